@@ -1,0 +1,48 @@
+# make demo    make .venv, install, train a small attention layer and look at its weights
+# make test    make .venv, install with the test tools, then lint, types, import contracts and tests
+# make lint    the same without the tests
+# make clean   remove .venv and everything that was made
+#
+# PYTHON chooses the interpreter, TORCH the build of torch: it is pinned because the open range of pyproject.toml
+# may bring in gigabytes of GPU libraries. After changing either, `make clean` first.
+
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: demo test lint clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.installed
+	$(BIN)/regard demo
+
+test: lint
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+	$(BIN)/lint-imports --no-logo
+
+# The stamps are newer than what they were made from, so a second `make` installs nothing.
+$(VENV)/.torch:
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("regard needs Python 3.11 or newer: try make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install "$(TORCH)"
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.torch
+	$(PIP) install "$(TORCH)" --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml $(VENV)/.torch
+	$(PIP) install "$(TORCH)" --editable '.[test]'
+	@touch $(VENV)/.installed $@
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,188 @@
+"""The one attention: score the keys, normalise, read the values."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout, check_finite, check_fits, check_sequence, check_width
+from regard.attend.mask import Mask, causal
+from regard.attend.memory import Memory, check_leading
+from regard.attend.normalise import softmax
+from regard.attend.score import Dot, Score
+
+
+class Attention(nn.Module):
+    """context = normalise(score(query, keys)) @ values.
+
+    Fused (`F.scaled_dot_product_attention`) exactly when the score is of the dot family, the
+    normaliser is softmax, there is no window and nobody intervenes; looking changes nothing.
+    """
+
+    def __init__(
+        self,
+        score: Score,
+        normalise: Callable[[Tensor], Tensor] = softmax,
+        window: nn.Module | None = None,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        self.score, self.normalise, self.window, self.dropout = score, normalise, window, dropout
+        # Set by `observe` and `intervene`, never by a model; attributes, because torch.compile
+        # can trace those and not a ContextVar.
+        self.tap: list[Tensor] | None = None
+        self.edit: Callable[[Tensor], Tensor] | None = None
+
+    def remember(
+        self,
+        states: Float[Tensor, "*b k ds"],
+        valid: Bool[Tensor, "*#b k"] | None = None,
+        values: Float[Tensor, "*b k dv"] | None = None,
+    ) -> Memory:
+        """Prepare states to be attended to, once. Read are the values, by default the states."""
+        check_sequence("states", states)
+        if self.score.memory_dim is not None:
+            check_width("states", states, self.score.memory_dim)
+        check_finite("states", states)
+        if values is not None:
+            check_sequence("values", values)
+            check_finite("values", values)
+        return Memory(self.score.prepare(states), states if values is None else values, valid)
+
+    def forward(
+        self,
+        query: Float[Tensor, "*b q dq"],
+        memory: Memory,
+        mask: Mask | None = None,
+        bias: Float[Tensor, "*#b #q k"] | None = None,
+        start: int | None = None,
+    ) -> Float[Tensor, "*b q dv"]:
+        """What each query reads.
+
+        `mask` is a predicate on positions; `start` is the position of the first query, by default
+        such that the queries are the last ones of the memory. `bias` is added to the energies.
+        """
+        self.check(query, memory, bias)
+        dot = self.dot
+        if dot is None or self.edit is not None:
+            return self.read(self._weigh(query, memory, mask, bias, start), memory)
+        if self.tap is not None:  # looking costs a second pass, and changes nothing
+            with torch.no_grad():
+                self.show(self._weigh(query, memory, mask, bias, start))
+        return self._fused(dot, query, memory, mask, bias, start)
+
+    def weigh(
+        self,
+        query: Float[Tensor, "*b q dq"],
+        memory: Memory,
+        mask: Mask | None = None,
+        bias: Float[Tensor, "*#b #q k"] | None = None,
+        start: int | None = None,
+    ) -> Float[Tensor, "*b q k"]:
+        """The weights, with their gradient, for those who change them before they `read`."""
+        self.check(query, memory, bias)
+        return self._weigh(query, memory, mask, bias, start)
+
+    def _weigh(
+        self,
+        query: Tensor,
+        memory: Memory,
+        mask: Mask | None,
+        bias: Tensor | None,
+        start: int | None,
+    ) -> Tensor:
+        energy = self.score(query, per_head(memory.keys, query))
+        if bias is not None:
+            energy = energy + bias
+        allowed = memory.allowed(query.shape[-2], mask, start)
+        gain = None
+        if self.window is not None:
+            inside, gain = self.window(query, memory)
+            allowed = inside if allowed is None else allowed & inside
+        if allowed is not None:
+            energy = energy.masked_fill(~allowed, -torch.inf)
+        weights = self.normalise(energy)
+        return weights if gain is None else weights * gain
+
+    def read(self, weights: Float[Tensor, "*b q k"], memory: Memory) -> Float[Tensor, "*b q dv"]:
+        """context = weights @ values; here the weights are seen, and edited."""
+        if weights.shape[-1] != memory.slots:
+            raise ValueError(f"weights have {weights.shape[-1]} slots, memory has {memory.slots}")
+        if self.edit is not None:
+            weights = self.edit(weights)
+        self.show(weights)
+        if self.training and self.dropout:
+            weights = F.dropout(weights, self.dropout)
+        return weights @ per_head(memory.values, weights)
+
+    def show(self, weights: Tensor) -> None:
+        if self.tap is not None:
+            self.tap.append(weights.detach())
+
+    @property
+    def dot(self) -> Dot | None:
+        """The score, if the fused kernel computes all of this attention."""
+        plain = self.normalise is softmax and self.window is None
+        return self.score if plain and isinstance(self.score, Dot) else None
+
+    def _fused(
+        self,
+        dot: Dot,
+        query: Tensor,
+        memory: Memory,
+        mask: Mask | None,
+        bias: Tensor | None,
+        start: int | None,
+    ) -> Tensor:
+        lead, queries = query.shape[:-2], query.shape[-2]
+        corner = queries == memory.slots and start in (None, 0)  # where is_causal means causal
+        flag = corner and mask is causal and memory.valid is None and bias is None
+        may = None if flag else memory.allowed(queries, mask, start)
+        if bias is not None:
+            may = bias if may is None else bias.masked_fill(~may, -torch.inf)
+        keys, values = memory.keys, memory.values
+        if len(lead) != 2:  # the kernel shares keys among heads only in its own layout
+            keys, values = per_head(keys, query), per_head(values, query)
+        keys, values = four_axes(keys, lead), four_axes(values, lead)
+        query = four_axes(dot.ask(query), lead)
+        context = F.scaled_dot_product_attention(
+            query,
+            keys,
+            values,
+            attn_mask=None if may is None else four_axes(may, lead),
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=flag,
+            scale=dot.scale(keys),
+            enable_gqa=query.shape[1] != keys.shape[1],
+        )
+        return context if len(lead) == 2 else context.reshape(*lead, *context.shape[-2:])
+
+    def check(self, query: Tensor, memory: Memory, bias: Tensor | None) -> None:
+        check_sequence("query", query)
+        if memory.slots == 0:
+            raise ValueError("memory has no slots: there is nothing to attend to")
+        self.score.check(query, memory.keys)
+        check_leading(query.shape[:-2], memory)
+        if query.dtype != memory.keys.dtype and not torch.is_autocast_enabled(query.device.type):
+            raise ValueError(f"query is {query.dtype} but memory is {memory.keys.dtype}")
+        if bias is not None:
+            check_fits("bias", bias.shape, (*query.shape[:-1], memory.slots))
+        check_finite("query", query)
+
+
+def per_head(slots: Tensor, query: Tensor) -> Tensor:
+    """Slots that several heads share, repeated for each of them (grouped or multi-query heads)."""
+    if slots.ndim < 4 or slots.shape[-3] in (1, query.shape[-3]):
+        return slots
+    return slots.repeat_interleave(query.shape[-3] // slots.shape[-3], -3)
+
+
+def four_axes(x: Tensor, lead: torch.Size) -> Tensor:
+    """[batch, heads, …], the only layout that the fused kernel takes without falling back."""
+    if len(lead) == 2:
+        heads = x.shape[-3] if x.ndim > 2 else 1
+        return x if x.shape[:-2] == lead else x.expand(lead[0], heads, *x.shape[-2:])
+    return x.expand(*lead, *x.shape[-2:]).reshape(-1, 1, *x.shape[-2:])

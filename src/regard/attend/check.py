@@ -1,0 +1,63 @@
+"""Bad input gets one clear line: what is wrong, in which argument."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def check_finite(name: str, tensor: Tensor) -> None:
+    """Refuse NaN. Costs one sum; skipped under `torch.compile` and off the CPU."""
+    if torch.compiler.is_compiling() or tensor.device.type != "cpu":
+        return
+    total = tensor.detach().sum().item()
+    if total != total and tensor.isnan().any():  # the sum is also NaN for inf - inf, which may pass
+        where = tuple(tensor.isnan().nonzero()[0].tolist())
+        raise ValueError(f"{name} holds NaN, first at {where} of shape {tuple(tensor.shape)}")
+
+
+def check_float(name: str, tensor: Tensor) -> None:
+    if not tensor.is_floating_point():
+        raise ValueError(f"{name} must be floating point, not {tensor.dtype}")
+
+
+def check_sequence(name: str, tensor: Tensor) -> None:
+    """Vectors in a row: floating point, [..., positions, width]."""
+    check_float(name, tensor)
+    if tensor.ndim < 2:
+        raise ValueError(f"{name} needs at least two axes: positions and width")
+
+
+def check_width(name: str, tensor: Tensor, width: int) -> None:
+    if tensor.shape[-1] != width:
+        raise ValueError(f"{name} must be {width} wide, not {tensor.shape[-1]}")
+
+
+def check_valid(valid: Tensor, shape: torch.Size) -> None:
+    """`valid` says for each slot of `shape` (leading axes, slots) whether it is real."""
+    if valid.dtype != torch.bool:
+        raise ValueError(f"valid must be boolean (True: a real slot), not {valid.dtype}")
+    check_fits("valid", valid.shape, shape)
+
+
+def check_positive(name: str, number: int | float) -> None:
+    if not number > 0:
+        raise ValueError(f"{name} must be positive, not {number}")
+
+
+def check_dropout(dropout: float) -> None:
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must be in [0, 1), not {dropout}")
+
+
+def check_fits(name: str, shape: Sequence[int], onto: Sequence[int]) -> None:
+    """Broadcastable, but for the last axis, which must be there in full."""
+    if not broadcasts(shape, onto) or shape[-1] != onto[-1]:
+        raise ValueError(f"{name} has shape {tuple(shape)}, which does not fit {tuple(onto)}")
+
+
+def broadcasts(shape: Sequence[int], onto: Sequence[int]) -> bool:
+    """Whether `shape` can be expanded to `onto`."""
+    if len(shape) > len(onto):
+        return False
+    return all(n in (1, m) for n, m in zip(reversed(shape), reversed(onto), strict=False))

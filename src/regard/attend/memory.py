@@ -1,0 +1,172 @@
+"""What can be attended to: slots with a key, a value, and whether the slot is real.
+
+Annotations, encoder output, the key/value cache, the matrix of a Turing machine, the grid of a
+picture: all are this.
+
+b: any leading axes (batch, heads)   q: queries   k: memory slots   d*: widths
+"""
+
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.attend.check import broadcasts, check_valid
+from regard.attend.mask import Mask, causal
+
+
+@dataclass(frozen=True)
+class Memory:
+    keys: Float[Tensor, "*b k dk"]
+    values: Float[Tensor, "*b k dv"]
+    valid: Bool[Tensor, "*#b k"] | None = None  # False: padding; None: every slot is real
+    store: "Store | None" = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self):
+        if self.keys.ndim < 2 or self.values.ndim < 2:
+            raise ValueError("keys and values need at least two axes: slots and width")
+        if self.keys.shape[:-1] != self.values.shape[:-1]:
+            one, other = tuple(self.keys.shape), tuple(self.values.shape)
+            raise ValueError(f"keys of shape {one} do not fit values of shape {other}")
+        if self.valid is not None:
+            check_valid(self.valid, self.keys.shape[:-1])
+
+    @property
+    def slots(self) -> int:
+        return self.keys.shape[-2]
+
+    def lengths(self) -> Tensor | int:
+        """How many slots are real, for each leading axis of `valid`."""
+        return self.slots if self.valid is None else self.valid.sum(-1)
+
+    def allowed(
+        self, queries: int, mask: Mask | None, start: int | None
+    ) -> Bool[Tensor, "..."] | None:
+        """Which query may look at which slot, [*#b #q k]; None: each at all.
+
+        `start` is the position of the first query; None: the queries are the last of the memory.
+        """
+        allowed = None if self.valid is None else self.valid[..., None, :]
+        first = self.slots - queries if start is None else start
+        if mask is None or (mask is causal and first >= self.slots - 1):  # all slots lie behind
+            return allowed
+        position = torch.arange(max(first + queries, self.slots), device=self.keys.device)
+        related = mask(position[first : first + queries, None], position[None, : self.slots])
+        return related if allowed is None else allowed & related
+
+    def append(self, later: "Memory") -> "Memory":
+        """This memory, then the later one. This memory stays as it is.
+
+        The slots are written into spare room behind this memory's own, which doubles when it is
+        used up: n appends copy O(n) slots, not O(n^2). While gradients are recorded the two are
+        concatenated instead.
+        """
+        for name in ("keys", "values"):
+            one, other = getattr(self, name), getattr(later, name)
+            if one.shape[:-2] != other.shape[:-2] or one.shape[-1] != other.shape[-1]:
+                have, want = tuple(other.shape), tuple(one.shape)
+                raise ValueError(f"later has {name} of shape {have}, which do not continue {want}")
+            if one.dtype != other.dtype:
+                raise ValueError(f"later has {name} of {other.dtype}, this memory of {one.dtype}")
+        if torch.is_grad_enabled():
+            return self.joined(later)
+        store = self.store
+        if store is None or not store.continues(self, later):
+            store = Store.of(self, room=max(2 * (self.slots + later.slots), 16))
+        return store.append(later)
+
+    def joined(self, later: "Memory") -> "Memory":
+        keys = torch.cat([self.keys, later.keys], -2)
+        values = torch.cat([self.values, later.values], -2)
+        if self.valid is None and later.valid is None:
+            return Memory(keys, values)
+        return Memory(keys, values, torch.cat([self.real(), later.real()], -1))
+
+    def real(self) -> Bool[Tensor, "..."]:
+        """`valid` over all leading axes, also where every slot is real."""
+        if self.valid is None:
+            return self.keys.new_ones(self.keys.shape[:-1], dtype=torch.bool)
+        return self.valid.expand(self.keys.shape[:-1])
+
+    def select(self, rows: Int[Tensor, " n"]) -> "Memory":
+        """These rows of the batch, in this order: what beam search does to its caches."""
+        if self.store is not None and self.store.used == self.slots:
+            return self.store.select(rows)
+        valid = self.valid
+        if valid is not None and valid.ndim == self.keys.ndim - 1 and valid.shape[0] > 1:
+            valid = valid.index_select(0, rows)
+        return Memory(self.keys.index_select(0, rows), self.values.index_select(0, rows), valid)
+
+    def trim(self, slots: int) -> "Memory":
+        """The first `slots` slots only: take back what was appended since."""
+        if not 0 <= slots <= self.slots:
+            raise ValueError(f"slots must be between 0 and {self.slots}, not {slots}")
+        valid = None if self.valid is None else self.valid[..., :slots]
+        keys, values = self.keys[..., :slots, :], self.values[..., :slots, :]
+        return Memory(keys, values, valid)
+
+
+@dataclass
+class Store:
+    """Room for a memory that grows. Only the newest memory in it writes; an older one moves out."""
+
+    keys: Tensor
+    values: Tensor
+    valid: Tensor | None  # [*b room], made when the first padding arrives
+    used: int
+
+    @staticmethod
+    def of(memory: Memory, room: int) -> "Store":
+        def widened(slots: Tensor) -> Tensor:
+            wide = slots.new_empty(*slots.shape[:-2], room, slots.shape[-1])
+            wide[..., : memory.slots, :] = slots
+            return wide
+
+        store = Store(widened(memory.keys), widened(memory.values), None, memory.slots)
+        if memory.valid is not None:
+            store.note_valid(memory.real(), 0)
+        return store
+
+    def continues(self, memory: Memory, later: Memory) -> bool:
+        return self.used == memory.slots and self.used + later.slots <= self.keys.shape[-2]
+
+    def append(self, later: Memory) -> Memory:
+        new = slice(self.used, self.used + later.slots)
+        self.keys[..., new, :] = later.keys
+        self.values[..., new, :] = later.values
+        if later.valid is not None or self.valid is not None:
+            self.note_valid(later.real(), self.used)
+        self.used = new.stop
+        return self.memory()
+
+    def note_valid(self, valid: Tensor, start: int) -> None:
+        if self.valid is None:
+            self.valid = torch.ones(self.keys.shape[:-1], dtype=torch.bool, device=self.keys.device)
+        self.valid[..., start : start + valid.shape[-1]] = valid
+
+    def memory(self) -> Memory:
+        valid = None if self.valid is None else self.valid[..., : self.used]
+        return Memory(self.keys[..., : self.used, :], self.values[..., : self.used, :], valid, self)
+
+    def select(self, rows: Tensor) -> Memory:
+        """Reordered with its spare room, so that the next append still writes in place."""
+        valid = None if self.valid is None else self.valid.index_select(0, rows)
+        keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
+        return Store(keys, values, valid, self.used).memory()
+
+
+def slots_of_grid(grid: Float[Tensor, "b d rows columns"]) -> Float[Tensor, "b k d"]:
+    """A picture's feature map as slots in reading order: slot = row * columns + column."""
+    return grid.flatten(2).mT
+
+
+def check_leading(lead: torch.Size, memory: Memory) -> None:
+    """The query's leading axes must cover the memory's; heads (the last of them) may share."""
+    have = memory.keys.shape[:-2]
+    if broadcasts(have, lead):
+        return
+    shared = len(lead) >= 2 and len(have) == len(lead) and lead[-1] % have[-1] == 0
+    if not (shared and broadcasts(have[:-1], lead[:-1])):
+        one, other = tuple(lead), tuple(have)
+        raise ValueError(f"query has leading axes {one}, which do not fit the memory's {other}")

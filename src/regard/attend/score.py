@@ -1,0 +1,180 @@
+"""How well a query matches a key: energy = score(query, score.prepare(states)).
+
+`prepare` runs once per memory, not once per query.
+
+b: any leading axes (batch, heads)   q: queries   k: memory slots   d*: widths
+
+With `heads`, a score has parameters of its own for each head (axis -3); without, heads share them.
+"""
+
+import math
+from abc import ABC, abstractmethod
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attend.additive import tanh_energy
+from regard.attend.check import check_positive, check_width
+
+
+class Score(nn.Module, ABC):
+    query_dim: int | None = None  # what a query must be wide; None: as wide as the keys
+    memory_dim: int | None = None  # what a remembered state must be wide; None: any width
+
+    def prepare(self, states: Float[Tensor, "*b k ds"]) -> Float[Tensor, "*b k dk"]:
+        return states
+
+    @abstractmethod
+    def forward(
+        self, query: Float[Tensor, "*b q dq"], keys: Float[Tensor, "*#b k dk"]
+    ) -> Float[Tensor, "*b q k"]: ...
+
+    def check(self, query: Tensor, keys: Tensor) -> None:
+        check_width("query", query, self.query_dim or keys.shape[-1])
+
+
+class Dot(Score):
+    """e = q . k  (Luong et al. 2015, sec. 3.1).
+
+    A subclass prepares other keys or asks with another query; the whole family runs fused.
+    """
+
+    scaled = False
+
+    def scale(self, keys: Tensor) -> float:
+        return 1 / math.sqrt(keys.shape[-1]) if self.scaled else 1.0
+
+    def ask(self, query: Float[Tensor, "*b q dq"]) -> Float[Tensor, "*b q dk"]:
+        return query
+
+    def forward(
+        self, query: Float[Tensor, "*b q dq"], keys: Float[Tensor, "*#b k dk"]
+    ) -> Float[Tensor, "*b q k"]:
+        return (self.ask(query) * self.scale(keys)) @ keys.mT
+
+
+class ScaledDot(Dot):
+    """e = q . k / sqrt(d)  (Vaswani et al. 2017, eq. 1)."""
+
+    scaled = True
+
+
+class General(Dot):
+    """e = q . W h  (Luong et al. 2015, sec. 3.1, "general")."""
+
+    def __init__(self, query_dim: int, memory_dim: int, heads: int | None = None):
+        super().__init__()
+        self.query_dim, self.memory_dim = query_dim, memory_dim
+        self.of_key = linear(memory_dim, query_dim, bias=False, heads=heads)
+
+    def prepare(self, states: Float[Tensor, "*b k ds"]) -> Float[Tensor, "*b k dk"]:
+        return self.of_key(states)
+
+
+class Additive(Score):
+    """e = v . tanh(W q + U h)  (Bahdanau et al. 2015, A.1.2).
+
+    The same function as v . tanh(W [q; h]), Luong et al. 2015's "concat". Neither has a bias;
+    See et al. 2017, eq. 1 has one.
+    """
+
+    def __init__(
+        self,
+        query_dim: int,
+        memory_dim: int,
+        hidden_dim: int,
+        bias: bool = False,
+        heads: int | None = None,
+    ):
+        super().__init__()
+        check_positive("hidden_dim", hidden_dim)
+        self.query_dim, self.memory_dim = query_dim, memory_dim
+        self.of_query = linear(query_dim, hidden_dim, bias, heads)
+        self.of_key = linear(memory_dim, hidden_dim, bias=False, heads=heads)
+        bound = 1 / math.sqrt(hidden_dim)
+        shape = (hidden_dim,) if heads is None else (heads, hidden_dim)
+        self.energy = nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
+
+    def prepare(self, states: Float[Tensor, "*b k ds"]) -> Float[Tensor, "*b k dk"]:
+        return self.of_key(states)
+
+    def forward(
+        self, query: Float[Tensor, "*b q dq"], keys: Float[Tensor, "*#b k dk"]
+    ) -> Float[Tensor, "*b q k"]:
+        return tanh_energy(self.of_query(query), keys, self.energy)
+
+
+class Location(Score):
+    """e_s = (W q)_s  (Luong et al. 2015, eq. 8): by position alone, for at most `slots` slots."""
+
+    def __init__(self, query_dim: int, slots: int, heads: int | None = None):
+        super().__init__()
+        check_positive("slots", slots)
+        self.query_dim, self.slots = query_dim, slots
+        self.of_query = linear(query_dim, slots, bias=False, heads=heads)
+
+    def forward(
+        self, query: Float[Tensor, "*b q dq"], keys: Float[Tensor, "*#b k dk"]
+    ) -> Float[Tensor, "*b q k"]:
+        return self.of_query(query)[..., : keys.shape[-2]]
+
+    def check(self, query: Tensor, keys: Tensor) -> None:
+        super().check(query, keys)
+        if keys.shape[-2] > self.slots:
+            slots = keys.shape[-2]
+            raise ValueError(
+                f"memory has {slots} slots; the location score was made for {self.slots}"
+            )
+
+
+class Cosine(Dot):
+    """e = beta cos(q, m)  (Graves et al. 2014, eq. 5-6); beta: softplus of the query's last column.
+
+    A query is thus one wider than the memory. An all-zero vector has cosine 0 with everything.
+    """
+
+    def __init__(self, eps: float = 1e-12):
+        super().__init__()
+        self.eps = eps
+
+    def prepare(self, states: Float[Tensor, "*b k ds"]) -> Float[Tensor, "*b k dk"]:
+        return F.normalize(states, dim=-1, eps=self.eps)
+
+    def ask(self, query: Float[Tensor, "*b q dq"]) -> Float[Tensor, "*b q dk"]:
+        return F.softplus(query[..., -1:]) * F.normalize(query[..., :-1], dim=-1, eps=self.eps)
+
+    def check(self, query: Tensor, keys: Tensor) -> None:
+        check_width("query", query, keys.shape[-1] + 1)
+
+
+class Salience(Dot):
+    """e = u . tanh(W h + b)  (Yang et al. 2016, eq. 5-6); u is learned, by `heads.Pool`."""
+
+    def __init__(self, memory_dim: int, hidden_dim: int, heads: int | None = None):
+        super().__init__()
+        self.query_dim, self.memory_dim = hidden_dim, memory_dim
+        self.of_key = linear(memory_dim, hidden_dim, bias=True, heads=heads)
+
+    def prepare(self, states: Float[Tensor, "*b k ds"]) -> Float[Tensor, "*b k dk"]:
+        return self.of_key(states).tanh()
+
+
+def linear(wide: int, out: int, bias: bool, heads: int | None) -> nn.Module:
+    return nn.Linear(wide, out, bias) if heads is None else PerHead(heads, wide, out, bias)
+
+
+class PerHead(nn.Module):
+    """A linear map of its own for each head."""
+
+    def __init__(self, heads: int, wide: int, out: int, bias: bool):
+        super().__init__()
+        check_positive("heads", heads)
+        bound = 1 / math.sqrt(wide)
+        self.weight = nn.Parameter(torch.empty(heads, wide, out).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.zeros(heads, 1, out)) if bias else None
+
+    def forward(self, x: Float[Tensor, "*b h t wide"]) -> Float[Tensor, "*b h t out"]:
+        mapped = x @ self.weight
+        return mapped if self.bias is None else mapped + self.bias

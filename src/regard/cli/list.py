@@ -1,0 +1,72 @@
+"""`regard list`: what is there, from the literal catalogues. Imports no torch."""
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from regard.attend.catalogue import NORMALISERS, SCORES, Piece
+
+Entry = dict[str, str | list[str]]
+
+
+def show(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
+) -> None:
+    """List models, tasks, presets, corpora, scores and normalisers."""
+    groups = inventory()
+    if as_json:
+        print(json.dumps(groups, indent=2))
+        return
+    wide = None if sys.stdout.isatty() else 1000  # a program that reads lines gets none folded
+    console = Console(highlight=False, width=wide)
+    with console.capture() as text:
+        for name, entries in groups.items():
+            if entries:
+                console.print(table(name, entries), "")
+    print("\n".join(line.rstrip() for line in text.get().splitlines()))
+    if empty := [name for name, entries in groups.items() if not entries]:
+        print(f"none yet: {', '.join(empty)}")
+
+
+def inventory() -> dict[str, list[Entry]]:
+    """Every catalogue, by name. A room that is built brings its own, and replaces an empty list."""
+    return {
+        "models": [],
+        "tasks": [],
+        "presets": [],
+        "corpora": [],
+        "scores": pieces(SCORES),
+        "normalisers": pieces(NORMALISERS),
+    }
+
+
+def pieces(catalogue: Mapping[str, Piece]) -> list[Entry]:
+    """The parts of attention; `made_by` "score.Dot" is in the file `regard/attend/score.py`."""
+    return [
+        {
+            "name": name,
+            "equation": piece.equation,
+            "paper": piece.paper,
+            "file": f"regard/attend/{piece.made_by.partition('.')[0]}.py",
+        }
+        for name, piece in catalogue.items()
+    ]
+
+
+def table(title: str, entries: list[Entry]) -> Table:
+    """One row an entry, one column a field; the file is left to `--json`, 80 columns are few."""
+    grid = Table(
+        title=title, title_justify="left", title_style="bold", box=None, header_style="dim"
+    )
+    fields = [field for field in entries[0] if field != "file"]
+    for field in fields:
+        grid.add_column(field, overflow="fold")
+    for entry in entries:
+        values = (entry[field] for field in fields)
+        grid.add_row(*(v if isinstance(v, str) else ", ".join(v) for v in values))
+    return grid

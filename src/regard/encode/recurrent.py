@@ -1,0 +1,348 @@
+"""Layers of recurrent cells over sequences: stacked, two-way, over rows of unequal length.
+
+b: batch   t: steps   d: input_dim   h: hidden_dim   l: layers * directions   n: all real steps
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_finite, check_positive, check_width
+from regard.encode.cell import Cell, Kernel, Recurrence, State, check_dtype, check_state
+
+
+class Packing(NamedTuple):
+    """The real steps of a right-padded batch, in the order of torch's PackedSequence.
+
+    That is by time, and longest row first. torch's own packing refuses a row without a step; this
+    one leaves it out.
+    """
+
+    shape: tuple[int, int]  # b, t
+    place: Int[Tensor, " n"]  # of each real step in the flattened batch: row * t + time
+    rows: Int[Tensor, " r"]  # those with at least one step, longest first
+    sizes: tuple[int, ...]  # how many rows have a first step, a second, ...
+
+    @classmethod
+    def of(cls, valid: Bool[Tensor, "b t"]) -> "Packing | None":
+        """None when there is nothing to pack: every step of every row is real."""
+        if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
+            raise ValueError("valid must be padded on the right: a real step follows a padded one")
+        sizes = tuple(n for n in valid.sum(0).tolist() if n)
+        batch, steps = valid.shape
+        if sum(sizes) == batch * steps:
+            return None
+        order = valid.sum(1).argsort(descending=True, stable=True)
+        time, rank = valid[order].t().nonzero(as_tuple=True)
+        rows = order[: sizes[0] if sizes else 0]
+        return cls((batch, steps), order[rank] * steps + time, rows, sizes)
+
+    def pack(self, padded: Float[Tensor, "b t d"]) -> Float[Tensor, "n d"]:
+        return padded.flatten(0, 1).index_select(0, self.place)
+
+    def unpack(self, data: Float[Tensor, "n d"]) -> Float[Tensor, "b t d"]:
+        """Back to where they were, with zeros where nothing was."""
+        batch, steps = self.shape
+        flat = data.new_zeros(batch * steps, data.shape[1]).index_copy(0, self.place, data)
+        return flat.unflatten(0, (batch, steps))
+
+    def spread(self, by_row: Float[Tensor, "b d"]) -> Float[Tensor, "n d"]:
+        """Each row's vector at each of its steps."""
+        return by_row.index_select(0, self.place // self.shape[1])
+
+
+class Masks(NamedTuple):
+    """One draw of variational dropout: one mask for all steps of a sequence; None drops nothing."""
+
+    inputs: tuple[Tensor | None, ...]  # one for each layer, [b, its input]
+    states: tuple[Tensor | None, ...]  # one for each cell, [b, h]
+
+
+class Recurrent(nn.Module):
+    """h_t = cell(x_t, h_{t-1}) at every step, layer upon layer, from both ends if `bidirectional`.
+
+    `cell` makes a cell for an input width and a hidden width: `LSTM`, or `partial(GRU,
+    reset="before")`. A state is a tuple as long as the cell's, of tensors laid out as torch does:
+    [layers * directions, batch, hidden_dim], a layer's two directions side by side. Three dropouts,
+    in training only:
+
+    - `dropout` between the layers, drawn anew at every step (Zaremba et al. 2014);
+    - `input_dropout` on what enters each layer, and `state_dropout` on h_{t-1} where it enters a
+      product: both drawn once for each sequence (Gal & Ghahramani 2016, with one mask for all
+      gates).
+
+    torch's fused kernels run where they compute the same function: LSTM, GRU with reset="after",
+    Elman with tanh or relu, all without `norm` and, in training, without `state_dropout`. The rest
+    is a loop over time, with the input products of all steps done before it; so is training on
+    padded batches on a CPU, where the loop is faster. Both skip padding, whatever it holds.
+    """
+
+    def __init__(
+        self,
+        cell: Callable[[int, int], Cell],
+        input_dim: int,
+        hidden_dim: int,
+        layers: int = 1,
+        bidirectional: bool = False,
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        state_dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_positive("layers", layers)
+        rates = {"dropout": dropout, "input_dropout": input_dropout, "state_dropout": state_dropout}
+        for name, rate in rates.items():
+            if not 0 <= rate < 1:
+                raise ValueError(f"{name} must be in [0, 1), not {rate}")
+        if dropout and layers == 1:
+            raise ValueError(f"dropout {dropout} acts between layers, and there is only one layer")
+        self.input_dim, self.hidden_dim, self.layers = input_dim, hidden_dim, layers
+        self.directions = 2 if bidirectional else 1
+        self.output_dim = self.directions * hidden_dim
+        self.dropout, self.input_dropout, self.state_dropout = dropout, input_dropout, state_dropout
+        widths = [input_dim] + [self.output_dim] * (layers - 1)
+        self.cells = nn.ModuleList(
+            cell(width, hidden_dim) for width in widths for _ in range(self.directions)
+        )
+
+    def forward(
+        self,
+        inputs: Float[Tensor, "b t d"],
+        valid: Bool[Tensor, "b t"] | None = None,
+        state: State | None = None,
+        masks: Masks | None = None,
+    ) -> tuple[Float[Tensor, "b t o"], State]:
+        """Outputs, 0 at padding, and each row's state after its last real step.
+
+        A row without a real step keeps the state it came with. In training, masks are drawn here
+        unless they are given.
+        """
+        self.check(inputs, valid, state)
+        state = self.initial(inputs.shape[0]) if state is None else state
+        masks = self.draw(inputs.shape[0]) if masks is None else masks
+        packing = None if valid is None else Packing.of(valid)
+        data = inputs if packing is None else packing.pack(inputs)
+        check_finite("inputs", data)
+        if packing is None:
+            return self.run(data, state, None, masks)
+        if not packing.sizes:
+            return inputs.new_zeros(*inputs.shape[:2], self.output_dim), state
+        outputs, final = self.run(data, select(state, packing.rows), packing, masks)
+        pairs = zip(state, final, strict=True)
+        return packing.unpack(outputs), tuple(s.index_copy(1, packing.rows, f) for s, f in pairs)
+
+    def step(
+        self, x: Float[Tensor, "b d"], state: State, masks: Masks | None = None
+    ) -> tuple[Float[Tensor, "b h"], State]:
+        """One step, for decoders: a loop of these, with the same `masks`, is `forward`.
+
+        Shapes are checked and values are not: looking for NaN takes half as long as a small step.
+        """
+        if self.directions == 2:
+            raise ValueError("step must go forwards only, and this layer is bidirectional")
+        if masks is None and self.varies:
+            raise ValueError("masks must be drawn once for each sequence, by draw(batch)")
+        cells = self.stack
+        if x.ndim != 2:
+            raise ValueError(f"x must be [batch, input_dim], not {list(x.shape)}")
+        check_width("x", x, self.input_dim)
+        check_dtype("x", x, cells[0].weight_hh)
+        self.check_state(state, x.shape[0], cells[0])
+        after: list[State] = []
+        for index, (cell, *before) in enumerate(zip(cells, *state, strict=True)):
+            x = F.dropout(x, self.dropout, self.training) if index and self.dropout else x
+            x = x if masks is None else dropped(x, masks.inputs[index])
+            kept = None if masks is None else masks.states[index]
+            after.append(cell.advance(x, tuple(before), kept))
+            x = after[-1][0]
+        return x, tuple(torch.stack(parts) for parts in zip(*after, strict=True))
+
+    def initial(self, batch: int) -> State:
+        """Zeros, one row for each sequence."""
+        first = self.stack[0]
+        shape = (self.layers * self.directions, batch, self.hidden_dim)
+        return tuple(first.weight_hh.new_zeros(shape) for _ in range(first.parts))
+
+    def draw(self, batch: int) -> Masks | None:
+        """Masks of variational dropout for this many sequences; None when nothing would drop."""
+        if not self.varies:
+            return None
+        firsts = self.stack[:: self.directions]
+        return Masks(
+            tuple(self.mask(batch, cell.input_dim, self.input_dropout) for cell in firsts),
+            tuple(self.mask(batch, self.hidden_dim, self.state_dropout) for _ in self.stack),
+        )
+
+    def adopt(self, other: nn.RNNBase) -> "Recurrent":
+        """Take over the weights of a torch.nn.RNN, LSTM or GRU of the same sizes."""
+        ours = [weight for cell in self.stack for weight in cell.weights]
+        theirs = list(other.parameters())
+        if [weight.shape for weight in ours] != [weight.shape for weight in theirs]:
+            raise ValueError(f"other must have the sizes of this layer, not those of {other}")
+        with torch.no_grad():
+            for weight, given in zip(ours, theirs, strict=True):
+                weight.copy_(given)
+        return self
+
+    @property
+    def stack(self) -> list[Cell]:
+        """The cells, layer by layer, a layer's directions side by side."""
+        return [cast(Cell, cell) for cell in self.cells]
+
+    @property
+    def varies(self) -> bool:
+        return self.training and bool(self.input_dropout or self.state_dropout)
+
+    def mask(self, batch: int, width: int, rate: float) -> Tensor | None:
+        """Ones, of which a share `rate` is 0, scaled so that the mean stays 1."""
+        if not rate:
+            return None
+        return F.dropout(self.stack[0].weight_hh.new_ones(batch, width), rate)
+
+    def run(
+        self, data: Tensor, state: State, packing: Packing | None, masks: Masks | None
+    ) -> tuple[Tensor, State]:
+        """All layers, over [b t d] or over the packed [n d]: in one call, or layer by layer."""
+        kernel = shared_kernel(self.stack)
+        if packing is not None and torch.is_grad_enabled() and data.device.type == "cpu":
+            # torch's packed kernel gives every step's slice a gradient as large as the whole batch:
+            # the loop trains in 0.8 of its time (0.4 to 1.0; two cores, torch 2.13)
+            kernel = None
+        if kernel is not None and masks is None:
+            return self.fused(kernel, self.stack, data, state, packing)
+        finals: list[State] = []
+        for layer in range(self.layers):
+            here = slice(layer * self.directions, (layer + 1) * self.directions)
+            cells, start = self.stack[here], tuple(part[here] for part in state)
+            kept: Sequence[Tensor | None] = [None] * self.directions
+            if layer and self.dropout:
+                data = F.dropout(data, self.dropout, self.training)
+            if masks is not None:
+                data = dropped(data, masks.inputs[layer], packing)
+                kept = [None if m is None else in_order(m, packing) for m in masks.states[here]]
+            if kernel is not None and kept[0] is None:
+                data, final = self.fused(kernel, cells, data, start, packing)
+            else:
+                data, final = unrolled(cells, data, start, packing, kept)
+            finals.append(final)
+        return data, tuple(torch.cat(parts) for parts in zip(*finals, strict=True))
+
+    def fused(
+        self, kernel: Kernel, cells: list[Cell], data: Tensor, state: State, packing: Packing | None
+    ) -> tuple[Tensor, State]:
+        """torch's kernel over one or more whole layers."""
+        start = state[0] if len(state) == 1 else state
+        weights = [weight for cell in cells for weight in cell.weights]
+        layers, both = len(cells) // self.directions, self.directions == 2
+        options = (weights, True, layers, self.dropout, self.training, both)
+        if packing is None:
+            outputs, *final = kernel(data, start, *options, True)
+        else:
+            outputs, *final = kernel(data, torch.tensor(packing.sizes), start, *options)
+        return outputs, tuple(final)
+
+    def check(self, inputs: Tensor, valid: Tensor | None, state: State | None) -> None:
+        if inputs.ndim != 3:
+            raise ValueError(f"inputs must be [batch, steps, input_dim], not {list(inputs.shape)}")
+        check_width("inputs", inputs, self.input_dim)
+        if not inputs.numel():
+            raise ValueError(
+                f"inputs must have a row and a step, not the shape {list(inputs.shape)}"
+            )
+        check_dtype("inputs", inputs, self.stack[0].weight_hh)
+        if valid is not None:
+            self.check_valid(valid, inputs.shape[:2])
+
+        if state is not None:
+            self.check_state(state, inputs.shape[0], self.stack[0])
+            for part in state:
+                check_finite("state", part)
+
+    def check_valid(self, valid: Tensor, shape: torch.Size) -> None:
+        if valid.dtype != torch.bool:
+            raise ValueError(f"valid must be boolean (True: a real step), not {valid.dtype}")
+        if valid.shape != shape:
+            raise ValueError(f"valid must be {list(shape)} as inputs are, not {list(valid.shape)}")
+
+    def check_state(self, state: State, batch: int, first: Cell) -> None:
+        shape = (self.layers * self.directions, batch, self.hidden_dim)
+        check_state(state, first.parts, shape, first.weight_hh)
+
+
+def shared_kernel(cells: list[Cell]) -> Kernel | None:
+    kernels = {cell.kernel for cell in cells}
+    return kernels.pop() if len(kernels) == 1 else None
+
+
+def select(state: State, rows: Int[Tensor, " r"]) -> State:
+    """These rows of the batch, in this order, as beam search wants its survivors."""
+    return tuple(part.index_select(1, rows) for part in state)
+
+
+def unrolled(
+    cells: list[Cell],
+    data: Tensor,
+    state: State,
+    packing: Packing | None,
+    kept: Sequence[Tensor | None],
+) -> tuple[Tensor, State]:
+    """One layer as a loop over time: what the kernels do, for any cell."""
+    outputs: list[Tensor] = []
+    finals: list[State] = []
+    for index, cell in enumerate(cells):
+        projected = cell.project(data)
+        steps = projected.unbind(1) if packing is None else projected.split(packing.sizes)
+        go = backwards if index else forwards
+        seen, final = go(cell.recurrence(kept[index]), steps, tuple(s[index] for s in state))
+        outputs.append(torch.stack(seen, 1) if packing is None else torch.cat(seen))
+        finals.append(final)
+    final = tuple(torch.stack(parts) for parts in zip(*finals, strict=True))
+    return torch.cat(outputs, -1) if len(outputs) > 1 else outputs[0], final
+
+
+def forwards(step: Recurrence, steps: Sequence[Tensor], state: State) -> tuple[list[Tensor], State]:
+    """From the first step on; rows that have ended drop off at the bottom."""
+    outputs: list[Tensor] = []
+    ended: list[State] = []
+    for projected in steps:
+        rows = projected.shape[0]
+        if rows < state[0].shape[0]:
+            ended.append(tuple(part[rows:] for part in state))
+            state = tuple(part[:rows] for part in state)
+        state = step(projected, state)
+        outputs.append(state[0])
+    if not ended:
+        return outputs, state
+    return outputs, tuple(torch.cat(parts) for parts in zip(state, *reversed(ended), strict=True))
+
+
+def backwards(
+    step: Recurrence, steps: Sequence[Tensor], state: State
+) -> tuple[list[Tensor], State]:
+    """From the last step back; shorter rows join at the bottom with the state they start from."""
+    outputs: list[Tensor] = []
+    now = tuple(part[: steps[-1].shape[0]] for part in state)
+    for projected in reversed(steps):
+        have, rows = now[0].shape[0], projected.shape[0]
+        if rows > have:
+            now = tuple(torch.cat([n, s[have:rows]]) for n, s in zip(now, state, strict=True))
+        now = step(projected, now)
+        outputs.append(now[0])
+    return outputs[::-1], now
+
+
+def dropped(data: Tensor, mask: Tensor | None, packing: Packing | None = None) -> Tensor:
+    """A row's mask on all of its steps."""
+    if mask is None:
+        return data
+    if packing is not None:
+        return data * packing.spread(mask)
+    return data * (mask if data.ndim == 2 else mask[:, None])
+
+
+def in_order(mask: Tensor, packing: Packing | None) -> Tensor:
+    return mask if packing is None else mask[packing.rows]

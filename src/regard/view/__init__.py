@@ -1,0 +1,1 @@
+"""Weights -> pictures, without torch: plain sequences of floats go in."""

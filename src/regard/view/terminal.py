@@ -1,0 +1,168 @@
+"""Attention maps in the terminal: a row a query, a column a slot, a cell as strong as its weight.
+
+Tokens are untrusted text: escape sequences and control characters never reach the terminal.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from rich.cells import cell_len
+from rich.console import Console
+
+# How a weight is drawn: digits, shades of one colour, or colours.
+Ink = Literal["ascii", "shades", "256", "truecolor"]
+
+ROW_LABEL, COLUMN_LABEL = 16, 8  # the most cells that a label may take
+DIGITS = ".123456789X"
+SHADES = " ░▒▓█"
+# Dark to bright, so that order survives a grey print and colour blindness: five points of viridis.
+RAMP = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
+
+# CSI, OSC (with its text) and the two-character escape sequences, in 7-bit and 8-bit form.
+ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
+    r"|\x1b[ -/]*[0-~]?"
+)
+VISIBLE = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class Surface(NamedTuple):
+    """What is drawn upon: how wide it is, and with which ink."""
+
+    width: int = 80
+    ink: Ink = "shades"
+
+    @classmethod
+    def of(cls, console: Console) -> "Surface":
+        """What this console can show. `NO_COLOR`, `TERM=dumb` and `COLUMNS` are respected."""
+        if not console.encoding.startswith("utf"):
+            return cls(console.width, "ascii")
+        inks: dict[str | None, Ink] = {"truecolor": "truecolor", "256": "256"}
+        return cls(
+            console.width, inks.get(None if console.no_color else console.color_system, "shades")
+        )
+
+
+def heat(
+    weights: Sequence[Sequence[float]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    surface: Surface = Surface(),  # noqa: B008 (immutable)
+    top: float = 1.0,
+) -> str:
+    """The map as lines of text, without a last newline. A weight of `top` is drawn in full.
+
+    Columns that do not fit beside one another go into blocks below one another.
+    """
+    _check(weights, rows, columns, top)
+    down = [label(token, ROW_LABEL, surface.ink) for token in rows]
+    across = [label(token, COLUMN_LABEL, surface.ink) for token in columns]
+    margin = max(map(cell_len, down), default=0) + 1
+    pitch = max(map(cell_len, across), default=0) + 1
+    fit = max(1, (surface.width - margin) // pitch)
+    blocks = []
+    for first in range(0, len(across), fit):
+        part = slice(first, first + fit)
+        head = " " * margin + "".join(_pad(text, pitch) for text in across[part])
+        body = [
+            _pad(text, margin) + "".join(_cell(w / top, pitch, surface.ink) for w in row[part])
+            for text, row in zip(down, weights, strict=True)
+        ]
+        blocks.append("\n".join(line.rstrip(" ") for line in [head, *body]))
+    return "\n\n".join(blocks)
+
+
+def scale(surface: Surface = Surface(), top: float = 1.0) -> str:  # noqa: B008 (immutable)
+    """The key to a map: the ink from no weight to `top`."""
+    match surface.ink:
+        case "ascii":
+            cells = " ".join(DIGITS)
+        case "shades":
+            cells = "".join(shade * 2 for shade in SHADES)
+        case colours:
+            cells = "".join(_cell(i / 8, 2, colours) for i in range(9))
+    return f"0 {cells} {top:g}"
+
+
+def label(token: str, limit: int, ink: Ink = "shades") -> str:
+    """The token as at most `limit` cells of text that cannot disturb the terminal."""
+    text = _printable(token)
+    if ink == "ascii":
+        text = "".join(c if c.isascii() else "?" * cell_len(c) for c in text)
+    if cell_len(text) <= limit:
+        return text
+    mark = "~" if ink == "ascii" else "…"
+    while cell_len(text) > limit - 1:
+        text = text[:-1]  # marks go before the letter that carries them: none is left without one
+    return text + mark
+
+
+def _printable(token: str) -> str:
+    text = "".join(_seen(char) for char in ESCAPES.sub("", token))
+    if text.isspace():
+        return "␣" * len(text)
+    # A mark without its letter (a subword may start so) would land on the cell before it.
+    return "◌" + text if text and cell_len(text[0]) == 0 else text
+
+
+def _seen(char: str) -> str:
+    if char in VISIBLE:
+        return VISIBLE[char]
+    if "\ufe00" <= char <= "\ufe0f":  # variation selectors: terminals disagree about the width
+        return ""
+    match unicodedata.category(char):
+        case "Cc" | "Cf" | "Cs" | "Zl" | "Zp":  # controls, joiners, direction marks, separators
+            return ""
+        case "Zs":
+            return " "
+        case "Cn" | "Co":  # unassigned, private
+            return "\ufffd"
+        case _:
+            return char
+
+
+def _pad(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+def _cell(level: float, width: int, ink: Ink) -> str:
+    if math.isnan(level):
+        return _pad("?", width)
+    level = min(max(level, 0.0), 1.0)
+    if ink == "ascii":
+        return _pad(DIGITS[int(level * 10 + 0.5)], width)
+    if ink == "shades":  # below 5 % nothing, as with the digits; then a shade for each quarter
+        return SHADES[0 if level < 0.05 else min(int(level * 4), 3) + 1] * width
+    red, green, blue = _mix(level)
+    if ink == "truecolor":
+        return f"\x1b[48;2;{red};{green};{blue}m{' ' * width}\x1b[0m"
+    cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
+    return f"\x1b[48;5;{cube}m{' ' * width}\x1b[0m"
+
+
+def _mix(level: float) -> tuple[int, int, int]:
+    place = level * (len(RAMP) - 1)
+    low = min(int(place), len(RAMP) - 2)
+    share = place - low
+    red, green, blue = (
+        round(a + (b - a) * share) for a, b in zip(RAMP[low], RAMP[low + 1], strict=True)
+    )
+    return red, green, blue
+
+
+def _check(
+    weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], top: float
+) -> None:
+    if len(weights) != len(rows):
+        raise ValueError(f"weights has {len(weights)} rows, but rows has {len(rows)} labels")
+    for i, row in enumerate(weights):
+        if len(row) != len(columns):
+            raise ValueError(
+                f"weights[{i}] has {len(row)} columns, but columns has {len(columns)} labels"
+            )
+    if not top > 0:
+        raise ValueError(f"top must be positive, not {top}")

@@ -1,0 +1,157 @@
+"""The frame of the command line: verbs, exit codes, errors in one line, pipes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import typer
+
+import regard as package
+from regard.cli import app
+from regard.cli.app import VERBS, Verb, build, main
+
+# The whole surface. A change here is a change for every user and every script: make it on purpose.
+SURFACE = {
+    "": {"--version", "--debug"},
+    "demo": {"--steps", "--seed"},
+    "list": {"--json"},
+    "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
+}
+
+
+def options(command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+@pytest.mark.parametrize("verb", SURFACE)
+def test_the_command_line_is_frozen(verb):
+    group = typer.main.get_command(build(verb or None))
+    assert options(group.commands[verb] if verb else group) == SURFACE[verb]
+
+
+def test_every_verb_is_in_the_frozen_surface():
+    assert set(VERBS) == set(SURFACE) - {""}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_exists_and_tells_what_it_does(verb):
+    assert VERBS[verb].load().__doc__
+    assert len(f"  {verb:8}{VERBS[verb].help}") <= 80
+
+
+def test_help_lists_the_verbs(regard):
+    for flag in ("--help", "-h"):
+        done = regard(flag)
+        assert done.returncode == 0
+        assert not done.stderr
+        assert all(f"\n  {verb} " in done.stdout for verb in VERBS)
+        assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_no_words_shows_the_help_as_wrong_usage(regard):
+    done = regard()
+    assert done.returncode == 2
+    assert done.stdout == regard("--help").stdout
+
+
+def test_version(regard):
+    done = regard("--version")
+    assert (done.returncode, done.stdout) == (0, f"regard {package.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("lst", "No such command 'lst'. Did you mean 'list'? (see regard --help)"),
+        ("xyzzy", "No such command 'xyzzy' (see regard --help)"),
+        ("--verson", "No such option: --verson (Possible options: --version) (see regard --help)"),
+        ("list --jsn", "No such option: --jsn (Possible options: --json) (see regard list --help)"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(words, said, regard):
+    done = regard(*words.split())
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"regard: {said}\n")
+
+
+def run(function, monkeypatch, capsys, *words) -> tuple[int, str]:
+    """Run a verb `fail` that is this function, in this process."""
+    monkeypatch.setitem(app.VERBS, "fail", Verb("nowhere:nothing", "fails"))
+    monkeypatch.setattr(Verb, "load", lambda _: function)
+    monkeypatch.delenv("REGARD_DEBUG", raising=False)
+    with pytest.raises(SystemExit) as end:
+        main([*words, "fail"])
+    assert isinstance(end.value.code, int)
+    return end.value.code, capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("steps must be positive,\n not 0"), "steps must be positive, not 0"),
+        (FileNotFoundError(2, "No such file", "x.tsv"), "x.tsv: no such file"),
+        (OSError("disk is full"), "disk is full"),
+        (ValueError(), "ValueError"),
+        (
+            ModuleNotFoundError("No module", name="matplotlib.pyplot"),
+            "matplotlib.pyplot is not installed: pip install 'regard[plot]'",
+        ),
+    ],
+)
+def test_our_errors_are_one_line_and_exit_code_1(error, said, monkeypatch, capsys):
+    def fail():
+        raise error
+
+    assert run(fail, monkeypatch, capsys) == (1, f"regard: {said}\n")
+    with pytest.raises(type(error)):
+        run(fail, monkeypatch, capsys, "--debug")
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch, capsys):
+    def fail():
+        raise ModuleNotFoundError("No module named 'regard.nowhere'", name="regard.nowhere")
+
+    with pytest.raises(ModuleNotFoundError):
+        run(fail, monkeypatch, capsys)
+
+
+def test_debug_by_the_environment(monkeypatch, capsys):
+    def fail():
+        monkeypatch.setenv("REGARD_DEBUG", "1")
+        raise ValueError("x")
+
+    with pytest.raises(ValueError, match="x"):
+        run(fail, monkeypatch, capsys)
+
+
+def test_a_verb_may_choose_its_exit_code(monkeypatch, capsys):
+    def fail():
+        raise typer.Exit(1)
+
+    assert run(fail, monkeypatch, capsys) == (1, "")
+
+
+def test_ctrl_c_is_one_line_and_exit_code_130(monkeypatch, capsys):
+    def fail():
+        raise KeyboardInterrupt
+
+    assert run(fail, monkeypatch, capsys) == (130, "regard: interrupted\n")
+
+
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["list", "--json"]])
+def test_a_closed_pipe_is_quiet(words, buffered):
+    """The pipe breaks while the verb writes or, when output is buffered, at the end."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", *words],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=60,
+        env=environment if buffered else {**environment, "PYTHONUNBUFFERED": "1"},
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, b"")

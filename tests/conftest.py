@@ -1,0 +1,50 @@
+"""What every test shares: checked shapes, and a random seed that is printed."""
+
+import os
+import random
+import zlib
+from collections.abc import Iterator
+
+from jaxtyping import config as jaxtyping_config
+from jaxtyping import install_import_hook
+
+# Before anything of `regard` is imported: from here on beartype checks every annotated shape.
+install_import_hook("regard", "beartype.beartype")
+
+import hypothesis  # noqa: E402
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+SESSION_SEED = int(os.environ.get("REGARD_SEED") or random.SystemRandom().randrange(2**31))
+
+# Tests are small: a second thread gains nothing, and on a busy machine may cost tenfold.
+torch.set_num_threads(1)
+hypothesis.settings.register_profile("regard", deadline=None, derandomize=False, print_blob=True)
+hypothesis.settings.load_profile("regard")
+
+
+def pytest_report_header() -> str:
+    return f"regard: REGARD_SEED={SESSION_SEED} (set it to run the same random tests again)"
+
+
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """This test's own number, from the session's seed and its name: order does not matter."""
+    return zlib.crc32(f"{SESSION_SEED} {request.node.nodeid}".encode())
+
+
+@pytest.fixture(autouse=True)
+def _seeded(seed: int) -> None:
+    random.seed(seed)
+    torch.manual_seed(seed)
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """Shapes go unchecked, as they do for users: to reach our own ValueErrors on bad ones."""
+    before = jaxtyping_config.jaxtyping_disable
+    jaxtyping_config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping_config.update("jaxtyping_disable", before)

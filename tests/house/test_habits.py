@@ -1,0 +1,161 @@
+"""Habits that a machine can check: sizes, signatures, names, and what must never be called."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "regard"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+FILE_LINES, FUNCTION_LINES = 400, 60
+UNSAFE_NAMES = {"eval", "exec", "__import__"}
+UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+UNSAFE_CALLS = {"torch.load", "numpy.load", "np.load", "yaml.load", "os.system", "os.popen"}
+# Each of these has one name in our glossary: dim, hidden_dim, heads, source, target, attention.
+OTHER_NAMES = {
+    *("d_model", "n_embd", "embed_dim", "hidden_size", "model_size", "n_head", "n_heads"),
+    *("num_heads", "num_layers", "n_layers", "attn", "attns", "att", "src", "trg", "tgt"),
+}
+NO_ROOM = {"utils", "util", "helpers", "helper", "constants", "common", "misc"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def code_lines(text: str) -> set[int]:
+    """The numbers of the lines that hold code: no docstrings, comments or empty lines."""
+    silent = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in silent and token.type != tokenize.ENDMARKER:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str())):  # a docstring, or one after a field
+                lines -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return lines
+
+
+def long_functions(text: str, limit: int) -> Iterator[tuple[str, int]]:
+    lines = code_lines(text)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, Function):
+            size = sum(node.lineno <= line <= (node.end_lineno or 0) for line in lines)
+            if size > limit:
+                yield node.name, size
+
+
+def unsafe(text: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Import(names=names):
+                yield from (n.name for n in names if n.name.partition(".")[0] in UNSAFE_MODULES)
+            case ast.ImportFrom(module=str() as module):
+                if module.partition(".")[0] in UNSAFE_MODULES:
+                    yield module
+                whole = {f"{module}.{name.name}" for name in node.names}
+                yield from whole & UNSAFE_CALLS
+            case ast.Call(func=ast.Name(id=name)) if name in UNSAFE_NAMES:
+                yield name
+            case ast.Call(func=ast.Attribute()) if ast.unparse(node.func) in UNSAFE_CALLS:
+                yield ast.unparse(node.func)
+
+
+def open_signatures(text: str) -> Iterator[str]:
+    """Public functions that take anything at all by `**kwargs`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, Function) and node.args.kwarg and not node.name.startswith("_"):
+            yield node.name
+        if isinstance(node, Function) and node.args.kwarg and node.name == "__init__":
+            yield node.name
+
+
+def given_names(text: str) -> Iterator[str]:
+    """Names that this code chooses itself: of functions, classes, arguments, variables, fields."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.arg(arg=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+
+
+def sources() -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("file", SOURCES, ids=lambda f: str(f.relative_to(PACKAGE)))
+
+
+@sources()
+def test_files_are_short(file):
+    assert len(code_lines(file.read_text())) <= FILE_LINES
+
+
+@sources()
+def test_functions_are_short(file):
+    assert list(long_functions(file.read_text(), FUNCTION_LINES)) == []
+
+
+@sources()
+def test_nothing_unsafe_is_called(file):
+    assert list(unsafe(file.read_text())) == []
+
+
+@sources()
+def test_signatures_are_closed(file):
+    assert list(open_signatures(file.read_text())) == []
+
+
+@sources()
+def test_annotations_are_evaluated(file):
+    """Postponed annotations would turn the shape checks off."""
+    assert not re.search(r"^from __future__ import .*annotations", file.read_text(), re.MULTILINE)
+
+
+@sources()
+def test_names_are_of_the_glossary(file):
+    assert set(given_names(file.read_text())) & OTHER_NAMES == set()
+    assert set(file.relative_to(PACKAGE).with_suffix("").parts) & NO_ROOM == set()
+
+
+@sources()
+def test_files_say_what_they_are(file):
+    text = file.read_text()
+    assert text == "" or ast.get_docstring(ast.parse(text))
+
+
+def test_lines_of_code_are_counted_right():
+    doc, code = '"""Doc\nstring."""\n\n# comment\n', 'x = """a\nb"""\n\n'
+    function = 'def f():\n    """Doc."""\n    return 1\n'
+    assert code_lines(doc + code + function) == {5, 6, 8, 10}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import torch\ntorch.load('x')",
+        "from torch import load",
+        "eval('1')",
+        "import yaml\nyaml.load('x')",
+    ],
+)
+def test_unsafe_is_found(text):
+    assert list(unsafe(text))
+
+
+def test_the_rules_find_what_they_forbid():
+    assert list(open_signatures("def f(**kwargs): ...")) == ["f"]
+    assert list(open_signatures("class C:\n    def __init__(self, **kwargs): ...")) == ["__init__"]
+    assert list(open_signatures("def _f(**kwargs): ...")) == []
+    assert list(long_functions("def f():\n" + "    x = 1\n" * 60, 60)) == [("f", 61)]
+    assert set(given_names("def f(d_model):\n    self.attn = src = 1")) >= {
+        "d_model",
+        "attn",
+        "src",
+    }
+    assert list(unsafe("model.eval()")) == []
