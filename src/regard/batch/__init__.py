@@ -1,0 +1,1 @@
+"""Ids -> tensors: examples, batches of about equal size, an order that can be taken up again."""

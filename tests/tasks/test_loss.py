@@ -1,0 +1,52 @@
+"""The loss against a loop over its equation."""
+
+import pytest
+import torch
+from torch import nn
+
+from regard.tasks import loss as module
+from regard.tasks.loss import cross_entropy
+
+F64 = torch.float64
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("rows", [1, 3, 256])
+def test_smoothed_cross_entropy_is_its_equation(
+    smoothing: float, rows: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "ROWS", rows)
+    layer = nn.Linear(4, 6, dtype=F64)
+    states = torch.randn(2, 5, 4, dtype=F64)
+    target = torch.randint(1, 6, (2, 5))
+    valid = torch.tensor([[True] * 5, [True] * 2 + [False] * 3])
+    loss = cross_entropy(layer, states, target, valid, smoothing=smoothing)
+    want = 0.0
+    for b, t in valid.nonzero().tolist():
+        log_p = layer(states[b, t]).log_softmax(-1)
+        for word in range(6):
+            label = smoothing / 5 if word != 0 else 0.0
+            label += (1 - smoothing) * (word == target[b, t].item())
+            want -= label * log_p[word].item()
+    assert loss.tokens == 7
+    assert loss.total.item() == pytest.approx(want, rel=1e-12)
+
+
+def test_padding_has_no_gradient():
+    states = torch.randn(1, 3, 4, requires_grad=True)
+    valid = torch.tensor([[True, True, False]])
+    cross_entropy(nn.Linear(4, 6), states, torch.zeros(1, 3).long(), valid).total.backward()
+    assert states.grad is not None
+    assert (states.grad[0, 2] == 0).all()
+    assert (states.grad[0, :2] != 0).all()
+
+
+def test_smoothing_in_range():
+    with pytest.raises(ValueError, match="smoothing must be in"):
+        cross_entropy(
+            nn.Linear(1, 2),
+            torch.zeros(1, 1, 1),
+            torch.zeros(1, 1).long(),
+            torch.ones(1, 1).bool(),
+            smoothing=1.0,
+        )

@@ -1,0 +1,134 @@
+"""A checkpoint is whole or not there, whatever happens while it is written."""
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.train import checkpoint
+from regard.train.checkpoint import Checkpoint, DamagedError, checkpoints, load, newest, prune, save
+
+
+def made(step: int) -> Checkpoint:
+    weights = {"w": torch.full((50, 50), float(step)), "n": torch.tensor([step])}
+    return Checkpoint(step, {"weights": weights, "optimiser": {}}, {"done": step, "text": "é"})
+
+
+def same(one: Checkpoint, other: Checkpoint) -> bool:
+    return (
+        one.facts == other.facts
+        and one.tensors.keys() == other.tensors.keys()
+        and all(
+            torch.equal(one.tensors["weights"][k], v) for k, v in other.tensors["weights"].items()
+        )
+    )
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path):
+    path = save(tmp_path, made(7))
+    assert sorted(p.name for p in path.iterdir()) == [
+        "facts.json",
+        "manifest.json",
+        "optimiser.safetensors",
+        "weights.safetensors",
+    ]
+    assert same(load(path), made(7))
+    assert [p.name for p in tmp_path.iterdir()] == ["step-00000007"]
+
+
+def test_newest_first_and_pruned(tmp_path: Path):
+    for step in (9, 100, 20, 3):
+        save(tmp_path, made(step))
+    assert [p.name for p in checkpoints(tmp_path)] == [f"step-{n:08}" for n in (100, 20, 9, 3)]
+    prune(tmp_path, 2, also=tmp_path / "step-00000003")
+    assert [p.name for p in checkpoints(tmp_path)] == [f"step-{n:08}" for n in (100, 20, 3)]
+    assert newest(tmp_path / "nothing") == (None, [])
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "facts.json", "manifest.json"])
+def test_one_flipped_bit_is_found_and_the_one_before_is_used(tmp_path: Path, name: str):
+    save(tmp_path, made(1))
+    file = save(tmp_path, made(2)) / name
+    data = bytearray(file.read_bytes())
+    data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+    file.write_bytes(data)
+    found, skipped = newest(tmp_path)
+    assert found is not None
+    assert found.step == 1
+    assert len(skipped) == 1
+    assert "step-00000002" in skipped[0]
+    assert "earlier checkpoint is used" in skipped[0]
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "facts.json", "manifest.json"])
+def test_a_missing_or_cut_file_is_found(tmp_path: Path, name: str):
+    for damage in (
+        lambda file: file.unlink(),
+        lambda file: file.write_bytes(file.read_bytes()[:-9]),
+    ):
+        path = save(tmp_path / damage.__repr__(), made(2))
+        damage(path / name)
+        with pytest.raises(DamagedError, match=name):
+            load(path)
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    save(tmp_path, made(1))
+    original, calls = checkpoint.write, []
+
+    def full(path: Path, data: bytes) -> None:
+        calls.append(path)
+        if len(calls) == 2:
+            original(path, data[: len(data) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        original(path, data)
+
+    monkeypatch.setattr(checkpoint, "write", full)
+    with pytest.raises(OSError, match="no space left on device; the checkpoint was not written"):
+        save(tmp_path, made(2))
+    assert [p.name for p in tmp_path.iterdir()] == ["step-00000001"]
+    assert same(load(tmp_path / "step-00000001"), made(1))
+
+
+def test_killed_while_saving(tmp_path: Path):
+    """A process that only saves, killed at random moments: all that is there is whole."""
+    script = f"""
+        import torch
+        from pathlib import Path
+        from regard.train.checkpoint import Checkpoint, save, prune, newest
+        folder = Path({str(tmp_path)!r})
+        last, _ = newest(folder)
+        step = 0 if last is None else last.step
+        print("ready", flush=True)
+        while True:
+            step += 1
+            weights = {{"w": torch.full((400, 400), float(step))}}
+            save(folder, Checkpoint(step, {{"weights": weights}}, {{}}))
+            prune(folder, 3)
+    """
+    for _ in range(5):
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(random.uniform(0.01, 0.4))
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        found, skipped = newest(tmp_path)
+        assert skipped == []
+        for path in checkpoints(tmp_path):
+            whole = load(path)
+            assert (whole.tensors["weights"]["w"] == whole.step).all()
+    assert found is not None
+    prune(tmp_path, 1)
+    assert len(list(tmp_path.iterdir())) == 1  # the drafts of dead processes are gone
