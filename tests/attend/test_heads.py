@@ -92,13 +92,14 @@ def test_heads_over_any_attention_are_that_many_attentions(kind: str):
 @pytest.mark.parametrize("kind", ["scaled_dot", "additive, shared", "sparse"])
 def test_cached_steps_are_the_full_pass(kind: str, groups: int):
     heads = MultiHead(KINDS[kind](), DIM, HEADS, groups=groups).to(F64).eval()
-    states = torch.randn(3, 7, DIM, dtype=F64)
+    states, valid = torch.randn(3, 7, DIM, dtype=F64), lengths(7, 4, 1)
     with torch.no_grad():
-        full = heads(states, heads.remember(states), causal)
-        memory = heads.remember(states[:, :2])
+        full = heads(states, heads.remember(states, valid), causal)
+        memory = heads.remember(states[:, :2], valid[:, :2])
         steps = [heads(states[:, :2], memory, causal)]
         for t in range(2, 7):
-            memory = memory.append(heads.remember(states[:, t : t + 1], start=t))
+            new = slice(t, t + 1)
+            memory = memory.append(heads.remember(states[:, new], valid[:, new], start=t))
             steps.append(heads(states[:, t : t + 1], memory, causal))
     torch.testing.assert_close(torch.cat(steps, 1), full)
     assert memory.values.shape == (3, groups, 7, 4)

@@ -7,7 +7,13 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_finite, check_fits, check_sequence, check_width
+from regard.attend.check import (
+    check_dropout,
+    check_finite,
+    check_fits,
+    check_sequence,
+    check_width,
+)
 from regard.attend.mask import Mask, causal
 from regard.attend.memory import Memory, check_leading
 from regard.attend.normalise import softmax
@@ -50,6 +56,9 @@ class Attention(nn.Module):
         if values is not None:
             check_sequence("values", values)
             check_finite("values", values)
+        return self._remember(states, valid, values)
+
+    def _remember(self, states: Tensor, valid: Tensor | None, values: Tensor | None) -> Memory:
         return Memory(self.score.prepare(states), states if values is None else values, valid)
 
     def forward(

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attend.attention import Attention
-from regard.attend.check import check_positive, check_width
+from regard.attend.check import check_finite, check_positive, check_width
 from regard.attend.mask import Mask
 from regard.attend.memory import Memory
 
@@ -60,10 +60,11 @@ class MultiHead(nn.Module):
     ) -> Memory:
         """Keys and values of each head; `start` is the position of the first state."""
         check_width("states", states, self.memory_dim)
+        check_finite("states", states)
         keys, values = self.split(self.to_key(states)), self.split(self.to_value(states))
         if self.rotary is not None:
             keys = self.rotary(keys, start)
-        return self.attention.remember(keys, None if valid is None else valid[:, None], values)
+        return self.attention._remember(keys, None if valid is None else valid[:, None], values)
 
     def forward(
         self,

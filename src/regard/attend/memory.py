@@ -6,6 +6,7 @@ picture: all are this.
 b: any leading axes (batch, heads)   q: queries   k: memory slots   d*: widths
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -81,22 +82,23 @@ class Memory:
         values = torch.cat([self.values, later.values], -2)
         if self.valid is None and later.valid is None:
             return Memory(keys, values)
-        return Memory(keys, values, torch.cat([self.real(), later.real()], -1))
+        lead = torch.broadcast_shapes(
+            *(m.valid.shape[:-1] for m in (self, later) if m.valid is not None)
+        )
+        return Memory(keys, values, torch.cat([self.real(lead), later.real(lead)], -1))
 
-    def real(self) -> Bool[Tensor, "..."]:
-        """`valid` over all leading axes, also where every slot is real."""
+    def real(self, lead: Sequence[int]) -> Bool[Tensor, "*lead k"]:
+        """`valid` over these leading axes, also where every slot is real."""
         if self.valid is None:
-            return self.keys.new_ones(self.keys.shape[:-1], dtype=torch.bool)
-        return self.valid.expand(self.keys.shape[:-1])
+            return self.keys.new_ones(*lead, self.slots, dtype=torch.bool)
+        return self.valid.expand(*lead, -1)
 
     def select(self, rows: Int[Tensor, " n"]) -> "Memory":
         """These rows of the batch, in this order: what beam search does to its caches."""
         if self.store is not None and self.store.used == self.slots:
             return self.store.select(rows)
-        valid = self.valid
-        if valid is not None and valid.ndim == self.keys.ndim - 1 and valid.shape[0] > 1:
-            valid = valid.index_select(0, rows)
-        return Memory(self.keys.index_select(0, rows), self.values.index_select(0, rows), valid)
+        keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
+        return Memory(keys, values, rows_of(self.valid, rows, self.keys.ndim - 1))
 
     def trim(self, slots: int) -> "Memory":
         """The first `slots` slots only: take back what was appended since."""
@@ -113,7 +115,7 @@ class Store:
 
     keys: Tensor
     values: Tensor
-    valid: Tensor | None  # [*b room], made when the first padding arrives
+    valid: Tensor | None  # [*#b room], made when the first padding arrives
     used: int
 
     @staticmethod
@@ -125,7 +127,7 @@ class Store:
 
         store = Store(widened(memory.keys), widened(memory.values), None, memory.slots)
         if memory.valid is not None:
-            store.note_valid(memory.real(), 0)
+            store.note_valid(memory, 0)
         return store
 
     def continues(self, memory: Memory, later: Memory) -> bool:
@@ -136,14 +138,20 @@ class Store:
         self.keys[..., new, :] = later.keys
         self.values[..., new, :] = later.values
         if later.valid is not None or self.valid is not None:
-            self.note_valid(later.real(), self.used)
+            self.note_valid(later, self.used)
         self.used = new.stop
         return self.memory()
 
-    def note_valid(self, valid: Tensor, start: int) -> None:
-        if self.valid is None:
-            self.valid = torch.ones(self.keys.shape[:-1], dtype=torch.bool, device=self.keys.device)
-        self.valid[..., start : start + valid.shape[-1]] = valid
+    def note_valid(self, later: Memory, start: int) -> None:
+        """Over as many leading axes as `valid` has: heads that share keys share it too."""
+        shapes = [v.shape[:-1] for v in (self.valid, later.valid) if v is not None]
+        lead = torch.broadcast_shapes(*shapes)
+        if self.valid is None or self.valid.shape[:-1] != lead:
+            wide = self.keys.new_ones(*lead, self.keys.shape[-2], dtype=torch.bool)
+            if self.valid is not None:
+                wide[..., :start] = self.valid[..., :start]
+            self.valid = wide
+        self.valid[..., start : start + later.slots] = later.real(lead)
 
     def memory(self) -> Memory:
         valid = None if self.valid is None else self.valid[..., : self.used]
@@ -151,9 +159,16 @@ class Store:
 
     def select(self, rows: Tensor) -> Memory:
         """Reordered with its spare room, so that the next append still writes in place."""
-        valid = None if self.valid is None else self.valid.index_select(0, rows)
+        valid = rows_of(self.valid, rows, self.keys.ndim - 1)
         keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
         return Store(keys, values, valid, self.used).memory()
+
+
+def rows_of(valid: Tensor | None, rows: Tensor, axes: int) -> Tensor | None:
+    """Rows of `valid`, unless it is one for the whole batch."""
+    if valid is None or valid.ndim < axes or valid.shape[0] == 1:
+        return valid
+    return valid.index_select(0, rows)
 
 
 def slots_of_grid(grid: Float[Tensor, "b d rows columns"]) -> Float[Tensor, "b k d"]:
