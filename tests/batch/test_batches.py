@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.batch.batches import Batches, Stored, Streamed, cut, in_order
-from regard.batch.pair import END, PAD, START, Batch, Pair, collate
+from regard.batch.pair import Batch, Pair, collate
+from regard.text.special import END, PAD, START
 
 
 def some(count: int, longest: int = 12) -> list[Pair]:

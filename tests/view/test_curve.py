@@ -96,11 +96,18 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
             file.write(data[:10])
         raise OSError("no space left")
 
+    whole = Path.write_bytes
     monkeypatch.setattr(Path, "write_bytes", half)
     with pytest.raises(OSError, match="no space left"):
         save(path, FALLING, X, WORDS)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
+
+    written = []
+    monkeypatch.setattr(Path, "write_bytes", lambda p, data: (written.append(p), whole(p, data))[1])
+    save(path, FALLING, X, WORDS)
+    assert path not in written
+    assert path.read_bytes().startswith(b"\x89PNG")
 
 
 def test_without_matplotlib_it_says_what_to_install(tmp_path, monkeypatch):

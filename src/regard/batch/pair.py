@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-PAD, START, END = 0, 1, 2  # as in every vocabulary of regard.text
+from regard.text.special import END, PAD, START
 
 
 class Pair(NamedTuple):

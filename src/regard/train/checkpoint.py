@@ -127,17 +127,6 @@ def drafts(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """A file under a temporary name, flushed, then renamed: whole or not at all."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write(draft, data)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    flush(path.parent)
-
-
 def write(path: Path, data: bytes) -> None:
     with path.open("wb") as file:
         file.write(data)
