@@ -1,0 +1,1 @@
+"""Text <-> ids, without torch: the `tokenizers` library behind one small class."""
