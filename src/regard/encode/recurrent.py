@@ -210,7 +210,7 @@ class Recurrent(nn.Module):
         kernel = shared_kernel(self.stack)
         if packing is not None and torch.is_grad_enabled() and data.device.type == "cpu":
             # torch's packed kernel gives every step's slice a gradient as large as the whole batch:
-            # the loop trains in 0.8 of its time (0.4 to 1.0; two cores, torch 2.13)
+            # the loop trains in 0.6 to 0.9 of its time (benchmarks/recurrent.py, torch 2.13)
             kernel = None
         if kernel is not None and masks is None:
             return self.fused(kernel, self.stack, data, state, packing)
