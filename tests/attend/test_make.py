@@ -18,7 +18,7 @@ def test_every_name_makes_what_the_catalogue_says(score, normalise):
         score, query_dim, 4, normalise=normalise, slots=9, dropout=0.1
     ).eval()
     assert type(attention.score) is found(SCORES[score])
-    made = found(NORMALISERS[normalise])
+    made, used = found(NORMALISERS[normalise]), attention.normalise
     assert (
         type(attention.normalise) is made
         if isinstance(made, type)
