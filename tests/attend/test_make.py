@@ -14,16 +14,11 @@ from regard.attend.window import Predictive
 @pytest.mark.parametrize("score", SCORES)
 def test_every_name_makes_what_the_catalogue_says(score, normalise):
     query_dim = 5 if score == "cosine" else 4
-    attention = make_attention(
-        score, query_dim, 4, normalise=normalise, slots=9, dropout=0.1
-    ).eval()
+    options = {"normalise": normalise, "slots": 9, "dropout": 0.1}
+    attention = make_attention(score, query_dim, 4, **options).eval()
     assert type(attention.score) is found(SCORES[score])
     made, used = found(NORMALISERS[normalise]), attention.normalise
-    assert (
-        type(attention.normalise) is made
-        if isinstance(made, type)
-        else (attention.normalise is made)
-    )
+    assert used is made or type(used) is made
     context = attention(torch.randn(2, 3, query_dim), attention.remember(torch.randn(2, 6, 4)))
     assert context.shape == (2, 3, 4)
     assert attention.dropout == 0.1
