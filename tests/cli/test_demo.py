@@ -90,7 +90,8 @@ def test_ctrl_c_shows_what_was_learnt_so_far():
         command, capture_output=True, text=True, encoding="utf-8", check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    assert "Stopped after 4 of 800 steps." in done.stdout
+    # Python hears a signal between two of its own instructions, so perhaps one step later.
+    assert re.search(r"Stopped after [456] of 800 steps\.", done.stdout), done.stdout
     assert "a t t e n t i o n" in done.stdout
 
 

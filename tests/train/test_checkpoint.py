@@ -120,6 +120,9 @@ def test_killed_while_saving(tmp_path: Path):
         )
         assert process.stdout is not None
         process.stdout.readline()
+        before = {path.name for path in checkpoints(tmp_path)}
+        while before == {path.name for path in checkpoints(tmp_path)} and process.poll() is None:
+            time.sleep(0.01)  # until it has saved once more
         time.sleep(random.uniform(0.01, 0.4))
         os.kill(process.pid, signal.SIGKILL)
         process.wait()

@@ -42,7 +42,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     if final.exists():
         return final
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f".{final.name}.{os.getpid()}"
+    draft = draft_of(final)
     shutil.rmtree(draft, ignore_errors=True)
     try:
         draft.mkdir()
@@ -115,9 +115,16 @@ def prune(folder: Path, keep: int, also: Path | None = None) -> None:
     """Keep the newest `keep` (and one more that is named); clear away drafts of dead processes."""
     if keep < 1:
         raise ValueError(f"keep must be at least 1, not {keep}")
-    for path in [*checkpoints(folder)[keep:], *drafts(folder)]:
+    for path in checkpoints(folder)[keep:]:
         if path != also:
-            shutil.rmtree(path, ignore_errors=True)
+            path.rename(draft_of(path))  # first the name goes: no checkpoint is ever half there
+            shutil.rmtree(draft_of(path), ignore_errors=True)
+    for path in drafts(folder):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def draft_of(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{os.getpid()}")
 
 
 def drafts(folder: Path) -> Iterator[Path]:
