@@ -14,8 +14,13 @@ from regard.cli.app import VERBS, Verb, build, main
 # The whole surface. A change here is a change for every user and every script: make it on purpose.
 SURFACE = {
     "": {"--version", "--debug"},
-    "demo": {"--steps", "--seed"},
+    "demo": {"--steps", "--seed", "--run"},
     "list": {"--json"},
+    "init": {"task", "changes"},
+    "train": {"config", "changes", "--run", "--threads"},
+    "score": {"folder", "--split", "--json"},
+    "predict": {"folder", "--json"},
+    "look": {"folder", "text", "--target"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
 }
 

@@ -12,6 +12,9 @@ from typing import NamedTuple
 import pytest
 
 from regard.attend.catalogue import NORMALISERS, SCORES
+from regard.corpora.catalogue import CORPORA
+from regard.models.catalogue import MODELS
+from regard.tasks.catalogue import TASKS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -129,7 +132,23 @@ def test_every_catalogue_entry_has_a_row_and_a_section(entry):
 
 def test_no_row_of_readme_is_of_something_gone():
     rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert set(rows) == {*SCORES, *NORMALISERS}
+    assert set(rows) == {*SCORES, *NORMALISERS, *MODELS, *TASKS, *CORPORA}
+
+
+@pytest.mark.parametrize(
+    ("entry", "page"),
+    [
+        *(
+            (name, f"docs/models/{entry.place.split('.')[2].partition(':')[0]}.md")
+            for name, entry in MODELS.items()
+        ),
+        *((name, f"docs/tasks/{name}.md") for name in TASKS),
+        *((name, "docs/data.md") for name in CORPORA),
+    ],
+)
+def test_every_model_task_and_corpus_has_a_row_and_a_page(entry, page):
+    assert re.search(rf"^\| `{entry}` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert entry in (ROOT / page).read_text()
 
 
 def test_every_catalogue_entry_is_made_by_something_that_exists():

@@ -13,7 +13,7 @@ import regard
 FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 # What `pip install regard` leaves out, and the extra that brings it.
-EXTRAS = {"matplotlib": "plot", "fastapi": "serve", "uvicorn": "serve"}
+EXTRAS = {"matplotlib": "plot", "pyarrow": "parquet", "fastapi": "serve", "uvicorn": "serve"}
 
 
 class Verb(NamedTuple):
@@ -32,6 +32,11 @@ VERBS = {
         "regard.cli.demo:demo", "Train a small attention layer, then show where it looks."
     ),
     "list": Verb("regard.cli.list:show", "List what is there: models, tasks, scores and more."),
+    "init": Verb("regard.cli.init:init", "Write a complete, commented config."),
+    "train": Verb("regard.cli.train:train", "Train; the same command again resumes, exactly."),
+    "score": Verb("regard.cli.score:score", "Standard metrics of a run on a split."),
+    "predict": Verb("regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."),
+    "look": Verb("regard.cli.look:look", "Show what a run looked at, in the terminal."),
     "probe": Verb("regard.cli.probe:probe", "Measure how far gradients reach back in time."),
 }
 

@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from regard.attend.catalogue import NORMALISERS, SCORES, Piece
+from regard.corpora.catalogue import CORPORA
+from regard.models.catalogue import MODELS
+from regard.tasks.catalogue import TASKS
 
 Entry = dict[str, str | list[str]]
 
@@ -36,13 +39,29 @@ def show(
 def inventory() -> dict[str, list[Entry]]:
     """Every catalogue, by name. A room that is built brings its own, and replaces an empty list."""
     return {
-        "models": [],
-        "tasks": [],
+        "models": models(),
+        "tasks": [{"name": name, "what": what} for name, what in TASKS.items()],
         "presets": [],
-        "corpora": [],
+        "corpora": [
+            {"name": name, "what": e.about, "languages": e.languages, "licence": e.licence}
+            for name, e in CORPORA.items()
+        ],
         "scores": pieces(SCORES),
         "normalisers": pieces(NORMALISERS),
     }
+
+
+def models() -> list[Entry]:
+    """A place such as "regard.models.luong:Luong" is in the file `regard/models/luong.py`."""
+    return [
+        {
+            "name": name,
+            "paper": entry.paper,
+            "file": entry.place.partition(":")[0].replace(".", "/") + ".py",
+            "tasks": list(entry.tasks),
+        }
+        for name, entry in MODELS.items()
+    ]
 
 
 def pieces(catalogue: Mapping[str, Piece]) -> list[Entry]:

@@ -1,0 +1,18 @@
+"""`regard init`: a complete config, with a word on every setting."""
+
+from typing import Annotated
+
+import typer
+
+from regard.config.load import resolve
+from regard.config.write import dumps
+
+
+def init(
+    task: Annotated[str, typer.Argument(help="What the model is to do: translate.")],
+    changes: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE…", help="Such as model.kind=luong.")
+    ] = None,
+) -> None:
+    """Print a config for TASK; `regard init translate > config.toml`."""
+    print(dumps(resolve({"task": task}, changes or ())), end="")

@@ -1,0 +1,36 @@
+"""Progress bars for what takes more than a moment; on standard error, apart from output."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+
+class Bar(NamedTuple):
+    progress: Progress
+    task: TaskID
+
+    def advance(self, by: int) -> None:
+        self.progress.advance(self.task, by)
+
+    def show(self, done: int, text: str) -> None:
+        self.progress.update(self.task, completed=done, text=text)
+
+    def say(self, line: str) -> None:
+        """A line above the bar, which stays."""
+        self.progress.console.print(line, highlight=False, markup=False)
+
+
+@contextmanager
+def bar(name: str, total: int | None) -> Generator[Bar]:
+    columns = [
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed}/{task.total}" if total else "{task.completed}"),
+        TextColumn("{task.fields[text]}"),
+        TimeRemainingColumn(),
+    ]
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        yield Bar(progress, progress.add_task(name, total=total, text=""))

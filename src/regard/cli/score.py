@@ -1,0 +1,30 @@
+"""`regard score`: the standard metrics of a run, with their signatures."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from regard.cli.progress import bar
+from regard.train.run import Run
+
+
+def score(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    split: Annotated[str, typer.Option(help="Which part of the data.")] = "test",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Score a run on a split of its data: BLEU, chrF, TER, exact match and perplexity."""
+    run = Run.load(folder)
+    records = list(run.corpus().read(split))
+    with bar("scoring", len(records)) as shown:
+        found = run.score(records, shown.advance)
+    if as_json:
+        print(json.dumps(found, indent=1))
+        return
+    for name, value in found.items():
+        if isinstance(value, float):
+            signature = found.get(f"{name}_signature", "")
+            print(f"{name:12}{value:8.2f}  {signature}".rstrip())
+    print(f"{'sentences':12}{found['sentences']:8}")

@@ -1,0 +1,57 @@
+"""`regard train`: from a config to a run in a folder; the same words again go on with it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+
+from regard.cli.progress import Bar, bar
+from regard.config.load import load
+from regard.train.fit import Fit, Validation
+
+
+def train(
+    config: Annotated[Path, typer.Argument(help="A TOML file; `regard init` writes one.")],
+    changes: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE…", help="Such as train.steps=500.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--run", help="Where to; runs/ and the config's name else.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Cores to use; all of them else.")
+    ] = None,
+) -> None:
+    """Train as CONFIG says. The same command again resumes, exactly where it was left."""
+    if threads is not None:
+        torch.set_num_threads(threads)
+    settings = load(config, changes or ())
+    folder = folder or Path("runs", config.stem)
+    with bar("training", settings.train.steps) as shown:
+        fit = Fit(settings, folder, shown.say)
+        if fit.training.done:
+            shown.say(f"{folder}: goes on after step {fit.training.done}")
+        stopped = follow(fit, shown)
+    if stopped:
+        print(f"Stopped after step {fit.training.done}. The same command goes on from there.")
+    print(f"{folder}: trained for {fit.training.done} steps")
+    print(f'Try: regard score {folder}, or: echo "…" | regard predict {folder}')
+
+
+def follow(fit: Fit, shown: Bar) -> bool:
+    """Show each step; Ctrl-C ends the training, and loses nothing."""
+    try:
+        for event in fit.events():
+            if isinstance(event, Validation):
+                best = ", the best so far" if event.best else ""
+                metric = fit.settings.train.metric
+                more = "" if metric == "loss" else f", {metric} {event.metric:.2f}"
+                shown.say(f"step {event.step}: dev loss {event.loss:.4f}{more}{best}")
+            else:
+                speed = event.tokens / event.seconds
+                shown.show(event.number, f"loss {event.loss:.4f}  {speed:,.0f} tokens/s")
+    except KeyboardInterrupt:
+        fit.close()
+        return True
+    return False

@@ -1,0 +1,1 @@
+"""TOML -> typed settings. The lowest room: every other may read it."""

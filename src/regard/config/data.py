@@ -1,0 +1,93 @@
+"""[data]: where the examples come from. `regard.corpora.build` makes a corpus of it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from regard.config.table import Count, Positive, Several, Table
+
+LANGUAGES = (
+    *("en", "de", "nl", "sv", "da", "nb", "fr", "es", "it", "pt"),
+    *("ro", "pl", "cs", "ru", "uk", "el", "hu", "tr", "fi", "ja"),
+)
+Paths = Annotated[str, Field(min_length=1)] | Several[str]
+
+
+class DatesData(Table):
+    """Dates as people write them, to ISO 8601: made here."""
+
+    kind: Literal["dates"] = "dates"
+    size: Positive = Field(default=100_000, description="Pairs to train on.")
+    held_out: Positive = Field(default=1000, description="Pairs in dev, and in the test.")
+    seed: Count = Field(default=0, description="Another seed, other pairs.")
+    languages: Several[str] = Field(default=LANGUAGES, description="Which languages, of these 20.")
+
+
+class FilesData(Table):
+    """Your own files."""
+
+    kind: Literal["files"] = "files"
+    train: Paths = Field(
+        description='One file, or the two sides of parallel text: ["train.en", "train.de"]. '
+        '"-" is standard input; .gz is unpacked.'
+    )
+    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
+    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    format: Literal["tsv", "parallel", "jsonl", "parquet"] | None = Field(
+        default=None,
+        description="tsv, parallel, jsonl or parquet; not set, the names of the files tell.",
+    )
+    columns: Several[str] = Field(
+        default=("source", "target"),
+        description='What each column of a TSV is, in order, or each parallel file; "-" skips one.',
+    )
+    fields: dict[str, str] = Field(
+        default={"source": "source", "target": "target"},
+        description='What our fields are called in JSON lines or Parquet, as "translation.de".',
+    )
+
+    @model_validator(mode="after")
+    def _has_both_sides(self) -> "FilesData":
+        for where, names in (("columns", self.columns), ("fields", self.fields)):
+            for needed in ("source", "target"):
+                if list(names).count(needed) != 1:
+                    raise ValueError(f"{where} must name {needed!r} once, not {list(names)}")
+        return self
+
+
+class NamedData(Table):
+    """A public corpus, fetched when it is first needed."""
+
+    kind: Literal["named"] = "named"
+    name: Literal["multi30k", "multi30k_tok", "tatoeba"] = Field(
+        description="Which one; `regard list` describes them."
+    )
+    source: str = Field(default="en", description="Translate from this language,")
+    target: str = Field(default="de", description="into this one.")
+
+    @model_validator(mode="after")
+    def _differs(self) -> "NamedData":
+        if self.source == self.target:
+            raise ValueError(f"source and target are both {self.source!r}")
+        return self
+
+
+One = Annotated[DatesData | FilesData | NamedData, Field(discriminator="kind")]
+
+
+class Portion(Table):
+    """A corpus, and how much of it."""
+
+    weight: float = Field(default=1.0, gt=0, description="How often, relative to the other parts.")
+    data: One = Field(description="Any other kind of data.")
+
+
+class MixData(Table):
+    """Several corpora, by weight."""
+
+    kind: Literal["mix"] = "mix"
+    seed: Count = Field(default=0, description="Of the draws.")
+    parts: Several[Portion] = Field(description="What is mixed.")
+
+
+Data = Annotated[DatesData | FilesData | NamedData | MixData, Field(discriminator="kind")]

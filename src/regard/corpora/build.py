@@ -1,0 +1,30 @@
+"""The [data] of the settings -> a corpus."""
+
+from regard.config.data import Data, DatesData, FilesData, MixData, NamedData
+from regard.corpora.corpus import Corpus
+from regard.corpora.dates import Dates
+from regard.corpora.files import Files
+from regard.corpora.mix import Mix
+from regard.corpora.named import Named
+
+
+def build(data: Data) -> Corpus:
+    match data:
+        case DatesData():
+            return Dates(
+                data.size, seed=data.seed, languages=data.languages, held_out=data.held_out
+            )
+        case FilesData():
+            return Files(
+                data.train,
+                data.dev,
+                data.test,
+                format=data.format,
+                columns=data.columns,
+                fields=data.fields,
+            )
+        case NamedData():
+            return Named(data.name, data.source, data.target)
+        case MixData():
+            parts = [build(part.data) for part in data.parts]
+            return Mix(parts, [part.weight for part in data.parts], seed=data.seed)

@@ -1,0 +1,1 @@
+"""Log-probabilities into tokens: searches over the `Stepper` protocol, never over a model class."""

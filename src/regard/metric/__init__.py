@@ -1,0 +1,1 @@
+"""Predictions into numbers. Runs without torch."""

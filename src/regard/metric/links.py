@@ -1,0 +1,120 @@
+"""Word alignments as text: who translates whom.
+
+A link (i, j) says that source word i and target word j translate each other. Inside, words are
+counted from 0. Files are in one of two formats, a line for each sentence pair or for each link:
+
+    0-0 1-2 2?1           Pharaoh; in gold files, `i?j` or `ipj` is possible, `i-j` is sure
+    17 1 3 P              sentence, source word, target word, S or P  (Mihalcea & Pedersen 2003)
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+Link = tuple[int, int]
+Links = frozenset[Link]
+
+LINK = re.compile(r"(\d+)([-p?])(\d+)")
+NUMBERED = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")
+
+
+class Gold(NamedTuple):
+    """Links that people agreed on, and those that they would accept; the sure are possible too."""
+
+    sure: Links
+    possible: Links
+
+
+def read_links(path: str | Path, base: int = 0) -> list[Links]:
+    """Alignments in Pharaoh format, a line for each sentence pair; words counted from `base`."""
+    found = []
+    for number, line in numbered_lines(path):
+        pairs = list(parsed(line, f"{path}:{number}", base))
+        if any(mark != "-" for _, mark in pairs):
+            raise ValueError(f"{path}:{number}: possible links are for gold: use i-j, or read_gold")
+        found.append(frozenset(link for link, _ in pairs))
+    return found
+
+
+def write_links(path: str | Path, alignments: Iterable[Iterable[Link]], base: int = 0) -> None:
+    """Alignments in Pharaoh format, links in order."""
+    with Path(path).open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(pharaoh(links, base) + "\n" for links in alignments)
+
+
+def pharaoh(links: Iterable[Link], base: int = 0) -> str:
+    """`0-0 1-2 …`, in order."""
+    return " ".join(f"{i + base}-{j + base}" for i, j in sorted(links))
+
+
+def read_gold(path: str | Path, base: int = 0, sentences: int | None = None) -> list[Gold]:
+    """Gold alignments in either format, which the first line shows.
+
+    With a line for each link, sentences are counted from 1, and `sentences` says how many there are
+    in all: some may have no link, at the end too.
+    """
+    lines = list(numbered_lines(path))
+    first = next((line for _, line in lines if line.strip()), "")
+    if NUMBERED.fullmatch(first.strip()):
+        return from_numbered(path, lines, base, sentences)
+    found = []
+    for number, line in lines:
+        pairs = list(parsed(line, f"{path}:{number}", base))
+        sure = frozenset(link for link, mark in pairs if mark == "-")
+        found.append(Gold(sure, frozenset(link for link, _ in pairs)))
+    if sentences is not None and sentences != len(found):
+        raise ValueError(f"{path} has {len(found)} lines, but there are {sentences} sentences")
+    return found
+
+
+def from_numbered(
+    path: str | Path, lines: Iterable[tuple[int, str]], base: int, sentences: int | None
+) -> list[Gold]:
+    """Gold alignments with a line for each link; one without S or P is sure."""
+    by_sentence: dict[int, tuple[set[Link], set[Link]]] = {}
+    for number, line in lines:
+        if not line.strip():
+            continue
+        match = NUMBERED.fullmatch(line.strip())
+        if match is None:
+            raise ValueError(f"{path}:{number}: expected 'sentence i j S', not {line.strip()!r}")
+        which = int(match[1])
+        if which < 1 or (sentences is not None and which > sentences):
+            among = "counted from 1" if sentences is None else f"1 to {sentences}"
+            raise ValueError(f"{path}:{number}: there is no sentence {which}: they are {among}")
+        link = counted(match[2], match[3], base, f"{path}:{number}")
+        sure, possible = by_sentence.setdefault(which, (set(), set()))
+        possible.add(link)
+        if match[4] != "P":
+            sure.add(link)
+    count = max(by_sentence, default=0) if sentences is None else sentences
+    empty: tuple[set[Link], set[Link]] = (set(), set())
+    return [Gold(*map(frozenset, by_sentence.get(which, empty))) for which in range(1, count + 1)]
+
+
+def parsed(line: str, place: str, base: int) -> Iterator[tuple[Link, str]]:
+    """Links of one line of Pharaoh format, each with its mark."""
+    for piece in line.split():
+        match = LINK.fullmatch(piece)
+        if match is None:
+            raise ValueError(f"{place}: expected links like 0-0 2-1, not {piece!r}")
+        yield counted(match[1], match[3], base, place), match[2]
+
+
+def counted(i: str, j: str, base: int, place: str) -> Link:
+    """A link counted from 0."""
+    link = int(i) - base, int(j) - base
+    if min(link) < 0:
+        raise ValueError(f"{place}: there is no word 0 when words are counted from {base}")
+    return link
+
+
+def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, from 1."""
+    with Path(path).open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield number, line.decode("utf-8").rstrip("\r\n")
+            except UnicodeDecodeError:
+                raise ValueError(f"{path}:{number}: not UTF-8: convert the file") from None

@@ -1,0 +1,67 @@
+"""Every model by name: where it is, whose it is, what it can be asked. No torch here."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Entry(NamedTuple):
+    """The class behind a name as `module:class`, its paper, and the tasks that it serves."""
+
+    place: str
+    paper: str
+    tasks: tuple[str, ...]
+
+
+MODELS = {
+    "encdec": Entry(
+        "regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", ("translate",)
+    ),
+    "seq2seq": Entry(
+        "regard.models.encdec:Seq2Seq", "Sutskever et al. 2014, 1409.3215", ("translate",)
+    ),
+    "rnnsearch": Entry(
+        "regard.models.rnnsearch:RnnSearch", "Bahdanau et al. 2015, 1409.0473", ("translate",)
+    ),
+    "luong": Entry("regard.models.luong:Luong", "Luong et al. 2015, 1508.04025", ("translate",)),
+    "transformer": Entry(
+        "regard.models.transformer:Transformer", "Vaswani et al. 2017, 1706.03762", ("translate",)
+    ),
+    "rnmt": Entry("regard.models.rnmt:Rnmt", "Chen et al. 2018, 1804.09849", ("translate",)),
+}
+
+
+def build(kind: str, settings: Mapping[str, Any]) -> "nn.Module":
+    """The model of this name with these settings, which are the keywords of its class."""
+    made = find(kind)
+    known = settings_of(kind)
+    for name in settings:
+        if name not in known:
+            raise ValueError(f"{kind}: unknown setting {name!r}; {hint(name, known)}")
+    missing = [n for n, p in known.items() if p.default is Parameter.empty and n not in settings]
+    if missing:
+        raise ValueError(f"{kind}: {missing[0]} is missing from the settings")
+    return made(**settings)
+
+
+def find(kind: str) -> "type[nn.Module]":
+    """The class of this name, imported now."""
+    if kind not in MODELS:
+        raise ValueError(f"kind: there is no model {kind!r}; {hint(kind, MODELS)}")
+    module, _, name = MODELS[kind].place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def settings_of(kind: str) -> dict[str, Parameter]:
+    """What can be set, with defaults and types, as the class's own signature says it."""
+    return dict(signature(find(kind)).parameters)
+
+
+def hint(name: str, names: Mapping[str, Any]) -> str:
+    near = get_close_matches(name, names, 1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"

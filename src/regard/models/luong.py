@@ -1,0 +1,213 @@
+"""Luong, Pham, Manning 2015, "Effective approaches to attention-based neural machine translation"
+(1508.04025).
+
+    h_s      the top layer of a deep LSTM over the source, reversed if `reverse`
+    h_t      the top layer of another, which starts from the state of each layer of the first
+    a_t      = softmax(score(h_t, h_s))     the state of now asks        eq. 7; score: eq. 8
+    c_t      = sum_s a_t(s) h_s
+    h~_t     = tanh(W_c [c_t; h_t])                                      eq. 5
+    p(y_t | …) = softmax(W_s h~_t)                                       eq. 6
+
+    score    dot, general, additive (the paper's concat), location
+    window   None: global.  "local_m": only |s - t| <= D.  "local_p": only |s - p_t| <= D, with
+             p_t = S sigmoid(v . tanh(W h_t)), and a_t(s) times exp(-(s - p_t)^2 / (D^2 / 2))
+    feed     input feeding: the first layer reads [E y_{t-1}; h~_{t-1}], h~ before the first step 0
+
+Slots are always in the order of the source: after a reversed reading the states are turned back, so
+that local_m and alignments mean what they say. A window past the end of the source reads zeros.
+b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hidden_dim
+"""
+
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout
+from regard.attend.make import make_attention
+from regard.attend.mask import local
+from regard.attend.memory import Memory
+from regard.encode.cell import LSTM, State
+from regard.encode.embed import Embedding
+from regard.encode.recurrent import Recurrent
+
+Layers = tuple[State, ...]  # (h, c) of each layer, [n h] each
+
+
+class Read(NamedTuple):
+    """The source's states, and the last state of each layer: h and c, [layers b h]."""
+
+    memory: Memory
+    last: State
+
+
+class Standing(NamedTuple):
+    """Where a search stands: h and c of each layer, h~, the step, and what is read."""
+
+    layers: Layers
+    shown: Float[Tensor, "n h"]
+    step: int
+    kept: tuple[Tensor, ...] | None
+    memory: Memory
+    origin: Int[Tensor, " n"]
+
+
+class Luong(nn.Module):
+    """`dim`: word vectors; `hidden_dim`: each of the `layers`. In the paper 1000, 1000, 4.
+
+    `radius` is D. `dropout` acts on word vectors, between layers and on h~_t where it meets W_s,
+    anew at each step (Zaremba et al. 2014; 0.2 in the paper); `state_dropout` on h_{t-1} in
+    products, one mask for a sequence. `longest` is how long a source the location score knows.
+    """
+
+    cross = ("attention",)
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        dim: int = 256,
+        hidden_dim: int | None = None,
+        layers: int = 2,
+        score: str = "general",
+        normalise: str = "softmax",
+        window: Literal["local_m", "local_p"] | None = None,
+        radius: int = 10,
+        feed: bool = True,
+        reverse: bool = True,
+        longest: int = 256,
+        init: Literal["paper", "scaled"] = "paper",
+        dropout: float = 0.0,
+        state_dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        if window not in (None, "local_m", "local_p"):
+            raise ValueError(f"window must be None, 'local_m' or 'local_p', not {window!r}")
+        if init not in ("paper", "scaled"):
+            raise ValueError(f"init must be 'paper' or 'scaled', not {init!r}")
+        hidden_dim = hidden_dim or dim
+        self.dim, self.feed, self.reverse, self.dropout = dim, feed, reverse, dropout
+        self.mask = local(radius) if window == "local_m" else None
+        self.source_words = Embedding(source_size, dim)
+        self.target_words = Embedding(target_size, dim)
+        self.encoder, self.decoder = (
+            Recurrent(
+                LSTM,
+                wide,
+                hidden_dim,
+                layers,
+                dropout=dropout if layers > 1 else 0.0,
+                state_dropout=state_dropout,
+            )
+            for wide in (dim, dim + hidden_dim if feed else dim)
+        )
+        self.attention = make_attention(
+            score,
+            hidden_dim,
+            hidden_dim,
+            normalise=normalise,
+            slots=longest,
+            window="local_p" if window == "local_p" else None,
+            radius=radius,
+        )
+        self.combine = nn.Linear(2 * hidden_dim, hidden_dim, bias=False)
+        self.out = nn.Linear(hidden_dim, target_size)  # differs: eq. 6 has no bias
+        if init == "paper":  # sec. 4.1
+            for weight in self.parameters():
+                nn.init.uniform_(weight, -0.1, 0.1)
+
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+        if not self.reverse:
+            states, last = self.encoder(self.drop(self.source_words(source)), valid)
+            return Read(self.attention.remember(states, valid), last)
+        # differs: the end token, which is a part of our sources, is read first
+        place = torch.arange(source.shape[1], device=source.device)
+        turned = torch.where(valid, valid.sum(1, keepdim=True) - 1 - place, place)
+        words = self.drop(self.source_words(source.gather(1, turned)))
+        states, last = self.encoder(words, valid)
+        states = states.gather(1, turned[..., None].expand_as(states))
+        return Read(self.attention.remember(states, valid), last)
+
+    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t h"]:
+        """h~ for each position; without input feeding, all positions at once."""
+        words = self.drop(self.target_words(target))
+        if not self.feed:
+            states, _ = self.decoder(words, None, memory.last)
+            return self.drop(self.show(states, memory.memory, 0))
+        state = self.start(memory)
+        layers, shown = state.layers, state.shown
+        advance, outputs = self.advance(state.memory, state.kept), list[Tensor]()
+        for step, word in enumerate(self.of_word(words).unbind(1)):
+            layers, shown = advance(word, layers, shown, step)
+            outputs.append(shown)
+        return self.drop(torch.stack(outputs, 1))
+
+    def logits(self, states: Float[Tensor, "*b h"]) -> Float[Tensor, "*b v"]:
+        return self.out(states)
+
+    def start(self, memory: Read) -> Standing:
+        top = memory.last[0][-1]
+        masks = self.decoder.draw(len(top))
+        kept = None if masks is None else tuple(m for m in masks.states if m is not None)
+        layers = tuple(zip(*(part.unbind(0) for part in memory.last), strict=True))
+        origin = torch.arange(len(top), device=top.device)
+        return Standing(layers, torch.zeros_like(top), 0, kept, memory.memory, origin)
+
+    def step(
+        self, state: Standing, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], Standing]:
+        word = self.of_word(self.drop(self.target_words(tokens)))
+        advance = self.advance(state.memory, state.kept)
+        layers, shown = advance(word, state.layers, state.shown, state.step)
+        after = state._replace(layers=layers, shown=shown, step=state.step + 1)
+        return self.logits(self.drop(shown)).log_softmax(-1), after
+
+    def select(self, state: Standing, rows: Int[Tensor, " m"]) -> Standing:
+        def at(part: Tensor) -> Tensor:
+            return part.index_select(0, rows)
+
+        origin = at(state.origin)
+        moved = not torch.equal(origin, state.origin)  # else rows stay within their sentences
+        return Standing(
+            tuple(tuple(at(part) for part in layer) for layer in state.layers),
+            at(state.shown),
+            state.step,
+            None if state.kept is None else tuple(at(mask) for mask in state.kept),
+            state.memory.select(rows) if moved else state.memory,
+            origin,
+        )
+
+    def of_word(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
+        """The word's part of the first layer's input product, for any number of steps."""
+        first = self.decoder.stack[0]
+        return F.linear(words, first.weight_ih[:, : self.dim], first.bias_ih + first.bias_hh)
+
+    def advance(
+        self, memory: Memory, kept: tuple[Tensor, ...] | None
+    ) -> Callable[[Tensor, Layers, Tensor, int], tuple[Layers, Tensor]]:
+        """(of_word, states, h~, t) -> states, h~ one step later."""
+        first, *upper = self.decoder.stack
+        W = first.weight_ih[:, self.dim :].t() if self.feed else None
+        masks = kept or [None] * self.decoder.layers
+        steps = [cell.recurrence(m) for cell, m in zip([first, *upper], masks, strict=True)]
+
+        def step(word: Tensor, layers: Layers, shown: Tensor, t: int) -> tuple[Layers, Tensor]:
+            after = [steps[0](word if W is None else torch.addmm(word, shown, W), layers[0])]
+            for cell, go, before in zip(upper, steps[1:], layers[1:], strict=True):
+                after.append(go(cell.project(self.drop(after[-1][0])), before))
+            return tuple(after), self.show(after[-1][0][:, None], memory, t)[:, 0]
+
+        return step
+
+    def show(self, states: Float[Tensor, "n q h"], memory: Memory, t: int) -> Tensor:
+        """h~ = tanh(W_c [c; h]) for the states from step t on."""
+        context = self.attention(states, memory, self.mask, start=t)
+        return self.combine(torch.cat([context, states], -1)).tanh()
+
+    def drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training) if self.dropout else x

@@ -1,0 +1,196 @@
+"""RNMT+: Chen et al. 2018, "The best of both worlds: combining recent advances in neural machine
+translation" (1804.09849), sec. 3 and figure 2.
+
+    encoder   layers of LSTM from both ends, joined; from the third on x + LSTM(x); then W [->; <-]
+    decoder   c_t   = multi-head additive attention of h1_{t-1}, the first layer's output before
+              h1_t  = LSTM([E y_{t-1}; c_t])
+              hl_t  = LSTM([x_t; c_t]),  from the third layer on x_t + LSTM([x_t; c_t])
+    p(y_t | …) = softmax(W [h_t; c_t] + b)
+
+context="current" is what the authors' code does unless told otherwise: the layers above the first
+and the softmax read with h1_t, and the first layer reads that context a step later.
+
+Each gate of each LSTM is normalised on its own (`norm`, see `encode.cell`). The upper layers of the
+decoder do not wait for attention: teacher forcing runs them over all steps at once.
+b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hidden_dim   d: 2 h
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple, cast
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout, check_positive
+from regard.attend.heads import MultiHead
+from regard.attend.make import make_attention
+from regard.attend.memory import Memory
+from regard.encode.cell import LSTM, State
+from regard.encode.embed import Embedding
+from regard.encode.recurrent import Recurrent
+
+PLAIN = 2  # layers without a residual, at the bottom of each stack
+
+
+class Read(NamedTuple):
+    """The source's keys and values in each head."""
+
+    memory: Memory
+
+
+class Standing(NamedTuple):
+    """Where a search stands: h and c of each layer, [n h], what was and is read, whose row."""
+
+    layers: tuple[State, ...]
+    context: Float[Tensor, "n h"]
+    memory: Memory
+    origin: Int[Tensor, " n"]
+
+
+class Rnmt(nn.Module):
+    """`dim`: word vectors; `hidden_dim`: each LSTM; in the paper both 1024, 6 + 8 layers, 4 heads.
+
+    `dropout` acts on word vectors and on the output of every LSTM where it goes upwards,
+    `attention_dropout` on weights. `longest` is how long a source the location score knows.
+    """
+
+    cross = ("attention",)
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        dim: int = 256,
+        hidden_dim: int | None = None,
+        layers: int = 2,
+        decoder_layers: int | None = None,
+        heads: int = 4,
+        norm: bool = True,
+        context: Literal["previous", "current"] = "previous",
+        score: str = "additive",
+        normalise: str = "softmax",
+        longest: int = 256,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        check_positive("layers", layers)
+        check_positive("heads", heads)
+        if context not in ("previous", "current"):
+            raise ValueError(f"context must be 'previous' or 'current', not {context!r}")
+        hidden_dim, above = hidden_dim or dim, (decoder_layers or layers) - 1
+        lstm = partial(LSTM, norm=norm)
+        self.dim, self.current, self.dropout = dim, context == "current", dropout
+        self.source_words = Embedding(source_size, dim)
+        self.target_words = Embedding(target_size, dim)
+        self.encoder = nn.ModuleList(
+            Recurrent(lstm, wide, hidden_dim, bidirectional=True)
+            for wide in [dim] + [2 * hidden_dim] * (layers - 1)
+        )
+        self.project = nn.Linear(2 * hidden_dim, hidden_dim)
+        attention = make_attention(
+            *(score, hidden_dim // heads, hidden_dim // heads),
+            normalise=normalise,
+            slots=longest,
+            heads=heads,
+            dropout=attention_dropout,
+        )
+        # differs: the authors' code reads the states themselves; here values are projected too
+        self.attention = MultiHead(attention, hidden_dim, heads)
+        # differs: h = o tanh(c), as everywhere; the authors' code has h = o c
+        self.first = lstm(dim + hidden_dim, hidden_dim)
+        self.upper = nn.ModuleList(
+            Recurrent(lstm, 2 * hidden_dim, hidden_dim) for _ in range(above)
+        )
+        self.out = nn.Linear(2 * hidden_dim, target_size)
+
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+        x = self.drop(self.source_words(source))
+        for index, layer in enumerate(self.encoder):
+            y = self.drop(layer(x, valid)[0])
+            x = x + y if index >= PLAIN else y
+        return Read(self.attention.remember(self.project(x), valid))
+
+    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+        """[h_t; c_t] for each position."""
+        (state, *_), context, *_ = self.start(memory)
+        advance, outputs, contexts = self.advance(memory.memory), list[Tensor](), list[Tensor]()
+        for word in self.of_word(self.drop(self.target_words(target))).unbind(1):
+            context, state = advance(word, state, context)
+            outputs.append(state[0])
+            contexts.append(context)
+        c = torch.stack(contexts, 1)
+        return self.rise(torch.stack(outputs, 1), c, lambda index, x: self.layers[index](x)[0])
+
+    def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
+        return self.out(states)
+
+    def start(self, memory: Read) -> Standing:
+        """Every layer begins at zero; the source comes by attention alone."""
+        batch = len(memory.memory.keys)
+        origin = torch.arange(batch, device=memory.memory.keys.device)
+        layers = tuple(self.first.initial(batch) for _ in range(1 + len(self.upper)))
+        return Standing(layers, layers[0][0], memory.memory, origin)
+
+    def step(
+        self, state: Standing, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], Standing]:
+        word = self.of_word(self.drop(self.target_words(tokens)))
+        context, first = self.advance(state.memory)(word, state.layers[0], state.context)
+        layers = [first]
+
+        def go(index: int, x: Tensor) -> Tensor:
+            layers.append(self.layers[index].stack[0].advance(x, state.layers[index + 1]))
+            return layers[-1][0]
+
+        top = self.rise(first[0], context, go)
+        after = state._replace(layers=tuple(layers), context=context)
+        return self.logits(top).log_softmax(-1), after
+
+    def select(self, state: Standing, rows: Int[Tensor, " m"]) -> Standing:
+        layers = tuple(tuple(p.index_select(0, rows) for p in layer) for layer in state.layers)
+        context, origin = (x.index_select(0, rows) for x in (state.context, state.origin))
+        if torch.equal(origin, state.origin):  # rows moved within their sentences only
+            return Standing(layers, context, state.memory, origin)
+        return Standing(layers, context, state.memory.select(rows), origin)
+
+    def rise(self, x: Tensor, context: Tensor, go: Callable[[int, Tensor], Tensor]) -> Tensor:
+        """Through the upper layers, at one step or at all: `go` runs one of them."""
+        x = self.drop(x)
+        for index in range(len(self.upper)):
+            y = self.drop(go(index, torch.cat([x, context], -1)))
+            x = x + y if index + 1 >= PLAIN else y
+        return torch.cat([x, context], -1)
+
+    def of_word(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
+        """The word's part of the first layer's input product, for any number of steps."""
+        cell, bias = self.first, self.first.bias_hh
+        bias = bias if cell.gain is not None else bias + cell.bias_ih
+        return F.linear(words, cell.weight_ih[:, : self.dim], bias)
+
+    def advance(self, memory: Memory) -> Callable[[Tensor, State, Tensor], tuple[Tensor, State]]:
+        """(of_word, state of the first layer, context before) -> c_t, its next state."""
+        recurrence, W = self.first.recurrence(), self.first.weight_ih[:, self.dim :].t()
+
+        def step(word: Tensor, state: State, context: Tensor) -> tuple[Tensor, State]:
+            if not self.current:
+                context = self.attention(state[0][:, None], memory)[:, 0]
+            state = recurrence(torch.addmm(word, context, W), state)
+            if self.current:
+                context = self.attention(state[0][:, None], memory)[:, 0]
+            return context, state
+
+        return step
+
+    @property
+    def layers(self) -> list[Recurrent]:
+        """The decoder's layers but the first."""
+        return [cast(Recurrent, layer) for layer in self.upper]
+
+    def drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training) if self.dropout else x

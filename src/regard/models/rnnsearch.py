@@ -1,0 +1,185 @@
+"""RNNsearch: Bahdanau, Cho, Bengio 2015, "Neural machine translation by jointly learning to align
+and translate" (1409.0473), appendix A.
+
+    h_j   = [forward GRU; backward GRU] over E x                 annotations            A.2.1
+    s_0   = tanh(W_s backward h_1)                               it has read all of the source
+    e_ij  = v . tanh(W_a s_{i-1} + U_a h_j)                      the state before asks  A.1.2
+    c_i   = sum_j softmax(e_i)_j h_j
+    s_i   = GRU(s_{i-1}, [E y_{i-1}; c_i])                       reset before the product
+    t_i   = maxout(U_o s_{i-1} + V_o E y_{i-1} + C_o c_i + b)    A.2.2
+    p(y_i | …) = softmax(W_o t_i + b)
+
+The gate of the paper that renews is stored as the gate that keeps, z = 1 - u (see `encode.cell`).
+b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hidden_dim   d: output
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout
+from regard.attend.make import make_attention
+from regard.attend.memory import Memory
+from regard.attend.score import Additive
+from regard.encode.cell import GRU
+from regard.encode.embed import Embedding
+from regard.encode.output import DeepOutput
+from regard.encode.recurrent import Recurrent
+
+
+class Read(NamedTuple):
+    """The annotations, and the state in which the decoder begins."""
+
+    memory: Memory
+    first: Float[Tensor, "b h"]
+
+
+class State(NamedTuple):
+    """Where a search stands: each row's state, what it reads, and from which sentence it came."""
+
+    s: Float[Tensor, "n h"]
+    kept: Float[Tensor, "n h"] | None
+    memory: Memory
+    origin: Int[Tensor, " n"]
+
+
+class RnnSearch(nn.Module):
+    """`dim`: word vectors; `hidden_dim`: each GRU; `align_dim`: the score's; `output_dim`: of t_i.
+
+    In the paper 620, 1000, 1000, 500. `dropout` acts on word vectors, annotations and t_i;
+    `state_dropout` on s_{i-1} and h_{j-1} in products, one mask for a sequence. `readout` says from
+    which state t_i is made: the paper's s_{i-1}, or s_i. `longest` is for the location score.
+    """
+
+    cross = ("attention",)
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        dim: int = 256,
+        hidden_dim: int | None = None,
+        align_dim: int | None = None,
+        output_dim: int | None = None,
+        score: str = "additive",
+        normalise: str = "softmax",
+        longest: int = 256,
+        reset: Literal["before", "after"] = "before",
+        readout: Literal["previous", "current"] = "previous",
+        init: Literal["paper", "scaled"] = "paper",
+        dropout: float = 0.0,
+        state_dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        if readout not in ("previous", "current"):
+            raise ValueError(f"readout must be 'previous' or 'current', not {readout!r}")
+        if init not in ("paper", "scaled"):
+            raise ValueError(f"init must be 'paper' or 'scaled', not {init!r}")
+        hidden_dim = hidden_dim or dim
+        align_dim, output_dim = align_dim or hidden_dim, output_dim or hidden_dim
+        self.dim, self.current = dim, readout == "current"
+        self.dropout, self.state_dropout = dropout, state_dropout
+        gru = partial(GRU, reset=reset)
+        self.source_words = Embedding(source_size, dim)
+        self.target_words = Embedding(target_size, dim)
+        self.encoder = Recurrent(
+            gru, dim, hidden_dim, bidirectional=True, state_dropout=state_dropout
+        )
+        self.of_backward = nn.Linear(hidden_dim, hidden_dim)
+        self.attention = make_attention(
+            score,
+            hidden_dim,
+            2 * hidden_dim,
+            normalise=normalise,
+            hidden_dim=align_dim,
+            slots=longest,
+        )
+        self.cell = gru(dim + 2 * hidden_dim, hidden_dim)
+        self.deep = DeepOutput([hidden_dim, dim, 2 * hidden_dim], output_dim)
+        self.out = nn.Linear(output_dim, target_size)
+        if init == "paper":
+            self.start_as_in_the_paper()
+
+    def start_as_in_the_paper(self) -> None:
+        """B.1: recurrent weights orthogonal (as cells are), W_a and U_a N(0, 0.001^2), v and every
+        bias 0, all else N(0, 0.01^2)."""
+        for name, weight in self.named_parameters():
+            if weight.ndim < 2:
+                nn.init.zeros_(weight)
+            elif not name.endswith("weight_hh"):
+                nn.init.normal_(weight, std=0.01)
+        score = self.attention.score
+        if isinstance(score, Additive):
+            for weight in (*score.of_query.parameters(), *score.of_key.parameters()):
+                nn.init.normal_(weight, std=0.001)
+
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+        states, (h,) = self.encoder(self.drop(self.source_words(source)), valid)
+        first = self.of_backward(h[1]).tanh()
+        return Read(self.attention.remember(self.drop(states), valid), first)
+
+    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+        """t_i for each position. Only attention and GRU wait for the step before."""
+        words, s = self.drop(self.target_words(target)), memory.first
+        advance = self.advance(memory.memory, self.draw(s))
+        states, contexts = [s], list[Tensor]()
+        for word in self.of_word(words).unbind(1):
+            context, s = advance(word, s)
+            states.append(s)
+            contexts.append(context)
+        shown = states[1:] if self.current else states[:-1]
+        return self.drop(self.deep(torch.stack(shown, 1), words, torch.stack(contexts, 1)))
+
+    def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
+        return self.out(states)
+
+    def start(self, memory: Read) -> State:
+        origin = torch.arange(len(memory.first), device=memory.first.device)
+        return State(memory.first, self.draw(memory.first), memory.memory, origin)
+
+    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
+        words = self.drop(self.target_words(tokens))
+        context, s = self.advance(state.memory, state.kept)(self.of_word(words), state.s)
+        t = self.drop(self.deep(s if self.current else state.s, words, context))
+        return self.logits(t).log_softmax(-1), state._replace(s=s)
+
+    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+        s, origin = state.s.index_select(0, rows), state.origin.index_select(0, rows)
+        kept = None if state.kept is None else state.kept.index_select(0, rows)
+        if torch.equal(origin, state.origin):  # rows moved within their sentences only
+            return State(s, kept, state.memory, origin)
+        return State(s, kept, state.memory.select(rows), origin)
+
+    def of_word(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
+        """The word's part of the GRU's input product, W E y + b, for any number of steps."""
+        cell, bias = self.cell, self.cell.bias_ih
+        bias = bias if cell.reset == "after" else bias + cell.bias_hh
+        return F.linear(words, cell.weight_ih[:, : self.dim], bias)
+
+    def advance(
+        self, memory: Memory, kept: Tensor | None
+    ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """(of_word, s_{i-1}) -> c_i, s_i."""
+        recurrence, C = self.cell.recurrence(kept), self.cell.weight_ih[:, self.dim :].t()
+
+        def step(word: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
+            context = self.attention(s[:, None], memory)[:, 0]
+            return context, recurrence(torch.addmm(word, context, C), (s,))[0]
+
+        return step
+
+    def drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+
+    def draw(self, s: Tensor) -> Tensor | None:
+        """One mask on s for a whole sequence (Gal & Ghahramani 2016)."""
+        if not (self.training and self.state_dropout):
+            return None
+        return F.dropout(torch.ones_like(s), self.state_dropout)

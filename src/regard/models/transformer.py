@@ -1,0 +1,164 @@
+"""The transformer: Vaswani et al. 2017, "Attention is all you need" (1706.03762).
+
+    x         = dropout(sqrt(d) E id + P)                                        3.4, 3.5, 5.4
+    encoder   layers of:  LN(x + self-attention), LN(x + feed-forward)           3.1
+    decoder   layers of:  LN(x + causal self-attention), LN(x + attention to the encoder's output),
+              LN(x + feed-forward)
+    attention(q, k, v) = softmax(q k' / sqrt(d / heads)) v in each head          eq. 1
+    p(y_t | …) = softmax(E x_t)                 E: the same table, if `shared`   3.4
+
+norm="pre" puts LN inside the residual branch and one behind each stack (Xiong et al. 2020).
+b: batch   s: source   t: target   n: rows of a search   v: target_size   d: dim
+"""
+
+from functools import partial
+from typing import Literal, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout, check_positive
+from regard.attend.make import make_attention
+from regard.attend.mask import causal
+from regard.attend.memory import Memory
+from regard.encode.block import Block, Stack
+from regard.encode.embed import Embedding
+from regard.encode.position import Learned, Sinusoidal
+
+
+class Read(NamedTuple):
+    """The source's keys and values for each layer of the decoder."""
+
+    memory: tuple[Memory, ...]
+
+
+class State(NamedTuple):
+    """Keys and values of what was written, by layer; the source's; each row's sentence."""
+
+    past: tuple[Memory, ...] | None
+    memory: tuple[Memory, ...]
+    origin: Int[Tensor, " n"]
+
+
+class Transformer(nn.Module):
+    """The paper's base model: dim=512, heads=8, layers=6, dropout=0.1, shared="all".
+
+    `hidden_dim` is the feed-forward layer's, 4 dim by default. `shared`: "all" has one table for
+    source words, target words and output, "decoder" one for the latter two. `attention_dropout` (on
+    weights) and `hidden_dropout` (after ReLU) are not in the paper. `longest` is how many positions
+    are known where they are learned, and to the location score.
+    """
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        dim: int = 256,
+        heads: int = 8,
+        layers: int = 3,
+        decoder_layers: int | None = None,
+        hidden_dim: int | None = None,
+        norm: Literal["post", "pre"] = "post",
+        shared: Literal["none", "decoder", "all"] = "none",
+        scaled: bool = True,
+        positions: Literal["sinusoidal", "learned"] = "sinusoidal",
+        longest: int = 512,
+        score: str = "scaled_dot",
+        normalise: str = "softmax",
+        dropout: float = 0.1,
+        attention_dropout: float = 0.0,
+        hidden_dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_positive("heads", heads)
+        check_dropout(dropout)
+        check_choices(positions, shared, source_size, target_size)
+        attention = partial(
+            make_attention,
+            *(score, dim // heads, dim // heads),
+            normalise=normalise,
+            slots=longest,
+            heads=heads,
+            dropout=attention_dropout,
+        )
+        block = partial(
+            Block,
+            *(dim, heads, hidden_dim or 4 * dim),
+            norm=norm,
+            dropout=dropout,
+            hidden_dropout=hidden_dropout,
+            attention=attention,
+        )
+        place = partial(Learned, longest) if positions == "learned" else Sinusoidal
+        self.dropout, below = dropout, decoder_layers or layers
+        self.source_words = Embedding(source_size, dim, scaled=scaled)
+        # a second name for one table would be saved twice
+        own = None if shared == "all" else Embedding(target_size, dim, scaled=scaled)
+        self.target_words = own
+        self.source_position, self.target_position = place(dim), place(dim)
+        self.encoder = Stack(block() for _ in range(layers))
+        self.decoder = Stack(block(memory_dim=dim) for _ in range(below))
+        self.out = nn.Linear(dim, target_size) if shared == "none" else None
+        self.cross = tuple(f"decoder.layers.{i}.cross_attention" for i in range(below))
+        for module in self.modules():  # not in the paper; as in the authors' tensor2tensor
+            if isinstance(module, nn.Linear):
+                for weight in module.parameters():
+                    nn.init.xavier_uniform_(weight) if weight.ndim > 1 else nn.init.zeros_(weight)
+
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+        words = self.drop(self.source_position(self.source_words(source)))
+        states, _ = self.encoder(words, valid)
+        return Read(tuple(self.decoder.remember(states, valid)))
+
+    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+        words = self.drop(self.target_position(self.words(target)))
+        return self.decoder(words, mask=causal, memory=memory.memory)[0]
+
+    def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
+        return self.out(states) if self.out is not None else self.table.logits(states)
+
+    def start(self, memory: Read) -> State:
+        keys = memory.memory[0].keys
+        return State(None, memory.memory, torch.arange(len(keys), device=keys.device))
+
+    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
+        past, memory, origin = state
+        start = 0 if past is None else past[0].slots
+        words = self.drop(self.target_position(self.words(tokens[:, None]), start))
+        states, past = self.decoder(words, mask=causal, past=past, memory=memory)
+        return self.logits(states[:, 0]).log_softmax(-1), State(tuple(past), memory, origin)
+
+    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+        past, memory, origin = state
+        if past is not None:
+            past = tuple(layer.select(rows) for layer in past)
+        chosen = origin.index_select(0, rows)
+        if not torch.equal(chosen, origin):  # else rows moved within their sentences only
+            memory = tuple(layer.select(rows) for layer in memory)
+        return State(past, memory, chosen)
+
+    @property
+    def table(self) -> Embedding:
+        """The vectors of target words."""
+        return self.source_words if self.target_words is None else self.target_words
+
+    def words(self, target: Tensor) -> Tensor:
+        return self.table(target)
+
+    def drop(self, x: Tensor) -> Tensor:
+        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+
+
+def check_choices(positions: str, shared: str, source_size: int, target_size: int) -> None:
+    if positions not in ("sinusoidal", "learned"):
+        raise ValueError(f"positions must be 'sinusoidal' or 'learned', not {positions!r}")
+    if shared not in ("none", "decoder", "all"):
+        raise ValueError(f"shared must be 'none', 'decoder' or 'all', not {shared!r}")
+    if shared == "all" and source_size != target_size:
+        raise ValueError(
+            f"shared='all' needs one vocabulary, but source_size {source_size} is not "
+            f"target_size {target_size}; use 'decoder', or train one tokeniser on both sides"
+        )

@@ -1,0 +1,127 @@
+"""Translation: a source text into a target text, and what each target word looked at."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attend.tap import observe
+from regard.batch.batches import in_order
+from regard.batch.pair import Batch, Pair, collate
+from regard.decode.rules import FREE, Rules
+from regard.decode.stepper import Hypothesis
+from regard.tasks.loss import Loss, cross_entropy
+from regard.text.tokeniser import Tokeniser
+
+AT_ONCE = 10_000  # lines that are cut into tokens together
+ROOM = 2000  # tokens of a batch in prediction
+
+
+# How outputs are found: (model, its memory, numbers of the inputs, rules) -> outputs of each
+Search = Callable[[Any, Any, list[int], Rules], list[list[Hypothesis]]]
+
+
+class Translation(NamedTuple):
+    text: str
+    score: float  # by which it was ranked
+    log_prob: float
+    ids: list[int]
+
+
+class Alignment(NamedTuple):
+    """How much each target token looked at each source token; rows are target, with the end."""
+
+    source: list[str]
+    target: list[str]
+    weights: Float[Tensor, "t s"]
+
+
+class Translator:
+    """A model, and the vocabularies of its two sides."""
+
+    fields = ("source", "target")
+
+    def __init__(self, model: nn.Module, source: Tokeniser, target: Tokeniser):
+        self.model: Any = model  # any model with remember, forced, logits and the steps of a search
+        self.source, self.target = source, target
+
+    def pairs(self, records: Iterable[Mapping[str, str]], longest: int = 256) -> Iterator[Pair]:
+        """Records as ids, one by one; no side over `longest` tokens."""
+        stream = enumerate(records)
+        while some := list(islice(stream, AT_ONCE)):
+            sources = self.source.ids([record["source"] for _, record in some])
+            targets = self.target.ids([record["target"] for _, record in some])
+            for (number, _), source, target in zip(some, sources, targets, strict=True):
+                if len(source) <= longest and len(target) <= longest:
+                    yield Pair(number, source, target)
+
+    def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+        memory = self.model.remember(batch.source, batch.source_valid)
+        states = self.model.forced(memory, batch.target_in)
+        return cross_entropy(
+            self.model.logits, states, batch.target_out, batch.target_valid, smoothing=smoothing
+        )
+
+    @torch.no_grad()
+    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
+        """-log p(target | source) of all pairs, the ends included, and the number of tokens."""
+        self.model.eval()
+        losses = [self.loss(batch) for batch in in_order(pairs, tokens=ROOM)]
+        total = torch.stack([loss.total.double() for loss in losses]).sum()
+        return Loss(total, sum(loss.tokens for loss in losses))
+
+    @torch.no_grad()
+    def translate(
+        self,
+        texts: Sequence[str],
+        search: Search,
+        rules: Rules = FREE,
+        *,
+        room: int = ROOM,
+        told: Callable[[int], None] | None = None,
+    ) -> list[list[Translation]]:
+        """The n best translations of each text, in the order of the texts.
+
+        Texts of about equal length are translated together, `room` tokens at a time; `told` hears
+        how many each time. An output may be twice as long as its source, and ten tokens more.
+        """
+        self.model.eval()
+        longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
+        pairs = [Pair(n, ids, []) for n, ids in enumerate(self.source.ids(list(texts)))]
+        results: list[list[Translation]] = [[] for _ in texts]
+        for batch in in_order(pairs, tokens=room) if pairs else ():
+            numbers = batch.numbers.tolist()
+            limits = (2 * batch.source_valid.sum(-1) + 10).clamp(max=longest).tolist()
+            memory = self.model.remember(batch.source, batch.source_valid)
+            found = search(self.model, memory, numbers, replace(rules, max_length=limits))
+            for number, best in zip(numbers, found, strict=True):
+                results[number] = [self.told_as(one) for one in best]
+            if told is not None:
+                told(len(numbers))
+        return results
+
+    def told_as(self, found: Hypothesis) -> Translation:
+        return Translation(self.target.decode(found.ids), found.score, found.log_prob, found.ids)
+
+    @torch.no_grad()
+    def align(self, source: str, target: Sequence[int]) -> Alignment:
+        """A finished output, read once more word by word with somebody looking.
+
+        What a model has of cross-attentions, heads and layers, is averaged.
+        """
+        self.model.eval()
+        batch = collate([Pair(0, self.source.ids([source])[0], target)])
+        with observe(self.model) as seen:
+            memory = self.model.remember(batch.source, batch.source_valid)
+            self.model.forced(memory, batch.target_in)
+        whole = seen.whole()
+        looked = [whole[name].flatten(0, -3).mean(0) for name in self.model.cross]
+        return Alignment(
+            [self.source.token(n) for n in batch.source[0].tolist()],
+            [self.target.token(n) for n in batch.target_out[0].tolist()],
+            torch.stack(looked).mean(0),
+        )

@@ -1,0 +1,136 @@
+"""Text <-> ids, by one class for every kind of vocabulary.
+
+Special tokens have no text of their own: "</s>" in a sentence is five letters, never the id END.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import tokenizers
+
+from regard.config.whole import write_whole
+from regard.text.special import END, SPECIALS, UNKNOWN
+
+# Unicode's White_Space, as the `tokenizers` library has it; Python's \s also has U+001C to U+001F.
+WORD = re.compile(r"(?:\S|[\x1c-\x1f])+")
+
+
+class Encoding(NamedTuple):
+    """`words[i]` is the number of the word that token i belongs to; None for special tokens.
+
+    A token of white space belongs to the word that follows, or to the last one.
+    """
+
+    ids: list[int]
+    tokens: list[str]
+    words: list[int | None]
+
+
+class Tokeniser:
+    """A vocabulary with its way of cutting text. `train_tokeniser` makes one, `load` finds one."""
+
+    def __init__(self, inner: tokenizers.Tokenizer) -> None:
+        self._inner = inner
+        self.size: int = inner.get_vocab_size()
+        for number, token in enumerate(SPECIALS):
+            if inner.token_to_id(token) != number:
+                raise ValueError(f"token {token!r} must have id {number}: not made by regard")
+
+    def encode(self, text: str) -> Encoding:
+        """The ids of the text, with no special tokens added."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
+        """Several texts in parallel; each comes out as it would alone."""
+        _check_texts(texts)
+        whole = self._inner.encode_batch(list(texts), add_special_tokens=False)
+        found = []
+        for text, one in zip(texts, whole, strict=True):
+            words = _words_of(text, [start for start, _ in one.offsets])
+            found.append(Encoding(_without_controls(one.ids), one.tokens, words))
+        return found
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Only the ids of `encode_batch`, which is quicker."""
+        _check_texts(texts)
+        whole = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [_without_controls(one.ids) for one in whole]
+
+    def decode(self, ids: Iterable[int], *, skip_specials: bool = True) -> str:
+        """The text of the ids. An unknown token reads "<unk>"; the other specials are left out."""
+        kept = [n for n in self._checked(ids) if not skip_specials or n > END]
+        return self._inner.decode(kept, skip_special_tokens=False)
+
+    def spell(self, ids: Iterable[int]) -> Encoding:
+        """Tokens, and the words of `decode(ids)` that they are of: for ids that a model wrote."""
+        ids = self._checked(ids)
+        last = len(self.words(self.decode(ids))) - 1
+        words: list[int | None] = []
+        for end, number in enumerate(ids, 1):
+            # Whatever were to follow this token: in which word would it be?
+            here = len(self.words(self.decode(ids[:end]) + ".")) - 1
+            words.append(None if number <= END or last < 0 else min(here, last))
+        return Encoding(ids, [self.token(number) for number in ids], words)
+
+    def words(self, text: str) -> list[str]:
+        """What stands between white space: the words that `Encoding.words` counts."""
+        return WORD.findall(text)
+
+    def token(self, number: int) -> str:
+        """The entry of the vocabulary with this id."""
+        return self._inner.id_to_token(self._checked([number])[0]) or ""
+
+    def save(self, path: Path | str) -> None:
+        """Write a `tokenizer.json`, whole or not at all."""
+        write_whole(Path(path), self.to_json().encode())
+
+    def to_json(self) -> str:
+        """What `save` writes. Two tokenisers with the same JSON are the same."""
+        return self._inner.to_str(pretty=True)
+
+    @classmethod
+    def load(cls, path: Path | str) -> "Tokeniser":
+        """Read what `save` wrote."""
+        path = Path(path)
+        if not path.is_file():
+            raise ValueError(f"{path}: there is no such file; a run folder holds a tokenizer.json")
+        try:
+            return cls(tokenizers.Tokenizer.from_str(path.read_text("utf-8")))
+        except Exception as error:  # the library raises the base class for whatever it cannot read
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{path}: not a tokeniser, or a damaged one ({reason})") from None
+
+    def _checked(self, ids: Iterable[int]) -> list[int]:
+        ids = list(ids)
+        if ids and (min(ids) < 0 or max(ids) >= self.size):
+            wrong = next(n for n in ids if not 0 <= n < self.size)
+            raise ValueError(f"ids must be in [0, {self.size}), not {wrong}")
+        return ids
+
+
+def _without_controls(ids: list[int]) -> list[int]:
+    """A word "</s>" of the text is unknown: only we end sentences."""
+    if ids and min(ids) <= END:
+        return [n if n > END else UNKNOWN for n in ids]
+    return ids
+
+
+def _words_of(text: str, starts: list[int]) -> list[int | None]:
+    ends = [match.end() for match in WORD.finditer(text)]
+    if not ends:
+        return [None] * len(starts)
+    return [min(bisect_right(ends, start), len(ends) - 1) for start in starts]
+
+
+def _check_texts(texts: Sequence[str]) -> None:
+    """Half of a surrogate pair is no character: it comes from broken JSON, and has no UTF-8."""
+    for text in texts:
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                where = f"character {error.start} is U+{ord(text[error.start]):04X}"
+                raise ValueError(f"text is not valid Unicode: {where}, half of a pair") from None

@@ -1,0 +1,180 @@
+"""A run: a trained model, its vocabularies and its settings, in one folder that needs nothing else.
+
+config.toml  source.json  target.json  weights.safetensors  versions.json
+"""
+
+import json
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+
+import regard
+from regard.config.decode import Beam, Decode, Greedy, Sample
+from regard.config.load import load as load_settings
+from regard.config.settings import Settings
+from regard.config.whole import write_whole
+from regard.config.write import dumps
+from regard.corpora.build import build as build_corpus
+from regard.corpora.corpus import Corpus, Record
+from regard.decode.beam import beam
+from regard.decode.greedy import greedy
+from regard.decode.rules import Rules
+from regard.decode.sample import Draw, sample
+from regard.metric.language import perplexity
+from regard.metric.translation import bleu, chrf, exact_match, ter
+from regard.models.catalogue import build as build_model
+from regard.tasks.translate import Search, Translation, Translator
+from regard.text.learn import train_tokeniser
+from regard.text.tokeniser import Tokeniser
+
+CONFIG, WEIGHTS, VERSIONS = "config.toml", "weights.safetensors", "versions.json"
+SIDES = ("source", "target")
+
+
+class Run:
+    """Settings, vocabularies and a model: what can translate, be scored and looked into."""
+
+    def __init__(self, settings: Settings, source: Tokeniser, target: Tokeniser):
+        torch.manual_seed(settings.seed)
+        wanted = settings.model.model_dump(exclude={"kind"})
+        sizes = {"source_size": source.size, "target_size": target.size}
+        self.settings = settings
+        self.model = build_model(settings.model.kind, {**wanted, **sizes})
+        self.task = Translator(self.model, source, target)
+
+    def __call__(self, text: str) -> Translation:
+        """The best output for one text."""
+        return self.predict([text])[0][0]
+
+    def predict(
+        self,
+        texts: Sequence[str],
+        decode: Decode | None = None,
+        told: Callable[[int], None] | None = None,
+    ) -> list[list[Translation]]:
+        """The outputs for each text, best first."""
+        decode = decode or self.settings.decode
+        return self.task.translate(texts, search_of(decode), rules_of(decode), told=told)
+
+    def score(
+        self, records: Iterable[Record], told: Callable[[int], None] | None = None
+    ) -> dict[str, float | str]:
+        """BLEU, chrF, TER, exact match and perplexity, with signatures."""
+        records = list(records)
+        if not records:
+            raise ValueError("records are missing: there is nothing to score")
+        outputs = [best[0].text for best in self.predict([r["source"] for r in records], told=told)]
+        references = [record["target"] for record in records]
+        found: dict[str, float | str] = {}
+        for name, metric in (("bleu", bleu), ("chrf", chrf), ("ter", ter)):
+            score = metric(outputs, references)
+            found[name], found[f"{name}_signature"] = score.value, score.signature
+        found["exact"] = exact_match(outputs, references)
+        loss = self.task.likelihood(list(self.task.pairs(records)))
+        found["perplexity"] = perplexity(loss.total.item(), loss.tokens)
+        found["sentences"] = len(records)
+        return found
+
+    def corpus(self) -> Corpus:
+        """The data that the settings name."""
+        return build_corpus(self.settings.data)
+
+    def save(self, folder: Path) -> None:
+        """Everything that `load` needs, each file whole."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for side in SIDES:
+            getattr(self.task, side).save(folder / f"{side}.json")
+        self.save_weights(folder, dict(self.model.state_dict()))
+        write_whole(folder / VERSIONS, (json.dumps(versions(), indent=1) + "\n").encode())
+        write_whole(folder / CONFIG, dumps(self.settings).encode())
+
+    def save_weights(self, folder: Path, weights: dict[str, torch.Tensor]) -> None:
+        plain = {name: value.detach().clone() for name, value in weights.items()}
+        write_whole(folder / WEIGHTS, safetensors.torch.save(plain))
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "Run":
+        folder = Path(folder)
+        for name in (CONFIG, WEIGHTS, *(f"{side}.json" for side in SIDES)):
+            if not (folder / name).is_file():
+                raise ValueError(f"{folder}: is not a run, there is no {name} in it")
+        settings = load_settings(folder / CONFIG)
+        run = cls(settings, *(Tokeniser.load(folder / f"{side}.json") for side in SIDES))
+        try:
+            weights = safetensors.torch.load_file(folder / WEIGHTS)
+            run.model.load_state_dict(weights)
+        except (safetensors.SafetensorError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(f"{folder / WEIGHTS}: does not fit the settings ({reason})") from error
+        run.model.eval()
+        return run
+
+
+def prepare(settings: Settings, corpus: Corpus, most: int = 1_000_000) -> Run:
+    """A new run: vocabularies from the training data (its first million pairs), fresh weights."""
+    text = settings.text
+
+    def side(*names: str) -> Tokeniser:
+        return train_tokeniser(
+            text.kind,
+            (record[name] for record in first(corpus.read("train"), most) for name in names),
+            text.size,
+            lower=text.lower,
+            normalise=text.normalise,
+            min_count=text.min_count,
+        )
+
+    if text.joint:
+        both = side(*SIDES)
+        return Run(settings, both, both)
+    return Run(settings, side("source"), side("target"))
+
+
+def first(records: Iterable[Record], most: int) -> Iterable[Record]:
+    for number, record in enumerate(records):
+        if number == most:
+            return
+        yield record
+
+
+def search_of(decode: Decode) -> Search:
+    """A search as the settings describe it; each input draws with a seed of its own."""
+    match decode:
+        case Greedy():
+            return lambda model, memory, numbers, rules: greedy(model, memory, len(numbers), rules)
+        case Beam():
+            if decode.coverage_penalty:
+                raise ValueError("decode.coverage_penalty is not built yet: leave it at 0")
+            options = {
+                "width": decode.width,
+                "n_best": decode.n_best,
+                "alpha": decode.length_penalty,
+                "patience": decode.patience,
+            }
+            return lambda model, memory, numbers, rules: beam(
+                model, memory, len(numbers), **options, rules=rules
+            )
+        case Sample():
+            draw = Draw(decode.temperature, decode.top_k, decode.top_p, decode.min_p)
+            first = decode.seed * 1_000_003
+            return lambda model, memory, numbers, rules: sample(
+                model, memory, [first + n for n in numbers], draw, rules=rules
+            )
+
+
+def rules_of(decode: Decode) -> Rules:
+    return Rules(decode.max_length, decode.min_length, decode.no_repeat_ngram)
+
+
+def versions() -> dict[str, Any]:
+    return {
+        "regard": regard.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+    }

@@ -1,0 +1,125 @@
+"""init, train, score, predict and look: from a file of pairs to answers, as a user goes."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.config.load import load
+from regard.config.settings import Settings
+
+SMALL = [
+    "text.kind=characters",
+    "model.dim=16",
+    "train.steps=6",
+    "train.save_every=3",
+    "train.validate_every=3",
+    "train.sentences_per_batch=4",
+    "decode.kind=greedy",
+]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on a user's own TSV, trained by the command line."""
+    folder = tmp_path_factory.mktemp("translate")
+    rows = [f"{word}\t{word[::-1]}" for word in ("ab", "abc", "bca", "cab", "cba", "aabb")]
+    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
+    (folder / "config.toml").write_text(
+        '[data]\nkind = "files"\ntrain = "pairs.tsv"\ndev = "pairs.tsv"\ntest = "pairs.tsv"\n'
+    )
+    done = call(folder, "train", "config.toml", *SMALL, "--run", "out")
+    assert done.returncode == 0, done.stderr
+    assert "step 6: dev loss" in done.stderr
+    assert "out: trained for 6 steps" in done.stdout
+    return folder
+
+
+def call(folder: Path, *words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "regard", *words],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        input=stdin,
+        cwd=folder,
+        check=False,
+        timeout=120,
+    )
+
+
+def test_init_prints_what_train_reads(regard, tmp_path: Path):
+    done = regard("init", "translate")
+    assert done.returncode == 0
+    (tmp_path / "config.toml").write_text(done.stdout)
+    assert load(tmp_path / "config.toml") == Settings()
+    assert "# Updates to make. Or give epochs." in done.stdout
+
+
+def test_the_same_command_goes_on(run: Path):
+    words = [word.replace("steps=6", "steps=8") for word in SMALL]
+    done = call(run, "train", "config.toml", *words, "--run", "out")
+    assert done.returncode == 0, done.stderr
+    assert "out: goes on after step 6" in done.stderr
+    assert "trained for 8 steps" in done.stdout
+
+
+def test_score(run: Path):
+    shown = call(run, "score", "out")
+    assert shown.returncode == 0, shown.stderr
+    assert "bleu" in shown.stdout
+    assert "nrefs:1|case:mixed" in shown.stdout
+    found = json.loads(call(run, "score", "out", "--json", "--split", "dev").stdout)
+    assert found["sentences"] == 6
+
+
+def test_predict_answers_line_by_line(run: Path):
+    lines = "ab\n\nabc\n"
+    plain = call(run, "predict", "out", stdin=lines)
+    assert plain.returncode == 0, plain.stderr
+    answers = plain.stdout.splitlines()
+    assert len(answers) == 3
+    rows = [
+        json.loads(line)
+        for line in call(run, "predict", "out", "--json", stdin=lines).stdout.splitlines()
+    ]
+    assert [row["source"] for row in rows] == ["ab", "", "abc"]
+    assert [row["outputs"][0]["text"] for row in rows] == answers
+    assert call(run, "predict", "out").stdout == ""
+
+
+def test_look_shows_the_map(run: Path):
+    done = call(run, "look", "out", "abc", "--target", "cba")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "abc -> cba"
+    assert lines[2].split() == ["a", "b", "c", "</s>"]
+    assert [line.split()[0] for line in lines[3:7]] == ["c", "b", "a", "</s>"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["train", "config.toml", "train.step=5"], "train.step: unknown setting; did you mean"),
+        (["train", "config.toml", "train.steps=many"], "train.steps"),
+        (["train", "nowhere.toml"], "nowhere.toml: there is no such file"),
+        (["train", "config.toml", 'data.train="gone.tsv"', "--run", "x"], "gone.tsv"),
+        (
+            ["train", "config.toml", *SMALL, "seed=9", "--run", "out"],
+            "holds a run with other settings",
+        ),
+        (["score", "nowhere"], "nowhere: is not a run"),
+        (["score", "out", "--split", "tset"], "did you mean 'test'"),
+        (["predict", "."], ".: is not a run, there is no weights.safetensors in it"),
+        (["init", "translat"], "translat"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(run: Path, words: list[str], says: str):
+    done = call(run, *words)
+    assert done.returncode == 1, done.stderr
+    last = [line for line in done.stderr.splitlines() if line.startswith("regard: ")]
+    assert len(last) == 1
+    assert says in last[0]
+    assert "Traceback" not in done.stderr

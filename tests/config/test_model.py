@@ -1,0 +1,53 @@
+"""[model] says what the constructors take: the same names, the same defaults, no more, no less."""
+
+from inspect import Parameter
+from typing import Literal, get_args, get_origin
+
+import pytest
+
+from regard.attend.catalogue import NORMALISERS, SCORES
+from regard.config import model
+from regard.config.load import loads
+from regard.models.catalogue import MODELS, build, settings_of
+
+KINDS = {kind.model_fields["kind"].default: kind for kind in get_args(get_args(model.Model)[0])}
+SIZES = {"source_size", "target_size"}
+
+
+def test_every_model_has_a_table():
+    assert set(KINDS) == set(MODELS)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_fields_are_the_keywords(kind):
+    keywords = {name: p for name, p in settings_of(kind).items() if name not in SIZES}
+    fields = {name: f for name, f in KINDS[kind].model_fields.items() if name != "kind"}
+    assert list(fields) == list(keywords)
+    for name, parameter in keywords.items():
+        assert parameter.kind is Parameter.KEYWORD_ONLY
+        assert fields[name].default == parameter.default, name
+        assert type(fields[name].default) is type(parameter.default), name
+        assert choices(fields[name].annotation) >= choices(parameter.annotation), name
+
+
+def choices(annotation):
+    if get_origin(annotation) is Literal:
+        return set(get_args(annotation))
+    return set().union(*(choices(part) for part in get_args(annotation)))
+
+
+def test_choices_are_no_more_than_there_are():
+    assert set(get_args(model.Score)) == set(SCORES)
+    assert set(get_args(model.Normaliser)) == set(NORMALISERS)
+    for kind in MODELS:
+        for name, parameter in settings_of(kind).items():
+            if name not in SIZES and choices(parameter.annotation):
+                field = KINDS[kind].model_fields[name]
+                assert choices(field.annotation) == choices(parameter.annotation)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_is_built_from_its_table(kind):
+    small = loads(f'[model]\nkind = "{kind}"\ndim = 8').model
+    made = build(kind, {"source_size": 9, "target_size": 9, **small.model_dump(exclude={"kind"})})
+    assert sum(weight.numel() for weight in made.parameters()) > 0

@@ -1,0 +1,62 @@
+"""What the settings repeat of other rooms agrees with those rooms."""
+
+import subprocess
+import sys
+from inspect import signature
+from typing import get_args
+
+import pytest
+
+from regard.config.data import LANGUAGES, DatesData, FilesData, NamedData
+from regard.config.text import Text
+from regard.corpora import dates, files, named
+from regard.text import learn
+
+
+def test_languages_are_those_of_the_dates():
+    assert LANGUAGES == dates.LANGUAGES
+
+
+def test_names_are_those_that_are_published():
+    assert get_args(NamedData.model_fields["name"].annotation) == tuple(named.PUBLISHED)
+
+
+def test_formats_are_those_that_can_be_read():
+    formats = get_args(get_args(FilesData.model_fields["format"].annotation)[0])
+    assert formats == get_args(files.Format)
+    assert FilesData.model_fields["columns"].default == files.FIELDS
+
+
+def test_kinds_of_text_are_those_that_can_be_trained():
+    assert get_args(Text.model_fields["kind"].annotation) == learn.KINDS
+
+
+@pytest.mark.parametrize("kind", learn.KINDS)
+def test_the_least_size_is_that_of_the_trainer(kind):
+    """One less is refused here, and this one is taken there."""
+    least = next(size for size in range(5, 999) if accepted(kind, size))
+    assert learn.train_tokeniser(kind, ["a b"], least).size <= least
+    with pytest.raises(ValueError, match=f"size must be at least {least}"):
+        learn.train_tokeniser(kind, ["a b"], least - 1)
+
+
+def accepted(kind, size):
+    try:
+        Text(kind=kind, size=size)
+    except ValueError:
+        return False
+    return True
+
+
+def test_defaults_are_those_of_the_constructor():
+    for name, parameter in signature(dates.Dates).parameters.items():
+        assert DatesData.model_fields[name].default == parameter.default
+
+
+def test_no_torch_and_no_numpy():
+    code = (
+        "import sys; import regard.config.load, regard.config.write, regard.corpora.build;"
+        "import regard.text.learn; print(sorted({'torch', 'numpy'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,93 @@
+"""The catalogue: building by name, its errors, what it imports, and how large the models are."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from regard.models.catalogue import MODELS, build, find, settings_of
+
+GERMAN, ENGLISH = 7853, 5893  # the vocabularies of a public ladder of tutorials on Multi30k
+
+
+def count(kind: str, source_size: int = GERMAN, target_size: int = ENGLISH, **settings) -> int:
+    with torch.device("meta"):
+        sizes = {"source_size": source_size, "target_size": target_size}
+        return sum(p.numel() for p in build(kind, {**sizes, **settings}).parameters())
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_every_entry_can_be_built(kind):
+    model = build(kind, {"source_size": 5, "target_size": 6, "dim": 8})
+    assert type(model) is find(kind)
+    for method in ("remember", "forced", "logits", "start", "step", "select"):
+        assert callable(getattr(model, method))
+    assert isinstance(model.cross, tuple)
+    assert MODELS[kind].tasks
+
+
+def test_unknown_names_get_the_near_miss():
+    with pytest.raises(ValueError, match="no model 'rnsearch'; did you mean 'rnnsearch'"):
+        build("rnsearch", {})
+    with pytest.raises(ValueError, match="no model 'zzz'; there are encdec, seq2seq"):
+        build("zzz", {})
+    sizes = {"source_size": 5, "target_size": 5}
+    with pytest.raises(ValueError, match="luong: unknown setting 'hiden_dim'; did you mean 'hidd"):
+        build("luong", {**sizes, "hiden_dim": 3})
+    with pytest.raises(ValueError, match="luong: target_size is missing"):
+        build("luong", {"source_size": 5})
+
+
+def test_settings_are_those_of_the_class():
+    known = settings_of("transformer")
+    assert known["heads"].default == 8
+    assert "self" not in known
+
+
+def test_importing_the_catalogue_imports_no_torch():
+    code = "import sys, regard.models.catalogue; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_the_tutorial_lstm_is_seq2seq():
+    assert count("seq2seq", dim=256, hidden_dim=512, layers=2) == 13_898_501
+
+
+def test_the_tutorial_transformer_is_ours():
+    settings = {"dim": 256, "heads": 8, "hidden_dim": 512, "layers": 3}
+    assert count("transformer", **settings, positions="learned", longest=100) == 9_038_341
+
+
+def test_the_tutorial_gru_is_chos_below_the_output():
+    """It has neither V nor V' nor maxout: a linear layer over [word; state; summary] instead."""
+    units, hidden = 300, 512
+    theirs = count("encdec", dim=256, hidden_dim=hidden, output_dim=units)
+    theirs -= 2 * (hidden * hidden + hidden)  # V, V'
+    theirs -= 2 * units * (hidden + 256 + hidden + 1) + (units + 1) * ENGLISH
+    theirs += (hidden + 256 + hidden + 1) * ENGLISH
+    assert theirs == 14_219_781
+
+
+def test_the_tutorial_attention_is_bahdanaus_but_for_its_ends():
+    """It starts from both last states, has a bias inside the score, and a linear layer over
+    [word; context; state] where the paper has maxout."""
+    units, hidden = 300, 512
+    theirs = count("rnnsearch", dim=256, hidden_dim=hidden, output_dim=units)
+    theirs += hidden * hidden  # both directions
+    theirs += hidden  # the bias
+    theirs -= 2 * units * (hidden + 256 + 2 * hidden + 1) + (units + 1) * ENGLISH
+    theirs += (hidden + 256 + 2 * hidden + 1) * ENGLISH
+    assert theirs == 20_518_405
+
+
+@pytest.mark.parametrize(
+    ("settings", "millions"),
+    [({"dim": 512, "heads": 8}, 65), ({"dim": 1024, "heads": 16}, 213)],
+    ids=["base", "big"],
+)
+def test_the_papers_transformers_are_as_large_as_it_says(settings, millions):
+    """Table 3, with the 37000 entries of sec. 5.1; base comes to 63 millions."""
+    size = count("transformer", 37_000, 37_000, layers=6, shared="all", **settings)
+    assert size / 1e6 == pytest.approx(millions, rel=0.04)

@@ -1,0 +1,160 @@
+"""Luong's variants against a loop written from the paper's equations."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.attend.tap import observe
+from regard.models.luong import Luong
+
+SOURCE, TARGET = [3, 5, 4, 6, 5, 3, 2], [1, 4, 5, 3, 6]
+LAYERS, RADIUS = 2, 2
+
+
+def wide(model: Luong) -> Luong:
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.5)
+    return model.double().eval()
+
+
+def lstm(cells: list[dict[str, Tensor]], x: Tensor, states: list[tuple[Tensor, Tensor]]):
+    after = []
+    for cell, (h, c) in zip(cells, states, strict=True):
+        raw = cell["weight_ih"] @ x + cell["weight_hh"] @ h + cell["bias_ih"] + cell["bias_hh"]
+        i, f, g, o = raw.chunk(4)
+        c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+        x = torch.sigmoid(o) * torch.tanh(c)
+        after.append((x, c))
+    return after
+
+
+def energy(p: dict[str, Tensor], score: str, h: Tensor, states: list[Tensor], s: int) -> Tensor:
+    """Eq. 8; concat's W_a [h_t; h_s] is kept as two blocks of columns."""
+    match score:
+        case "dot":
+            return h @ states[s]
+        case "general":
+            return h @ (p["attention.score.of_key.weight"] @ states[s])
+        case "additive":
+            W = torch.cat(
+                [p["attention.score.of_query.weight"], p["attention.score.of_key.weight"]], 1
+            )
+            return p["attention.score.energy"] @ torch.tanh(W @ torch.cat([h, states[s]]))
+        case _:
+            return (p["attention.score.of_query.weight"] @ h)[s]
+
+
+def look(p: dict[str, Tensor], score: str, window: str | None, h: Tensor, states: list[Tensor], t):
+    """a_t of sec. 3.1 and 3.2 over all source positions."""
+    length = len(states)
+    centre: Tensor | float = t
+    if window == "local_p":
+        W_p, v_p = p["attention.window.centre.0.weight"], p["attention.window.centre.2.weight"][0]
+        centre = length * torch.sigmoid(v_p @ torch.tanh(W_p @ h))
+    inside = [s for s in range(length) if window is None or abs(s - centre) <= RADIUS]
+    weights = torch.zeros(length, dtype=torch.float64)
+    if not inside:
+        return weights
+    total = sum(energy(p, score, h, states, s).exp() for s in inside)
+    for s in inside:
+        weights[s] = energy(p, score, h, states, s).exp() / total
+        if window == "local_p":
+            weights[s] *= torch.exp(-((s - centre) ** 2) / (2 * (RADIUS / 2) ** 2))
+    return weights
+
+
+def by_the_equations(model: Luong, score: str, window: str | None) -> tuple[Tensor, Tensor]:
+    p = {name: weight.detach() for name, weight in model.named_parameters()}
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    encoder, decoder = (
+        [{n: p[f"{side}.cells.{i}.{n}"] for n in names} for i in range(LAYERS)]
+        for side in ("encoder", "decoder")
+    )
+    zero = torch.zeros(model.encoder.hidden_dim, dtype=torch.float64)
+    states, read = [(zero, zero)] * LAYERS, {}
+    positions = range(len(SOURCE))
+    for s in reversed(positions) if model.reverse else positions:
+        states = lstm(encoder, p["source_words.weight"][SOURCE[s]], states)
+        read[s] = states[-1][0]
+    slots = [read[s] for s in positions]
+    shown, said, looked = zero, [], []
+    for t, y in enumerate(TARGET):
+        x = p["target_words.weight"][y]
+        states = lstm(decoder, torch.cat([x, shown]) if model.feed else x, states)
+        h = states[-1][0]
+        weights = look(p, score, window, h, slots, t)
+        c = sum(w * s for w, s in zip(weights, slots, strict=True))
+        shown = torch.tanh(p["combine.weight"] @ torch.cat([c, h]))
+        said.append((p["out.weight"] @ shown + p["out.bias"]).log_softmax(0))
+        looked.append(weights)
+    return torch.stack(said), torch.stack(looked)
+
+
+@pytest.mark.parametrize("feed", [True, False])
+@pytest.mark.parametrize("window", [None, "local_m", "local_p"])
+@pytest.mark.parametrize("score", ["dot", "general", "additive", "location"])
+def test_it_is_its_equations(score, window, feed):
+    options = {"score": score, "window": window, "radius": RADIUS, "feed": feed, "longest": 9}
+    model = wide(Luong(7, 8, dim=3, hidden_dim=4, layers=LAYERS, **options))
+    source = torch.tensor([SOURCE])
+    with observe(model) as seen:
+        memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
+        states = model.forced(memory, torch.tensor([TARGET]))
+    said, looked = by_the_equations(model, score, window)
+    log_probabilities = model.logits(states)[0].log_softmax(-1)
+    torch.testing.assert_close(log_probabilities, said, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(seen.whole()["attention"][0], looked, rtol=1e-10, atol=1e-12)
+
+
+def test_slots_are_in_the_order_of_the_source_however_it_is_read():
+    """Read forwards, slot 0 knows its own word only; read backwards, all words."""
+    for reverse, informed in ((False, [0]), (True, [0, 1, 2, 3, 4, 5, 6])):
+        model = wide(Luong(7, 8, dim=3, reverse=reverse))
+        source = torch.tensor([SOURCE])
+        words = model.source_words(source).detach().requires_grad_()
+        model.source_words.forward = lambda ids, words=words: (  # in the order it is asked for
+            words.flip(1) if ids[0].tolist() == SOURCE[::-1] else words
+        )
+        memory = model.remember(source, source != 0).memory
+        memory.values[0, 0].sum().backward()
+        assert words.grad is not None
+        assert words.grad[0].any(-1).nonzero().flatten().tolist() == informed
+
+
+def test_a_wide_flat_window_is_no_window():
+    plain = wide(Luong(7, 8, dim=4))
+    windowed = wide(Luong(7, 8, dim=4, window="local_p", radius=10**6))
+    windowed.load_state_dict(plain.state_dict(), strict=False)
+    masked = wide(Luong(7, 8, dim=4, window="local_m", radius=100))
+    masked.load_state_dict(plain.state_dict())
+    source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
+    expected = plain.forced(plain.remember(source, source != 0), target)
+    for model in (windowed, masked):
+        states = model.forced(model.remember(source, source != 0), target)
+        torch.testing.assert_close(states, expected, rtol=0, atol=1e-6)
+
+
+def test_the_location_score_says_how_long_a_source_may_be():
+    model = Luong(7, 8, dim=4, score="location", longest=6)
+    source = torch.tensor([SOURCE])
+    memory = model.remember(source, source != 0)
+    with pytest.raises(ValueError, match="7 slots; the location score was made for 6"):
+        model.forced(memory, torch.tensor([TARGET]))
+
+
+def test_it_starts_as_the_paper_says():
+    for name, weight in Luong(50, 50, dim=64).named_parameters():
+        assert weight.abs().max() <= 0.1, name
+        if weight.ndim > 1:
+            assert weight.std().item() == pytest.approx(0.1 / math.sqrt(3), rel=0.1), name
+
+
+def test_wrong_settings_are_refused(unchecked):
+    with pytest.raises(ValueError, match="window must be None, 'local_m' or 'local_p', not 'big'"):
+        Luong(5, 5, window="big")
+    with pytest.raises(ValueError, match="did you mean 'additive'"):
+        Luong(5, 5, score="concat")
+    with pytest.raises(ValueError, match="radius"):
+        Luong(5, 5, window="local_m", radius=0)

@@ -1,0 +1,133 @@
+"""From settings to a run in a folder: stopped anywhere, it ends with the same weights."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.config.load import loads
+from regard.config.settings import Settings
+from regard.train.fit import Fit, Validation
+from regard.train.run import Run
+
+SMALL = """
+[data]
+kind = "dates"
+size = 300
+held_out = 20
+languages = ["en", "de"]
+[text]
+kind = "characters"
+[model]
+kind = "{kind}"
+dim = 16
+dropout = 0.1
+[train]
+steps = 12
+sentences_per_batch = 16
+validate_every = 4
+save_every = 3
+keep = 2
+{more}
+[decode]
+kind = "greedy"
+"""
+
+
+def settings(kind: str = "rnnsearch", more: str = "") -> Settings:
+    return loads(SMALL.format(kind=kind, more=more))
+
+
+def silent(line: str) -> None:
+    raise AssertionError(line)
+
+
+@pytest.mark.parametrize("kind", ["rnnsearch", "transformer"])
+@pytest.mark.parametrize("stop", [0, 2, 5, 11])
+def test_stopped_and_taken_up_again(tmp_path: Path, kind: str, stop: int):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    events = list(Fit(settings(kind), whole, silent).events())
+    assert sum(isinstance(event, Validation) for event in events) == 3
+    torch.manual_seed(7)
+    for number, _ in enumerate(Fit(settings(kind), parts, silent).events(), 1):
+        if number > stop:
+            break
+    torch.manual_seed(8)
+    list(Fit(settings(kind), parts, silent).events())
+    for name in ("weights.safetensors", "config.toml", "source.json"):
+        assert (whole / name).read_bytes() == (parts / name).read_bytes(), name
+    last = "checkpoints/step-00000012/weights.safetensors"
+    assert (whole / last).read_bytes() == (parts / last).read_bytes()
+    texts = [(folder / "log.jsonl").read_text() for folder in (whole, parts)]
+    logs = [[json.loads(line) for line in text.splitlines()] for text in texts]
+    for one, other in zip(*logs, strict=True):
+        one.pop("seconds", None), other.pop("seconds", None)
+        assert one == other
+
+
+def test_a_run_folder_is_all_that_is_needed(tmp_path: Path):
+    list(Fit(settings(), tmp_path / "run", silent).events())
+    (tmp_path / "run").rename(tmp_path / "moved")
+    run = Run.load(tmp_path / "moved")
+    records = list(run.corpus().read("test"))
+    scores = run.score(records)
+    assert scores["sentences"] == 20
+    assert 1 < float(scores["perplexity"]) < 20
+    assert str(scores["bleu_signature"]).startswith("nrefs:1")
+    best = run(records[0]["source"])
+    looked = run.task.align(records[0]["source"], best.ids)
+    assert looked.weights.shape == (len(looked.target), len(looked.source))
+    assert looked.target[-1] == looked.source[-1] == "</s>"
+    torch.testing.assert_close(looked.weights.sum(-1), torch.ones(len(looked.target)))
+
+
+def test_a_run_may_be_trained_longer_but_not_otherwise(tmp_path: Path):
+    list(Fit(settings(), tmp_path, silent).events())
+    longer = settings().model_copy(
+        update={"train": settings().train.model_copy(update={"steps": 14})}
+    )
+    assert len(list(Fit(longer, tmp_path, silent).events())) == 2
+    with pytest.raises(ValueError, match="holds a run with other settings"):
+        Fit(settings("transformer"), tmp_path)
+
+
+def test_a_damaged_checkpoint_is_told_and_passed_over(tmp_path: Path):
+    list(Fit(settings(), tmp_path, silent).events())
+    weights = tmp_path / "checkpoints/step-00000012/weights.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    said: list[str] = []
+    fit = Fit(settings(), tmp_path, said.append)
+    assert fit.training.done == 9
+    assert len(said) == 1
+    assert "weights.safetensors: does not have the checksum" in said[0]
+
+
+def test_averages_and_patience(tmp_path: Path):
+    list(Fit(settings(more="average = 2\nema = 0.9"), tmp_path / "a", silent).events())
+    assert Run.load(tmp_path / "a").model is not None
+    more = 'patience = 1\nlearning_rate = 1e-9\nmetric = "exact"'
+    events = list(Fit(settings(more=more), tmp_path / "b", silent).events())
+    assert events[-1] == Validation(8, events[-1].loss, 0.0, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "damage", "says"),
+    [
+        ("weights.safetensors", lambda p: p.unlink(), "is not a run, there is no weights"),
+        ("weights.safetensors", lambda p: p.write_bytes(b"abc"), "does not fit the settings"),
+        ("source.json", lambda p: p.write_text("{"), "not a tokeniser"),
+    ],
+)
+def test_a_damaged_run(tmp_path: Path, name: str, damage, says: str):
+    list(Fit(settings(), tmp_path, silent).events())
+    damage(tmp_path / name)
+    with pytest.raises(ValueError, match=says):
+        Run.load(tmp_path)
+
+
+def test_what_is_not_built_is_said(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"train\.compile is not built yet"):
+        Fit(settings(more="compile = true"), tmp_path)
