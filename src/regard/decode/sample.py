@@ -79,7 +79,7 @@ def sample(
 
     def choose(log_probs: Tensor, rows: Tensor, position: int) -> Tensor:
         check_told(log_probs.amax(1), position)
-        return pick(cut(log_probs, draw), mixed(keys[rows] + position * STRIDE))
+        return pick(cut(log_probs, draw), mixed(keys[rows] + torch.tensor(position) * STRIDE))
 
     state = stepper.start(memory)
     if copies > 1:
