@@ -14,7 +14,8 @@ from regard.cli.demo import settings
 
 # Ctrl-C at a known moment: a signal to itself when the third step begins.
 INTERRUPTED = f"""
-import os
+import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where we run in the background
 from regard.train.loop import Training
 step = Training.step
 def interrupted(training):
