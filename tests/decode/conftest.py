@@ -17,7 +17,8 @@ from regard.text.special import END, START
 class Story:
     """Every beginning of every input has a distribution of its own: nothing can be guessed.
 
-    The state is the beginnings themselves. `rows` notes how many rows each step was given.
+    The state is the beginnings themselves (None: not even started). `rows` notes how many rows each
+    step was given.
     """
 
     def __init__(self, size: int, seed: int = 0, sharp: float = 1.0):
@@ -30,14 +31,15 @@ class Story:
         energies = torch.tensor([self.sharp * chance.gauss(0, 1) for _ in range(self.size)])
         return energies.log_softmax(0).tolist()
 
-    def start(self, memory: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
-        return [(key, ()) for key in memory]
+    def start(self, memory: Sequence[int]) -> list[tuple[int, tuple[int, ...] | None]]:
+        return [(key, None) for key in memory]
 
     def step(self, state, tokens):
         assert tokens.shape == (len(state),)
+        assert (tokens == START).all() or all(ids is not None for _, ids in state)
         self.rows.append(len(state))
         following = [
-            (key, ids if token == START else (*ids, token))
+            (key, () if ids is None else (*ids, token))
             for (key, ids), token in zip(state, tokens.tolist(), strict=True)
         ]
         return torch.tensor([self.told(*one) for one in following]), following

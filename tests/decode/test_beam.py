@@ -55,6 +55,15 @@ def test_wide_enough_is_exact(story, seed, alpha, longest):
         assert outputs == sorted(every, key=lambda one: -one.score)
 
 
+def test_wider_than_the_vocabulary(story, seed):
+    """Nothing is forbidden, and there are more places than tokens: an end takes none of them."""
+    model, rules = story(4, seed), Rules(max_length=2, forbidden=())
+    for outputs, key in zip(
+        beam(model, [1, 2], 2, 16, n_best=16, rules=rules), [1, 2], strict=True
+    ):
+        assert outputs == model.all_outputs(key, 2, [0, 1, 3])
+
+
 @pytest.mark.parametrize("width", [2, 3, 5])
 @pytest.mark.parametrize(("alpha", "patience"), [(0.0, 1.0), (0.7, 1.0), (0.7, 2.0), (2.0, 99.0)])
 def test_beside_a_slow_search(story, seed, width, alpha, patience):
@@ -155,6 +164,7 @@ def test_patience_stops_the_search(story, seed):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.8])
+@pytest.mark.usefixtures("unchecked")
 def test_any_batch_any_order(recurrent, batching, alpha):
     model, memory = recurrent(900), torch.randn(64, 16)
     limits = torch.randint(3, 20, (64,)).tolist()

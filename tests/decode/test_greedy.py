@@ -64,6 +64,7 @@ def test_beam_of_one_is_greedy(story, seed, alpha):
         assert one.log_prob == other.log_prob
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_any_batch_any_order(recurrent, batching):
     model, memory = recurrent(900), torch.randn(64, 16)
     limits = torch.randint(3, 20, (64,)).tolist()

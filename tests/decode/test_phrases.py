@@ -127,6 +127,7 @@ def test_inputs_without_phrases_are_not_touched(story, seed):
     assert all(contains(one.ids, [5, 5]) for n in (1, 3, 5) for one in mixed[n])
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_any_batch_any_order(recurrent, batching):
     model, memory = recurrent(300), torch.randn(20, 16)
     phrases = [torch.randint(4, 300, (n % 3, 2)).tolist() for n in range(20)]
@@ -151,6 +152,18 @@ def test_with_a_prefix(story, seed):
     assert one[0].ids == [5, 6, 7, 8]
     assert two[0].ids == [3, 5, 6, 7]
     assert three[0].ids == [4, 5, 6]
+    rules = Rules(max_length=[2, 3], prefix=[[5], [5, 6]], phrases=[[[5, 5]], [[6, 5]]])
+    four, five = beam(story(12, seed), range(2), 2, 4, rules=rules)
+    assert four[0].ids == [5, 5]  # the 5 of the prefix is one, not two
+    assert five[0].ids == [5, 6, 5]
+
+
+def test_phrases_may_be_impossible(table):
+    """A model that would never say it says it all the same, and what follows still counts."""
+    model = table([0, 0, 0.1, 0.9, 0, 0], [0, 0, 0.2, 0.8, 0, 0])
+    [[one]] = beam(model, [0], 1, 4, rules=Rules(max_length=3, phrases=[[[4, 5]]]))
+    assert contains(one.ids, [4, 5])
+    assert -20_010 < one.log_prob < -20_000
 
 
 def test_phrases_outrank_other_rules(story, seed):

@@ -29,6 +29,7 @@ def test_nothing_to_score(story):
     assert score(story(9), [], []) == []
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_any_batch_any_order(recurrent, batching):
     model, memory = recurrent(50), torch.randn(64, 16)
     given = [[torch.randint(3, 50, (n % 7,)).tolist()] for n in range(64)]

@@ -38,7 +38,7 @@ def test_an_ensemble_of_one_is_that_one(story):
 
 def test_an_ensemble_may_say_what_neither_would(table):
     """Each has a favourite of its own; what both like a little wins."""
-    one, other = table([0, 0, 0.1, 0.5, 0, 0.4], [0, 0, 1, 0, 0, 0]), None
+    one = table([0, 0, 0.1, 0.5, 0, 0.4], [0, 0, 1, 0, 0, 0])
     other = table([0, 0, 0.1, 0, 0.5, 0.4], [0, 0, 1, 0, 0, 0])
     assert greedy(one, [0], 1)[0][0].ids == [3]
     assert greedy(other, [0], 1)[0][0].ids == [4]

@@ -84,8 +84,8 @@ def test_the_last_column_counts_once():
     log_probs = -torch.rand(4, 41 * PIECE - 1) - 1
     log_probs[:, -1] = -0.5
     with worth_cutting(0):
-        values, parents, ids = best(log_probs, torch.zeros(2, 2).double(), 3)
+        values, parents, ids = best(log_probs, torch.zeros(2, 2).double(), 4)
         assert first(log_probs).tolist() == [41 * PIECE - 2] * 4
     assert parents[:, :2].tolist() == [[0, 1]] * 2
     assert ids[:, :2].tolist() == [[41 * PIECE - 2] * 2] * 2
-    assert (values[:, 2] < -1).all()
+    assert (values[:, 2:] < -1).all()

@@ -93,7 +93,7 @@ def cut(log_probs: Float[Tensor, "n v"], draw: Draw) -> Float[Tensor, "n v"]:
     peaks = log_probs.amax(1, keepdim=True).clamp(min=torch.finfo(log_probs.dtype).min)
     if draw.top_k is None:
         return thinned(log_probs - peaks, draw)
-    ids = likeliest(log_probs, draw.top_k)
+    _, _, ids = best(log_probs, log_probs.new_zeros(len(log_probs), 1), draw.top_k)
     kept = thinned(log_probs.gather(1, ids) - peaks, draw)
     return torch.zeros_like(log_probs).scatter_(1, ids, kept)
 
@@ -106,12 +106,6 @@ def thinned(below: Float[Tensor, "n c"], draw: Draw) -> Float[Tensor, "n c"]:
     if draw.top_p is not None and draw.top_p < 1:
         masses = nucleus(masses, draw.top_p)
     return masses if draw.min_p is None else masses.masked_fill_(masses < draw.min_p, 0.0)
-
-
-def likeliest(log_probs: Float[Tensor, "n v"], wanted: int) -> Int[Tensor, "n k"]:
-    """The ids of the greatest of each row, in their own order."""
-    _, _, ids = best(log_probs, log_probs.new_zeros(len(log_probs), 1), wanted)
-    return ids.sort(1)[0]
 
 
 def nucleus(masses: Float[Tensor, "n c"], share: float) -> Float[Tensor, "n c"]:

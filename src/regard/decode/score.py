@@ -75,7 +75,6 @@ def alternatives(
     if not prefixes:
         return []
     bound = Bound(replace(rules, prefix=prefixes), len(prefixes))
-    free = Bound(rules, len(prefixes))  # after the prefix, its own rule has no more to say
     found: list[list[tuple[int, float]]] = [[] for _ in prefixes]
     given = [[*ids, END] for ids in prefixes]  # the model is asked where the end would stand
     for position, rows, log_probs in forced(stepper, stepper.start(memory), given):
@@ -85,7 +84,9 @@ def alternatives(
         if here:
             numbers = [rows[at] for at in here]
             history = torch.tensor([given[number][:position] for number in numbers])
-            ids, told = likely(log_probs[here], torch.tensor(numbers), history.long(), free, wanted)
+            ids, told = likely(
+                log_probs[here], torch.tensor(numbers), history.long(), bound, wanted
+            )
             for number, *pair in zip(numbers, ids.tolist(), told.tolist(), strict=True):
                 found[number] = list(zip(*pair, strict=True))
     return completed(stepper, memory, bound, found)
