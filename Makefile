@@ -1,4 +1,4 @@
-# make demo    make .venv, install, train a small attention layer and look at its weights
+# make demo    make .venv, install, train a translator of dates and look at its weights
 # make test    make .venv, install with the test tools, then lint, types, import contracts and tests
 # make lint    the same without the tests
 # make clean   remove .venv and everything that was made

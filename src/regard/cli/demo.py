@@ -27,7 +27,7 @@ def demo(
 ) -> None:
     """Train RNNsearch (Bahdanau et al. 2015) to turn written dates into ISO 8601.
 
-    Takes about a minute. Ctrl-C ends the training and shows what was learnt so far.
+    Takes about two minutes on one core. Ctrl-C ends the training and shows what was learnt so far.
     """
     torch.set_num_threads(
         1
@@ -47,7 +47,7 @@ def demo(
 
 
 def settings(steps: int, seed: int) -> Settings:
-    """What the demo trains: small enough for a minute, large enough to be right."""
+    """What the demo trains: small enough for two minutes, large enough to be right."""
     return resolve(
         {
             "seed": seed,
