@@ -69,7 +69,7 @@ def test_any_batch_any_order(kind, search, batching):
     first, *others = batching(
         lambda numbers: [[one.ids for one in some] for some in search(case, numbers)], COUNT
     )
-    assert len({tuple(some[0]) for some in first}) > COUNT // 3
+    assert len({tuple(some[0]) for some in first}) > 1  # limits of length differ, if nothing else
     assert all(other == first for other in others)
 
 
