@@ -64,12 +64,13 @@ SEARCHES = {
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 @pytest.mark.parametrize("kind", MODEL_NAMES)
 def test_any_batch_any_order(kind, search, batching):
+    torch.manual_seed(0)  # a model that says nearly the same of every input would show little
     case = Case(kind)
     assert isinstance(case.model, Stepper)
     first, *others = batching(
         lambda numbers: [[one.ids for one in some] for some in search(case, numbers)], COUNT
     )
-    assert len({tuple(some[0]) for some in first}) > 1  # limits of length differ, if nothing else
+    assert len({tuple(some[0]) for some in first}) > COUNT // 3
     assert all(other == first for other in others)
 
 
