@@ -20,7 +20,7 @@ demo: $(VENV)/.installed
 	$(BIN)/regard demo
 
 test: lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

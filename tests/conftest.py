@@ -17,6 +17,8 @@ import torch  # noqa: E402
 
 SESSION_SEED = int(os.environ.get("REGARD_SEED") or random.SystemRandom().randrange(2**31))
 
+os.environ["REGARD_SEED"] = str(SESSION_SEED)  # the workers of pytest-xdist have the same
+
 # Tests are small: a second thread gains nothing, and on a busy machine may cost tenfold.
 torch.set_num_threads(1)
 hypothesis.settings.register_profile("regard", deadline=None, derandomize=False, print_blob=True)

@@ -34,6 +34,18 @@ steps = st.lists(
 )
 
 
+@torch.no_grad()
+def test_a_selection_has_a_validity_of_its_own():
+    """Also where one validity holds for the whole batch, and so has no rows to select."""
+    keys, values = torch.randn(2, 1, 1, 4), torch.randn(2, 1, 1, 4)
+    real, padding = torch.tensor([[[True]]]), torch.tensor([[[False]]])
+    old = Memory(keys, values, real).append(Memory(keys, values, real))
+    chosen = old.select(torch.tensor([1, 0])).append(Memory(keys, values, padding))
+    old.append(Memory(keys, values, real))
+    assert chosen.valid is not None
+    assert chosen.valid.tolist() == [[[True, True, False]]]
+
+
 @given(steps, st.booleans())
 def test_a_cache_is_the_concatenation_of_what_was_put_in(steps, padded: bool):
     """Any history of appends, trims, selections and returns to an older memory, beside cat."""

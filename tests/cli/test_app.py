@@ -18,7 +18,7 @@ SURFACE = {
     "list": {"--json"},
     "init": {"task", "changes"},
     "train": {"config", "changes", "--run", "--threads"},
-    "score": {"folder", "--split", "--json"},
+    "score": {"folder", "--split", "--tokenize", "--json"},
     "predict": {"folder", "--json"},
     "look": {"folder", "text", "--target"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},

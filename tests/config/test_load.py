@@ -248,7 +248,7 @@ class TestFile:
 
     def test_missing(self, tmp_path):
         for path, words in (
-            (tmp_path / "a.toml", "there is no such file; `regard init` writes one"),
+            (tmp_path / "a.toml", "there is no such file or preset; `regard init` writes one"),
             (tmp_path, "this is a folder; give a TOML file"),
         ):
             with pytest.raises(ValueError, match=words) as caught:

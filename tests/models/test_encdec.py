@@ -56,7 +56,7 @@ def cho(model: EncoderDecoder) -> Tensor:
         h = z * h + (1 - z) * new
         s = O_h @ h + O_y @ E_y[y] + O_c @ c + p["deep.parts.0.bias"]
         units = torch.stack([torch.max(s[j], s[j + len(s) // 2]) for j in range(len(s) // 2)])
-        said.append((p["out.weight"] @ units + p["out.bias"]).log_softmax(0))
+        said.append((p["output.weight"] @ units + p["output.bias"]).log_softmax(0))
     return torch.stack(said)
 
 
@@ -86,7 +86,7 @@ def sutskever(model: Seq2Seq, order: list[int]) -> Tensor:
     said = []
     for y in TARGET:
         states = lstm(decoder, p["target_words.weight"][y], states)
-        said.append((p["out.weight"] @ states[-1][0] + p["out.bias"]).log_softmax(0))
+        said.append((p["output.weight"] @ states[-1][0] + p["output.bias"]).log_softmax(0))
     return torch.stack(said)
 
 

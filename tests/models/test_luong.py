@@ -87,7 +87,7 @@ def by_the_equations(model: Luong, score: str, window: str | None) -> tuple[Tens
         weights = look(p, score, window, h, slots, t)
         c = sum(w * s for w, s in zip(weights, slots, strict=True))
         shown = torch.tanh(p["combine.weight"] @ torch.cat([c, h]))
-        said.append((p["out.weight"] @ shown + p["out.bias"]).log_softmax(0))
+        said.append((p["output.weight"] @ shown + p["output.bias"]).log_softmax(0))
         looked.append(weights)
     return torch.stack(said), torch.stack(looked)
 

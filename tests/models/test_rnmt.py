@@ -92,7 +92,7 @@ def by_the_description(model: Rnmt) -> tuple[Tensor, Tensor]:
             cell = p.under(f"upper.{layer - 1}.cells.0")
             states[layer] = lstm(cell, torch.cat([x, context]), states[layer])
             x = x + states[layer][0] if layer >= 2 else states[layer][0]
-        said.append(affine(p.under("out"), torch.cat([x, context])).log_softmax(0))
+        said.append(affine(p.under("output"), torch.cat([x, context])).log_softmax(0))
         looked.append(weights)
     return torch.stack(said), torch.stack(looked, 1)
 

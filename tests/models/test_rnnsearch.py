@@ -60,7 +60,7 @@ def by_the_equations(
         before, s = s, gru(cell, torch.cat([word, c]), s, reset)
         t = U_o @ (s if current else before) + V_o @ word + C_o @ c + p["deep.parts.0.bias"]
         units = torch.stack([torch.max(t[j], t[j + len(t) // 2]) for j in range(len(t) // 2)])
-        said.append((p["out.weight"] @ units + p["out.bias"]).log_softmax(0))
+        said.append((p["output.weight"] @ units + p["output.bias"]).log_softmax(0))
         looked.append(weights)
     return torch.stack(said), torch.stack(looked)
 

@@ -105,6 +105,33 @@ def test_a_damaged_checkpoint_is_told_and_passed_over(tmp_path: Path):
     assert "weights.safetensors: does not have the checksum" in said[0]
 
 
+def test_what_is_validated_is_what_is_kept(tmp_path: Path):
+    """With averaged weights: the loss that is told is that of the weights in the folder."""
+    fit = Fit(settings(more="ema = 0.9"), tmp_path, silent)
+    seen = [event for event in fit.events() if isinstance(event, Validation)]
+    best = min(seen, key=lambda event: event.loss)
+    run = Run.load(tmp_path)
+    loss = run.task.likelihood(list(run.task.pairs(run.corpus().read("dev"))))
+    assert loss.total.item() / loss.tokens == pytest.approx(best.loss, rel=1e-6)
+
+
+@pytest.mark.parametrize("steps", [0, 8])
+def test_scheduled_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int):
+    more = f"teacher_forcing = 0.5\nteacher_forcing_steps = {steps}"
+    fit, rates = Fit(settings(more=more), tmp_path, silent), list[float]()
+    loss = fit.run.task.loss
+
+    def listen(batch, smoothing, forcing):
+        rates.append(forcing)
+        return loss(batch, smoothing, forcing)
+
+    monkeypatch.setattr(fit.run.task, "loss", listen)
+    monkeypatch.setattr(fit, "validate", lambda: Validation(0, 0.0, 0.0, False))
+    list(fit.events())
+    falling = [1 - 0.5 * min(step / 8, 1) for step in range(12)]
+    assert rates == pytest.approx(falling if steps else [0.5] * 12)
+
+
 def test_averages_and_patience(tmp_path: Path):
     list(Fit(settings(more="average = 2\nema = 0.9"), tmp_path / "a", silent).events())
     assert Run.load(tmp_path / "a").model is not None

@@ -160,6 +160,8 @@ class Store:
     def select(self, rows: Tensor) -> Memory:
         """Reordered with its spare room, so that the next append still writes in place."""
         valid = rows_of(self.valid, rows, self.keys.ndim - 1)
+        if valid is not None and valid is self.valid:  # two stores never write into one tensor
+            valid = valid.clone()
         keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
         return Store(keys, values, valid, self.used).memory()
 

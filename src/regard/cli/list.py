@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from regard.attend.catalogue import NORMALISERS, SCORES, Piece
+from regard.config.presets import about, presets
 from regard.corpora.catalogue import CORPORA
 from regard.models.catalogue import MODELS
 from regard.tasks.catalogue import TASKS
@@ -41,7 +42,7 @@ def inventory() -> dict[str, list[Entry]]:
     return {
         "models": models(),
         "tasks": [{"name": name, "what": what} for name, what in TASKS.items()],
-        "presets": [],
+        "presets": [{"name": name, "what": about(path)} for name, path in presets().items()],
         "corpora": [
             {"name": name, "what": e.about, "languages": e.languages, "licence": e.licence}
             for name, e in CORPORA.items()

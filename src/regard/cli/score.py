@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,13 +13,17 @@ from regard.train.run import Run
 def score(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     split: Annotated[str, typer.Option(help="Which part of the data.")] = "test",
+    tokenize: Annotated[
+        Literal["13a", "none", "intl", "char", "zh"],
+        typer.Option(help="How BLEU finds words; none: the data is tokenised already."),
+    ] = "13a",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Score a run on a split of its data: BLEU, chrF, TER, exact match and perplexity."""
     run = Run.load(folder)
     records = list(run.corpus().read(split))
     with bar("scoring", len(records)) as shown:
-        found = run.score(records, shown.advance)
+        found = run.score(records, shown.advance, tokenize)
     if as_json:
         print(json.dumps(found, indent=1))
         return

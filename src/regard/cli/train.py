@@ -12,7 +12,9 @@ from regard.train.fit import Fit, Validation
 
 
 def train(
-    config: Annotated[Path, typer.Argument(help="A TOML file; `regard init` writes one.")],
+    config: Annotated[
+        Path, typer.Argument(help="A TOML file (`regard init` writes one), or a preset's name.")
+    ],
     changes: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE…", help="Such as train.steps=500.")
     ] = None,

@@ -4,12 +4,14 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from regard.config.errors import worst
+from regard.config.presets import presets
 from regard.config.settings import Settings
 from regard.config.table import Table
 from regard.config.train import EITHER
@@ -18,12 +20,12 @@ WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def load(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
-    """The settings in a file, changed by words such as `train.steps=50`."""
+    """The settings in a file, or of a preset, changed by words such as `train.steps=50`."""
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path}: this is a folder; give a TOML file")
     if not path.exists():
-        raise ValueError(f"{path}: there is no such file; `regard init` writes one")
+        path = _preset(path)
     data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -58,6 +60,15 @@ def resolve(
         )
         where = "command line" if by_hand else name
         raise ValueError(f"{where}: {f'{place}: ' if place else ''}{message}") from None
+
+
+def _preset(path: Path) -> Path:
+    known = presets()
+    if str(path) in known:
+        return known[str(path)]
+    near = get_close_matches(str(path), known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else "`regard init` writes one"
+    raise ValueError(f"{path}: there is no such file or preset; {hint}")
 
 
 def _bad_toml(text: str, name: str, message: str) -> str:

@@ -20,6 +20,7 @@ from regard.attend.heads import MultiHead
 from regard.attend.mask import Mask
 from regard.attend.memory import Memory
 from regard.attend.score import ScaledDot
+from regard.encode.dropout import dropout
 from regard.encode.position import check_states
 
 Activation = Callable[[Tensor], Tensor]
@@ -46,7 +47,7 @@ class FeedForward(nn.Module):
     def forward(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         hidden = self.activation(self.widen(states))
         if self.training and self.dropout:
-            hidden = F.dropout(hidden, self.dropout)
+            hidden = dropout(hidden, self.dropout)
         return self.narrow(hidden)
 
 
@@ -148,7 +149,7 @@ class Block(nn.Module):
 
     def add(self, states: Tensor, change: Tensor, norm: nn.LayerNorm) -> Tensor:
         if self.training and self.dropout:
-            change = F.dropout(change, self.dropout)
+            change = dropout(change, self.dropout)
         states = states + change
         return states if self.pre else norm(states)
 

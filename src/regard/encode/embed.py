@@ -65,12 +65,14 @@ class Embedding(nn.Module):
         """The tied output projection: how well each id's own vector fits each state."""
         check_width("states", states, self.weight.shape[1])
         check_dtype("states", states, self.weight)
-        weight = self.weight
-        if self.padding is not None and torch.is_grad_enabled():
-            # A copy of the table, in which the padding row is a constant: without it the softmax
-            # would push that row away from zero.
-            weight = weight.index_fill(0, self.row(self.padding), 0)
-        return F.linear(states, weight, self.bias)
+        return F.linear(states, self.table(), self.bias)
+
+    def table(self) -> Float[Tensor, "v d"]:
+        """The output projection's weight: the table itself, but the padding row is a constant."""
+        if self.padding is None or not torch.is_grad_enabled():
+            return self.weight
+        # A copy: the softmax would push that row away from zero.
+        return self.weight.index_fill(0, self.row(self.padding), 0)
 
     def row(self, index: int) -> Tensor:
         return torch.tensor([index], device=self.weight.device)

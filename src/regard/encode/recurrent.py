@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attend.check import check_finite, check_positive, check_width
 from regard.encode.cell import Cell, Kernel, Recurrence, State, check_dtype, check_state
+from regard.encode.dropout import dropout
 
 
 class Packing(NamedTuple):
@@ -154,7 +154,7 @@ class Recurrent(nn.Module):
         self.check_state(state, x.shape[0], cells[0])
         after: list[State] = []
         for index, (cell, *before) in enumerate(zip(cells, *state, strict=True)):
-            x = F.dropout(x, self.dropout, self.training) if index and self.dropout else x
+            x = dropout(x, self.dropout, self.training and index > 0)
             x = x if masks is None else dropped(x, masks.inputs[index])
             kept = None if masks is None else masks.states[index]
             after.append(cell.advance(x, tuple(before), kept))
@@ -201,7 +201,7 @@ class Recurrent(nn.Module):
         """Ones, of which a share `rate` is 0, scaled so that the mean stays 1."""
         if not rate:
             return None
-        return F.dropout(self.stack[0].weight_hh.new_ones(batch, width), rate)
+        return dropout(self.stack[0].weight_hh.new_ones(batch, width), rate)
 
     def run(
         self, data: Tensor, state: State, packing: Packing | None, masks: Masks | None
@@ -220,7 +220,7 @@ class Recurrent(nn.Module):
             cells, start = self.stack[here], tuple(part[here] for part in state)
             kept: Sequence[Tensor | None] = [None] * self.directions
             if layer and self.dropout:
-                data = F.dropout(data, self.dropout, self.training)
+                data = dropout(data, self.dropout, self.training)
             if masks is not None:
                 data = dropped(data, masks.inputs[layer], packing)
                 kept = [None if m is None else in_order(m, packing) for m in masks.states[here]]

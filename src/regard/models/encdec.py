@@ -23,12 +23,12 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attend.check import check_dropout
 from regard.encode.cell import GRU, LSTM
+from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
 from regard.encode.output import DeepOutput
 from regard.encode.recurrent import Masks, Recurrent
@@ -84,7 +84,7 @@ class EncoderDecoder(nn.Module):
         self.into_cell = nn.Linear(hidden_dim, 3 * hidden_dim, bias=False)
         # differs: O_y and G are of full rank; the paper factors G to make it affordable
         self.deep = DeepOutput([hidden_dim, dim, hidden_dim], output_dim or hidden_dim)
-        self.out = nn.Linear(output_dim or hidden_dim, target_size)
+        self.output = nn.Linear(output_dim or hidden_dim, target_size)
         if init == "paper":  # sec. 4.1.1: N(0, 0.01^2), recurrent weights orthogonal (as cells are)
             for name, weight in self.named_parameters():
                 if weight.ndim > 1 and not name.endswith("weight_hh"):
@@ -104,12 +104,12 @@ class EncoderDecoder(nn.Module):
         return self.drop(self.deep(torch.stack(states, 1), words, c[:, None]))
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
-        return self.out(states)
+        return self.output(states)
 
     def start(self, memory: Summary) -> Saying:
         h, kept = self.of_summary(memory.c).tanh(), None
         if self.training and self.state_dropout:
-            kept = F.dropout(torch.ones_like(h), self.state_dropout)
+            kept = dropout(torch.ones_like(h), self.state_dropout)
         return Saying(h, memory.c, kept)
 
     def step(self, state: Saying, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], Saying]:
@@ -138,7 +138,7 @@ class EncoderDecoder(nn.Module):
         return step
 
     def drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropout(x, self.dropout, self.training)
 
 
 class Copied(NamedTuple):
@@ -183,7 +183,7 @@ class Seq2Seq(nn.Module):
             Recurrent(LSTM, dim, hidden_dim, layers, dropout=between, state_dropout=state_dropout)
             for _ in range(2)
         )
-        self.out = nn.Linear(hidden_dim, target_size)
+        self.output = nn.Linear(hidden_dim, target_size)
         if init == "paper":  # sec. 3.4
             for weight in self.parameters():
                 nn.init.uniform_(weight, -0.08, 0.08)
@@ -201,7 +201,7 @@ class Seq2Seq(nn.Module):
         return self.drop(self.decoder(words, None, (memory.h, memory.c))[0])
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
-        return self.out(states)
+        return self.output(states)
 
     def start(self, memory: Copied) -> Copied:
         return memory._replace(masks=self.decoder.draw(memory.h.shape[1]))
@@ -218,7 +218,7 @@ class Seq2Seq(nn.Module):
         return Copied(state.h.index_select(1, rows), state.c.index_select(1, rows), masks)
 
     def drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropout(x, self.dropout, self.training)
 
 
 def at(mask: Tensor | None, rows: Tensor) -> Tensor | None:

@@ -31,6 +31,7 @@ from regard.attend.make import make_attention
 from regard.attend.mask import local
 from regard.attend.memory import Memory
 from regard.encode.cell import LSTM, State
+from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
 from regard.encode.recurrent import Recurrent
 
@@ -116,7 +117,7 @@ class Luong(nn.Module):
             radius=radius,
         )
         self.combine = nn.Linear(2 * hidden_dim, hidden_dim, bias=False)
-        self.out = nn.Linear(hidden_dim, target_size)  # differs: eq. 6 has no bias
+        self.output = nn.Linear(hidden_dim, target_size)  # differs: eq. 6 has no bias
         if init == "paper":  # sec. 4.1
             for weight in self.parameters():
                 nn.init.uniform_(weight, -0.1, 0.1)
@@ -148,7 +149,7 @@ class Luong(nn.Module):
         return self.drop(torch.stack(outputs, 1))
 
     def logits(self, states: Float[Tensor, "*b h"]) -> Float[Tensor, "*b v"]:
-        return self.out(states)
+        return self.output(states)
 
     def start(self, memory: Read) -> Standing:
         top = memory.last[0][-1]
@@ -210,4 +211,4 @@ class Luong(nn.Module):
         return self.combine(torch.cat([context, states], -1)).tanh()
 
     def drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropout(x, self.dropout, self.training)

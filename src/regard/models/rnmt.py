@@ -29,6 +29,7 @@ from regard.attend.heads import MultiHead
 from regard.attend.make import make_attention
 from regard.attend.memory import Memory
 from regard.encode.cell import LSTM, State
+from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
 from regard.encode.recurrent import Recurrent
 
@@ -107,7 +108,7 @@ class Rnmt(nn.Module):
         self.upper = nn.ModuleList(
             Recurrent(lstm, 2 * hidden_dim, hidden_dim) for _ in range(above)
         )
-        self.out = nn.Linear(2 * hidden_dim, target_size)
+        self.output = nn.Linear(2 * hidden_dim, target_size)
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
         x = self.drop(self.source_words(source))
@@ -128,7 +129,7 @@ class Rnmt(nn.Module):
         return self.rise(torch.stack(outputs, 1), c, lambda index, x: self.layers[index](x)[0])
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
-        return self.out(states)
+        return self.output(states)
 
     def start(self, memory: Read) -> Standing:
         """Every layer begins at zero; the source comes by attention alone."""
@@ -193,4 +194,4 @@ class Rnmt(nn.Module):
         return [cast(Recurrent, layer) for layer in self.upper]
 
     def drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropout(x, self.dropout, self.training)

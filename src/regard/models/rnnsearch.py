@@ -27,6 +27,7 @@ from regard.attend.make import make_attention
 from regard.attend.memory import Memory
 from regard.attend.score import Additive
 from regard.encode.cell import GRU
+from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
 from regard.encode.output import DeepOutput
 from regard.encode.recurrent import Recurrent
@@ -103,7 +104,7 @@ class RnnSearch(nn.Module):
         )
         self.cell = gru(dim + 2 * hidden_dim, hidden_dim)
         self.deep = DeepOutput([hidden_dim, dim, 2 * hidden_dim], output_dim)
-        self.out = nn.Linear(output_dim, target_size)
+        self.output = nn.Linear(output_dim, target_size)
         if init == "paper":
             self.start_as_in_the_paper()
 
@@ -138,7 +139,7 @@ class RnnSearch(nn.Module):
         return self.drop(self.deep(torch.stack(shown, 1), words, torch.stack(contexts, 1)))
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
-        return self.out(states)
+        return self.output(states)
 
     def start(self, memory: Read) -> State:
         origin = torch.arange(len(memory.first), device=memory.first.device)
@@ -176,10 +177,10 @@ class RnnSearch(nn.Module):
         return step
 
     def drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropout(x, self.dropout, self.training)
 
     def draw(self, s: Tensor) -> Tensor | None:
         """One mask on s for a whole sequence (Gal & Ghahramani 2016)."""
         if not (self.training and self.state_dropout):
             return None
-        return F.dropout(torch.ones_like(s), self.state_dropout)
+        return dropout(torch.ones_like(s), self.state_dropout)

@@ -15,7 +15,6 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -24,6 +23,7 @@ from regard.attend.make import make_attention
 from regard.attend.mask import causal
 from regard.attend.memory import Memory
 from regard.encode.block import Block, Stack
+from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
 from regard.encode.position import Learned, Sinusoidal
 
@@ -118,7 +118,7 @@ class Transformer(nn.Module):
         return self.decoder(words, mask=causal, memory=memory.memory)[0]
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
-        return self.out(states) if self.out is not None else self.table.logits(states)
+        return self.table.logits(states) if self.out is None else self.out(states)
 
     def start(self, memory: Read) -> State:
         keys = memory.memory[0].keys
@@ -141,6 +141,11 @@ class Transformer(nn.Module):
         return State(past, memory, chosen)
 
     @property
+    def output(self) -> nn.Linear | Embedding:
+        """The layer before the softmax."""
+        return self.table if self.out is None else self.out
+
+    @property
     def table(self) -> Embedding:
         """The vectors of target words."""
         return self.source_words if self.target_words is None else self.target_words
@@ -149,7 +154,7 @@ class Transformer(nn.Module):
         return self.table(target)
 
     def drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        return dropout(x, self.dropout, self.training)
 
 
 def check_choices(positions: str, shared: str, source_size: int, target_size: int) -> None:

@@ -1,14 +1,26 @@
-"""Cross-entropy over the tokens that are real, with smoothed labels."""
+"""Cross-entropy over the tokens that are real, with smoothed labels; never all logits at once.
 
-from collections.abc import Callable
-from typing import NamedTuple
+    loss = -sum_v q_v log p_v          p = softmax(W x + b)
+    q    = 1 - e at the label, and e spread evenly over the vocabulary but for the padding
+                                                                    (Szegedy et al. 2016, sec. 7)
+    d loss / d logits = p - q
+
+The gradient is known as soon as the loss is. So each slice of logits is made, used for both and
+forgotten while the cache still holds it: half the time, and memory for one slice.
+"""
+
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-ROWS = 256  # predictions at a time: 256 x 10,000 logits are 10 MB, which a cache still holds
+from regard.encode.embed import Embedding
+
+ROWS = 128  # predictions at a time: with 10,000 words 5 MB of logits
 
 
 class Loss(NamedTuple):
@@ -19,7 +31,7 @@ class Loss(NamedTuple):
 
 
 def cross_entropy(
-    logits_of: Callable[[Tensor], Tensor],
+    output: nn.Linear | Embedding,
     states: Float[Tensor, "b t d"],
     target: Int[Tensor, "b t"],
     valid: Bool[Tensor, "b t"],
@@ -27,22 +39,99 @@ def cross_entropy(
     smoothing: float = 0.0,
     pad: int = 0,
 ) -> Loss:
-    """-sum log p(target), where `logits_of` (the output layer) sees the real positions only.
+    """-sum log p(target) with `output` as the layer before the softmax, at real positions only.
 
-    With `smoothing` e, the label is 1 - e at the target and e spread evenly over the vocabulary
-    (Szegedy et al. 2016, sec. 7), padding excepted: no mass goes to what is never said.
+    With `smoothing`, no mass goes to `pad`, which is never said.
     """
     if not 0 <= smoothing < 1:
         raise ValueError(f"smoothing must be in [0, 1), not {smoothing}")
     rows, labels = states[valid], target[valid]
-    total = rows.new_zeros((), dtype=torch.float32 if rows.dtype != torch.float64 else rows.dtype)
-    for some, label in zip(rows.split(ROWS), labels.split(ROWS), strict=True):
-        logits = logits_of(some).to(total.dtype)
-        if not smoothing:
-            total = total + F.cross_entropy(logits, label, reduction="sum")
-            continue
-        log_sum = logits.logsumexp(-1)
-        at_label = logits.gather(-1, label[:, None]).squeeze(-1)
-        mean = (logits.sum(-1) - logits[:, pad]) / (logits.shape[-1] - 1)
-        total = total + (log_sum - (1 - smoothing) * at_label - smoothing * mean).sum()
+    weight = output.table() if isinstance(output, Embedding) else output.weight
+    total = _Summed.apply(rows, weight, output.bias, labels, smoothing, pad)
     return Loss(total, len(labels))
+
+
+class _Summed(torch.autograd.Function):
+    """The summed loss; its gradients are made on the way forward, if anybody will ask for them."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        labels: Tensor,
+        smoothing: float,
+        pad: int,
+    ) -> Tensor:
+        wanted = ctx.needs_input_grad[:3]
+        exact = torch.float64 if rows.dtype == torch.float64 else torch.float32
+        rows, weight = rows.to(exact), weight.to(exact)
+        bias = None if bias is None else bias.to(exact)
+        grads = [
+            torch.zeros_like(x) if x is not None and want else None
+            for x, want in zip((rows, weight, bias), wanted, strict=True)
+        ]
+        total = rows.new_zeros(())
+        for some, label, to_rows in slices(rows, labels, grads[0]):
+            logits = nn.functional.linear(some, weight, bias)
+            at_label, highest = logits.gather(-1, label[:, None])[:, 0], logits.amax(-1)
+            p = torch.softmax(logits, -1, out=logits)
+            log_sum = highest - p.amax(-1).log()  # the likeliest has exp(highest - log_sum)
+            total += (log_sum - (1 - smoothing) * at_label).sum()
+            if not any(wanted):
+                continue
+            p[torch.arange(len(label), device=label.device), label] -= 1 - smoothing
+            if to_rows is not None:
+                torch.mm(p, weight, out=to_rows)
+            if grads[1] is not None:
+                grads[1].addmm_(p.T, some)
+            if grads[2] is not None:
+                grads[2] += p.sum(0)
+        if smoothing:
+            total -= smoothed(rows, weight, bias, grads, smoothing, pad)
+        ctx.grads = grads
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - the decorator's names
+        ctx: Any, *above: Tensor
+    ) -> tuple[Tensor | None, ...]:
+        (factor,) = above
+        return (*(None if g is None else g * factor for g in ctx.grads), None, None, None)
+
+
+def slices(
+    rows: Tensor, labels: Tensor, grads: Tensor | None
+) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
+    """Some rows at a time, with their labels and the place for their gradient."""
+    parts = repeat(None) if grads is None else grads.split(ROWS)
+    return zip(rows.split(ROWS), labels.split(ROWS), parts, strict=False)
+
+
+def smoothed(
+    rows: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    grads: list[Tensor | None],
+    smoothing: float,
+    pad: int,
+) -> Tensor:
+    """e / (v - 1) times the sum of all logits but the padding's. It needs no logits: it is linear.
+
+    Its gradients are taken from `grads`.
+    """
+    each = smoothing / (len(weight) - 1)
+    of_rows, of_words = rows.sum(0), weight.sum(0) - weight[pad]
+    to_rows, to_weight, to_bias = grads
+    if to_rows is not None:
+        to_rows -= each * of_words
+    if to_weight is not None:
+        to_weight -= each * of_rows
+        to_weight[pad] += each * of_rows
+    if to_bias is not None:
+        to_bias -= each * len(rows)
+        to_bias[pad] += each * len(rows)
+    of_bias = 0 if bias is None else bias.sum() - bias[pad]
+    return each * (of_rows @ of_words + len(rows) * of_bias)

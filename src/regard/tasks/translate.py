@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attend.tap import observe
@@ -18,6 +18,7 @@ from regard.tasks.loss import Loss, cross_entropy
 from regard.text.tokeniser import Tokeniser
 
 AT_ONCE = 10_000  # lines that are cut into tokens together
+DRAWN = 256  # tokens that are drawn together
 ROOM = 2000  # tokens of a batch in prediction
 
 
@@ -46,7 +47,8 @@ class Translator:
     fields = ("source", "target")
 
     def __init__(self, model: nn.Module, source: Tokeniser, target: Tokeniser):
-        self.model: Any = model  # any model with remember, forced, logits and the steps of a search
+        # any model with remember, forced, logits, output and the steps of a search
+        self.model: Any = model
         self.source, self.target = source, target
 
     def pairs(self, records: Iterable[Mapping[str, str]], longest: int = 256) -> Iterator[Pair]:
@@ -59,12 +61,30 @@ class Translator:
                 if len(source) <= longest and len(target) <= longest:
                     yield Pair(number, source, target)
 
-    def loss(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+    def loss(self, batch: Batch, smoothing: float = 0.0, forcing: float = 1.0) -> Loss:
+        """`forcing`: how often the decoder reads the true token before, and not its own guess."""
         memory = self.model.remember(batch.source, batch.source_valid)
-        states = self.model.forced(memory, batch.target_in)
+        given = batch.target_in
+        if forcing < 1:
+            given = self.mixed(memory, given, forcing)
+        states = self.model.forced(memory, given)
         return cross_entropy(
-            self.model.logits, states, batch.target_out, batch.target_valid, smoothing=smoothing
+            self.model.output, states, batch.target_out, batch.target_valid, smoothing=smoothing
         )
+
+    @torch.no_grad()
+    def mixed(self, memory: Any, target: Int[Tensor, "b t"], forcing: float) -> Int[Tensor, "b t"]:
+        """The target with some of its tokens drawn from the model: scheduled sampling.
+
+        Bengio et al. 2015 draw token by token. Here all are drawn at once, each after the true
+        tokens before it (Duckworth et al. 2019, one pass), so that every model trains at its speed.
+        """
+        states = self.model.forced(memory, target[:, :-1])
+        shape, rows = target[:, 1:].shape, states.flatten(0, 1).split(DRAWN)
+        drawn = [self.model.logits(some).softmax(-1).multinomial(1) for some in rows]
+        guessed = torch.cat(drawn).view(shape)
+        true = torch.rand(shape, device=target.device) < forcing
+        return torch.cat([target[:, :1], torch.where(true, target[:, 1:], guessed)], 1)
 
     @torch.no_grad()
     def likelihood(self, pairs: Sequence[Pair]) -> Loss:

@@ -1,6 +1,7 @@
 """Weights averaged over time: an exponential average while training, or a mean of checkpoints."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +25,16 @@ class Average:
                 self.weights[name].lerp_(value, 1 - decay)
             else:
                 self.weights[name].copy_(value)
+
+    @contextmanager
+    def worn_by(self, model: nn.Module) -> Generator[None]:
+        """The model has the averaged weights for a while, then its own again."""
+        own = {name: value.clone() for name, value in model.state_dict().items()}
+        model.load_state_dict(self.weights)
+        try:
+            yield
+        finally:
+            model.load_state_dict(own)
 
 
 def mean(many: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,14 +78,9 @@ class Fit:
 
     def validate(self) -> Validation:
         """Loss and metric on dev; the best weights so far are those that the run uses."""
-        metric = self.settings.train.metric
-        loss = self.run.task.likelihood(list(self.run.task.pairs(self.dev)))
-        value = mean_loss = loss.total.item() / loss.tokens
-        if metric != "loss":
-            outputs = [best[0].text for best in self.run.predict([r["source"] for r in self.dev])]
-            references = [record["target"] for record in self.dev]
-            score = {"bleu": bleu, "chrf": chrf, "ter": ter}.get(metric)
-            value = score(outputs, references).value if score else exact_match(outputs, references)
+        metric, average = self.settings.train.metric, self.training.average
+        with nullcontext() if average is None else average.worn_by(self.run.model):
+            mean_loss, value = self.measured()
         self.run.model.train()
         sign = -1 if metric in ("loss", "ter") else 1
         best = self.best is None or sign * value > sign * self.best
@@ -95,6 +91,19 @@ class Fit:
         if isinstance(self.training.schedule, Plateau):
             self.training.schedule.hear(best)
         return Validation(self.training.done, mean_loss, value, best)
+
+    def measured(self) -> tuple[float, float]:
+        """A token's loss on dev, and the settings' metric."""
+        metric = self.settings.train.metric
+        loss = self.run.task.likelihood(list(self.run.task.pairs(self.dev)))
+        mean_loss = loss.total.item() / loss.tokens
+        if metric == "loss":
+            return mean_loss, mean_loss
+        outputs = [best[0].text for best in self.run.predict([r["source"] for r in self.dev])]
+        references = [record["target"] for record in self.dev]
+        score = {"bleu": bleu, "chrf": chrf, "ter": ter}.get(metric)
+        value = score(outputs, references).value if score else exact_match(outputs, references)
+        return mean_loss, value
 
     def weights(self) -> dict[str, torch.Tensor]:
         average = self.training.average
@@ -160,7 +169,11 @@ class Fit:
         )
 
     def loss_of(self, batch: Batch) -> Loss:
-        return self.run.task.loss(batch, self.settings.train.label_smoothing)
+        train, rate = self.settings.train, self.settings.train.teacher_forcing
+        if train.teacher_forcing_steps:
+            gone = min(self.training.done / train.teacher_forcing_steps, 1.0)
+            rate = 1 - gone * (1 - rate)
+        return self.run.task.loss(batch, train.label_smoothing, rate)
 
     def examples(self) -> Stored | Streamed:
         train, seed = self.settings.train, self.settings.seed
@@ -178,7 +191,7 @@ class Fit:
 
     def unsupported(self, train: Train) -> None:
         """What the settings know and the loop does not yet: said, never passed over."""
-        for name, off in (("teacher_forcing", 1.0), ("guided_alignment", 0.0), ("compile", False)):
+        for name, off in (("guided_alignment", 0.0), ("compile", False)):
             if getattr(train, name) != off:
                 raise ValueError(f"train.{name} is not built yet: leave it at {off}")
 

@@ -6,6 +6,7 @@ config.toml  source.json  target.json  weights.safetensors  versions.json
 import json
 import platform
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,20 @@ class Run:
         return self.task.translate(texts, search_of(decode), rules_of(decode), told=told)
 
     def score(
-        self, records: Iterable[Record], told: Callable[[int], None] | None = None
+        self,
+        records: Iterable[Record],
+        told: Callable[[int], None] | None = None,
+        tokenize: str = "13a",
     ) -> dict[str, float | str]:
-        """BLEU, chrF, TER, exact match and perplexity, with signatures."""
+        """BLEU (its tokeniser: `tokenize`), chrF, TER, exact match, perplexity, and signatures."""
         records = list(records)
         if not records:
             raise ValueError("records are missing: there is nothing to score")
         outputs = [best[0].text for best in self.predict([r["source"] for r in records], told=told)]
         references = [record["target"] for record in records]
         found: dict[str, float | str] = {}
-        for name, metric in (("bleu", bleu), ("chrf", chrf), ("ter", ter)):
+        tokenized = partial(bleu, tokenize=tokenize, force=tokenize == "none")
+        for name, metric in (("bleu", tokenized), ("chrf", chrf), ("ter", ter)):
             score = metric(outputs, references)
             found[name], found[f"{name}_signature"] = score.value, score.signature
         found["exact"] = exact_match(outputs, references)

@@ -1,0 +1,32 @@
+"""Presets: each loads by its name, says what it is for, and has its result told."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.config.load import load
+from regard.config.presets import about, presets
+
+RESULTS = Path(__file__).parents[2] / "docs/results.md"
+
+
+def test_they_are_found():
+    assert "multi30k-transformer" in presets()
+
+
+@pytest.mark.parametrize("name", presets())
+def test_each_loads_and_is_documented(name: str):
+    assert load(name, ["train.steps=5000"]).train.steps == 5000
+    assert len(about(presets()[name])) > 20
+    assert f"`{name}`" in RESULTS.read_text(encoding="utf-8")
+
+
+def test_a_near_miss_is_told():
+    with pytest.raises(ValueError, match="no such file or preset; did you mean 'ladder-encdec'"):
+        load("lader-encdec")
+
+
+def test_a_file_goes_before_a_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ladder-encdec").write_text("seed = 77")
+    assert load("ladder-encdec").seed == 77
