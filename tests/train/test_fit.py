@@ -1,6 +1,7 @@
 """From settings to a run in a folder: stopped anywhere, it ends with the same weights."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -155,6 +156,20 @@ def test_a_damaged_run(tmp_path: Path, name: str, damage, says: str):
         Run.load(tmp_path)
 
 
-def test_what_is_not_built_is_said(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"train\.compile is not built yet"):
-        Fit(settings(more="compile = true"), tmp_path)
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # which the compiler itself hides
+def test_compiled_it_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The compiler's front alone: it traces as it would, and leaves the code to torch."""
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
+    short = ["train.steps=3", "train.validate_every=2", "model.dropout=0", "model.layers=1"]
+    text = SMALL.format(kind="transformer", more="")
+    plain, compiled = (
+        list(Fit(loads(text, [*short, f"train.compile={on}"]), tmp_path / on, silent).events())
+        for on in ("false", "true")
+    )
+    assert [e.loss for e in compiled] == pytest.approx([e.loss for e in plain], rel=1e-4)
+
+
+def test_recurrent_models_are_not_compiled():
+    with pytest.raises(ValueError, match=r"train\.compile is for the transformer"):
+        settings(more="compile = true")

@@ -29,4 +29,7 @@ class Settings(Table):
     def _agrees(self) -> "Settings":
         if self.model.kind == "transformer" and self.model.shared == "all" and not self.text.joint:
             raise ValueError("model.shared = 'all' needs one vocabulary: set text.joint = true")
+        if self.train.compile and self.model.kind != "transformer":
+            why = "a recurrent loop would be compiled anew for every length"
+            raise ValueError(f"train.compile is for the transformer: {why}; set it to false")
         return self

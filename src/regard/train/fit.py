@@ -150,6 +150,9 @@ class Fit:
 
     def made(self) -> Training:
         train, model = self.settings.train, self.run.model
+        if train.compile:
+            for name in ("remember", "forced"):
+                setattr(model, name, torch.compile(getattr(model, name), dynamic=True))
         batches = Batches(
             self.examples(),
             tokens=train.tokens_per_batch,
@@ -191,7 +194,7 @@ class Fit:
 
     def unsupported(self, train: Train) -> None:
         """What the settings know and the loop does not yet: said, never passed over."""
-        for name, off in (("guided_alignment", 0.0), ("compile", False)):
+        for name, off in (("guided_alignment", 0.0),):
             if getattr(train, name) != off:
                 raise ValueError(f"train.{name} is not built yet: leave it at {off}")
 
