@@ -156,7 +156,9 @@ class Train(Table):
     autocast: Literal["bfloat16", "float16"] | None = Field(
         default=None, description="Numbers of the forward pass: bfloat16 or float16."
     )
-    compile: bool = Field(default=False, description="Compile the transformer first (torch.compile); gains on GPUs.")
+    compile: bool = Field(
+        default=False, description="Compile the transformer first (torch.compile)."
+    )
     guided_alignment: float = Field(
         default=0.0, ge=0, description="Weight of a loss on given alignments; 0 is none."
     )
