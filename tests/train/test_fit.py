@@ -1,6 +1,7 @@
 """From settings to a run in a folder: stopped anywhere, it ends with the same weights."""
 
 import json
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,38 @@ def test_a_damaged_run(tmp_path: Path, name: str, damage, says: str):
     damage(tmp_path / name)
     with pytest.raises(ValueError, match=says):
         Run.load(tmp_path)
+
+
+def lines_of(path: Path, change: int = 0) -> str:
+    """A file that links the first word of each date, and the setting that names it."""
+    path.write_text("0-0\n" * (300 + change))
+    return f'alignments = "{path}"'
+
+
+def test_guided_alignment(tmp_path: Path, unchecked: None):
+    """It changes what is learnt, and goes on bit for bit; with weight 0 it changes nothing."""
+    named = lines_of(tmp_path / "links")
+    runs = {"without": "", "nothing": named, "whole": f"{named}\nguided_alignment = 0.5"}
+    for name, more in runs.items():
+        list(Fit(settings("transformer", more), tmp_path / name, silent).events())
+    taught = settings("transformer", runs["whole"])
+    for _ in islice(Fit(taught, tmp_path / "parts", silent).events(), 6):
+        pass
+    torch.manual_seed(8)
+    list(Fit(taught, tmp_path / "parts", silent).events())
+    weights = {
+        name: (tmp_path / name / "checkpoints/step-00000012/weights.safetensors").read_bytes()
+        for name in (*runs, "parts")
+    }
+    assert weights["without"] == weights["nothing"] != weights["whole"] == weights["parts"]
+
+
+def test_alignments_that_do_not_fit(tmp_path: Path):
+    more = f"guided_alignment = 1.0\n{lines_of(tmp_path / 'links', -1)}"
+    with pytest.raises(ValueError, match=r"links has 299 lines, but the training data 300 pairs"):
+        Fit(settings(more=more), tmp_path / "run")
+    with pytest.raises(ValueError, match="has no attention to the source"):
+        Fit(settings("encdec", more), tmp_path / "other")
 
 
 def test_what_is_not_built_is_said(tmp_path: Path):
