@@ -91,6 +91,18 @@ def test_tables_are_those_of_single_steps(kind: str, settings: dict[str, Any], r
             np.testing.assert_allclose(table, wanted, atol=2e-6)
 
 
+def test_a_model_of_the_other_direction_reads_the_targets(monkeypatch: pytest.MonkeyPatch):
+    """And a few pairs at a time are as good as all at once."""
+    task = translator("luong")
+    wanted = dict(Aligner(task).tables(TEXTS, [Way(0)]))
+    monkeypatch.setattr("regard.tasks.align.AT_ONCE", 3)
+    swapped = [(target, source) for source, target in TEXTS]
+    found = dict(Aligner(task, turned=True).tables(swapped, [Way(0)]))
+    assert sorted(found) == sorted(wanted)
+    for number, (table,) in found.items():
+        np.testing.assert_allclose(table, wanted[number][0], atol=1e-6)
+
+
 def test_ways():
     aligner = Aligner(translator("transformer", layers=3, heads=2))
     assert aligner.default() == aligner.ways()[0] == Way(1)

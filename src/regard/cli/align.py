@@ -27,17 +27,17 @@ JOINED = {name.replace("_", "-"): join for name, join in SYMMETRISATIONS.items()
 Folder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 Pairs = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PAIRS…", help="`source ||| target`, TSV, or two files; - is stdin."),
+    typer.Argument(metavar="PAIRS", help="`source ||| target`, TSV, or two files; - is stdin."),
 ]
 Split = Annotated[str, typer.Option(help="Without PAIRS: this part of the run's data.")]
 Reverse = Annotated[Path | None, typer.Option(metavar="RUN", help="A run of the other direction.")]
 Symmetrise = Annotated[str, typer.Option(help=f"Both into one: {', '.join(JOINED)}.")]
 Layer = Annotated[str | None, typer.Option(help="The layer, from 0, or 'all'; else last but one.")]
 Head = Annotated[int | None, typer.Option(help="The head of that layer, from 0; else their mean.")]
-Shift = Annotated[int | None, typer.Option(help="1: look where a word is read; 0: is written.")]
+Shift = Annotated[int | None, typer.Option(help="0: look where a word is written; 1: read.")]
 Threshold = Annotated[float | None, typer.Option(help="Link weights from here on; else the best.")]
-Dev = Annotated[list[str] | None, typer.Option(help="Pairs to choose layer, head and shift on;")]
-DevGold = Annotated[Path | None, typer.Option(help="by these links; else --reverse must agree.")]
+Dev = Annotated[list[str] | None, typer.Option(help="Pairs to choose layer, head and shift on.")]
+DevGold = Annotated[Path | None, typer.Option(help="Their links; without, two directions agree.")]
 GoldLinks = Annotated[Path | None, typer.Option(help="Links of PAIRS made by people: shows AER.")]
 Base = Annotated[int, typer.Option(min=0, max=1, help="First word's number in gold files.")]
 Out = Annotated[Path | None, typer.Option(help="Where the links go; else they are printed.")]
