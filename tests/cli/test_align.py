@@ -141,7 +141,7 @@ def test_chosen_by_agreement(capsys, tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"folder": "fixed"}, "model EncoderDecoder has no attention to the source"),
+        ({"folder": "fixed"}, "fixed: model encdec has no attention to the source to align by"),
         ({"files": ["bad.txt"]}, "bad.txt:2: 1 part, but source and target expected; put one |||"),
         ({"files": ["nowhere"]}, "nowhere: there is no such file"),
         ({"files": ["a", "b", "c"]}, "pairs must be in one file or two (source, target), not 3"),

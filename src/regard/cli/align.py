@@ -66,11 +66,10 @@ def align(
     check_choice(dev, dev_gold, reverse, (layer, head, shift))
     if out is not None and not out.parent.is_dir():
         raise ValueError(f"{out.parent}: there is no such folder")
-    run = Run.load(folder)
-    tasks = [run.task] if reverse is None else [run.task, Run.load(reverse).task]
+    runs = [opened(one) for one in (folder, reverse) if one is not None]
     find = best_links if threshold is None else partial(strong_links, threshold=threshold)
-    aligners = [Aligner(task, turned=n == 1, find=find) for n, task in enumerate(tasks)]
-    texts = texts_of(read_pairs(files) if files else run.corpus().read(split))
+    aligners = [Aligner(run.task, turned=n == 1, find=find) for n, run in enumerate(runs)]
+    texts = texts_of(read_pairs(files) if files else runs[0].corpus().read(split))
     known = None if gold is None else read_gold(gold, gold_base, sizes=sizes(texts))
     tables = chosen_on(dev, dev_gold, gold_base, aligners) if dev else []
     ways = [way for table in tables for way in table[0].ways]
@@ -95,6 +94,14 @@ def check_choice(
         raise ValueError("--dev needs --dev-gold, or --reverse to see how well the two agree")
     if dev_gold is not None and not dev:
         raise ValueError("--dev-gold needs --dev: the pairs whose links these are")
+
+
+def opened(folder: Path) -> Run:
+    run = Run.load(folder)
+    if not run.model.cross:
+        kind = run.settings.model.kind
+        raise ValueError(f"{folder}: model {kind} has no attention to the source to align by")
+    return run
 
 
 def texts_of(records: Iterable[Record]) -> Texts:

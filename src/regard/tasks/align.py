@@ -115,21 +115,24 @@ class Aligner:
         ways = [self.check(way) for way in ways]
         for first in range(0, len(texts), AT_ONCE):
             some = texts[first : first + AT_ONCE]
-            sides = [[text[side] for text in some] for side in (0, 1)]
-            sources = self.task.source.encode_batch(sides[self.turned])
-            targets = self.task.target.encode_batch(sides[not self.turned])
+            sources = self.task.source.encode_batch([text[self.turned] for text in some])
+            targets = self.task.target.encode_batch([text[not self.turned] for text in some])
             both = enumerate(zip(sources, targets, strict=True))
             pairs = [Pair(number, source.ids, target.ids) for number, (source, target) in both]
             for batch in in_order(pairs, tokens=room):
                 weights = looked(self.task, batch)
-                taken = [way.of(weights).numpy() for way in ways]
+                taken = [(way.of(weights).numpy(), way.shift) for way in ways]
                 for row, number in enumerate(batch.numbers.tolist()):
-                    source, target = sources[number].words, targets[number].words
-                    tables = []
-                    for way, table in zip(ways, taken, strict=True):
-                        own = table[row, way.shift : way.shift + len(target), : len(source)]
-                        tables.append(word_weights(own, target, source))
-                    yield first + number, tables
+                    target, source = targets[number].words, sources[number].words
+                    own = [table[row, shift:] for table, shift in taken]
+                    yield first + number, [between_words(one, target, source) for one in own]
+
+
+def between_words(
+    weights: Float[np.ndarray, "t s"], target: Sequence[int | None], source: Sequence[int | None]
+) -> Words:
+    """Of these tokens' words; what comes behind them, the ends and padding, is cut off."""
+    return word_weights(weights[: len(target), : len(source)], target, source)
 
 
 @torch.no_grad()
