@@ -65,6 +65,38 @@ def test_looks_may_be_nested_and_survive_an_error():
     assert model.own.attention.tap is None
 
 
+def test_the_weights_may_keep_their_gradient():
+    """The same outputs, and the gradient that `weigh` has; of the attentions that were named."""
+    model, states = Small().eval(), torch.randn(2, 5, 8, requires_grad=True)
+    with observe(model, ["own"], detach=False) as seen:
+        during = model(states)
+    assert torch.equal(during, model(states))
+    assert list(seen) == ["own"]
+    weights = seen.whole()["own"]
+    own, factor = model.own, torch.rand_like(weights)
+    asked = own.split(own.to_query(states))
+    wanted = own.attention.weigh(asked, own.remember(states), causal)
+    (slope,) = torch.autograd.grad((weights * factor).sum(), states)
+    (same,) = torch.autograd.grad((wanted * factor).sum(), states)
+    torch.testing.assert_close(slope, same)
+    with observe(model, detach=False) as steps:
+        model(states)
+    assert all(call.requires_grad for calls in steps.values() for call in calls)
+    assert model.own.attention.detach
+    with torch.no_grad(), observe(model, detach=False) as nothing:
+        model(states)
+    assert not any(call.requires_grad for calls in nothing.values() for call in calls)
+
+
+def test_who_looks_outside_gets_no_gradient_it_did_not_ask_for():
+    model = Small().eval()
+    with observe(model) as outer, observe(model, detach=False) as inner:
+        model(torch.randn(1, 4, 8, requires_grad=True))
+    assert inner["own"][0].requires_grad
+    assert not outer["own"][0].requires_grad
+    assert torch.equal(inner["own"][0], outer["own"][0])
+
+
 def test_a_growing_cache_is_joined_with_zeros():
     heads = MultiHead(Attention(ScaledDot()), 8, 2).eval()
     states = torch.randn(1, 4, 8)
@@ -114,6 +146,11 @@ class TestBadInput:
         with (
             pytest.raises(ValueError, match="no attention 'alined'; did you mean 'aligned'"),
             intervene(Small(), {"alined": zero()}),
+        ):
+            pass
+        with (
+            pytest.raises(ValueError, match="names: the model has no attention 'alined'; did you"),
+            observe(Small(), ["alined"]),
         ):
             pass
         with (

@@ -21,6 +21,19 @@ SURFACE = {
     "score": {"folder", "--split", "--tokenize", "--json"},
     "predict": {"folder", "--json"},
     "look": {"folder", "text", "--target"},
+    "align": {
+        *(
+            "folder",
+            "files",
+            "--split",
+            "--reverse",
+            "--symmetrise",
+            "--layer",
+            "--head",
+            "--shift",
+        ),
+        *("--threshold", "--dev", "--dev-gold", "--gold", "--gold-base", "--out", "--json"),
+    },
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
 }
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from regard.corpora import files as files_module
 from regard.corpora import lines as lines_module
-from regard.corpora.files import Files, guessed, json_lines, parallel, parquet, tsv
+from regard.corpora.files import Files, guessed, json_lines, pairs, parallel, parquet, tsv
 from regard.corpora.lines import lines
 
 PAIRS = [{"source": "A man .", "target": "Ein Mann ."}, {"source": "é\u2028ü\x85", "target": ""}]
@@ -284,3 +284,43 @@ def test_memory_stays_small(tmp_path):
     tracemalloc.stop()
     assert count == 240_000
     assert peak < 8_000_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.src-tgt", "oh , oh !   ||| ach , ach !  \na ||| b\nlonely |||\n"),
+        ("x.gz", "oh , oh ! ||| ach , ach !\r\na|||b\r\nlonely ||| "),
+        ("x", "oh , oh !\tach , ach !\na\tb\nlonely\t\n"),
+        ("x.tsv.gz", "oh , oh !\tach , ach !\na\tb\nlonely\t\n"),
+    ],
+)
+def test_pairs_of_one_file(tmp_path, name, text):
+    found = list(pairs([put(tmp_path / name, text)]))
+    assert found[0] == {"source": "oh , oh !", "target": "ach , ach !"}
+    assert found[1:] == [{"source": "a", "target": "b"}, {"source": "lonely", "target": ""}]
+
+
+def test_pairs_of_other_files(tmp_path, monkeypatch):
+    sides = [put(tmp_path / name, text) for name, text in (("a", "1\n2\n"), ("b", "x\ny\n"))]
+    assert list(pairs(sides)) == [{"source": "1", "target": "x"}, {"source": "2", "target": "y"}]
+    lines_of = put(tmp_path / "x.jsonl", '{"source": "1", "target": "x"}\n')
+    assert list(pairs([lines_of])) == [{"source": "1", "target": "x"}]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"1 ||| x\n")))
+    assert list(pairs(["-"])) == [{"source": "1", "target": "x"}]
+    with pytest.raises(ValueError, match=r"one file or two .*, not 3"):
+        pairs([*sides, lines_of])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a ||| b\nno bars\n", ":2: 1 part, but source and target expected; put one ||| between"),
+        ("a ||| b\na ||| b ||| c\n", ":2: 3 parts, but source and target expected; put one |||"),
+        ("neither\n", ":1: 1 part, but source and target expected; put one ||| between the two"),
+        ("a\tb\n\n", ":2: 1 part, but source and target expected; put one tab between the two"),
+    ],
+)
+def test_pairs_that_are_none(tmp_path, text, says):
+    path = put(tmp_path / "pairs.txt", text)
+    assert said(pairs([path])).startswith(f"{path}{says}")

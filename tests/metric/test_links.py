@@ -97,6 +97,34 @@ def test_bad_gold(tmp_path, text, base, sentences, says):
     assert str(error.value).startswith(f"{path}{says}")
 
 
+@pytest.mark.parametrize(
+    ("text", "base", "says"),
+    [
+        ("0-0 1-2\n2-0\n", 0, ":2: link 2 to 0 is out of range: counted from 0, the pair has 2 "),
+        ("0-0 1-3\n0-0\n", 0, ":1: link 1 to 3 is out of range"),
+        ("2-3 1p1\n2p2\n", 1, ":2: link 2 to 2 is out of range: counted from 1, the pair has 2 "),
+        ("\n1 0 0 S\n2 0 1 P\n", 0, ":3: link 0 to 1 is out of range"),
+        ("0-0\n", 0, " has 1 lines, but there are 2 sentences"),
+        ("3 0 0 S\n", 0, ":1: there is no sentence 3: they are 1 to 2"),
+    ],
+)
+def test_gold_outside_its_pair(tmp_path, text, base, says):
+    """Two pairs: of 2 source and 3 target words, and of 2 and 1."""
+    path = tmp_path / "bad.gold"
+    path.write_text(text)
+    with pytest.raises(ValueError) as error:
+        read_gold(path, base, sizes=[(2, 3), (2, 1)])
+    assert str(error.value).startswith(f"{path}{says}")
+    assert "\n" not in str(error.value)
+
+
+def test_gold_inside_its_pair(tmp_path):
+    path = tmp_path / "good.gold"
+    for text in ("2-3 1p1\n2-1\n", "1 2 3 S\n1 1 1 P\n2 2 1\n"):
+        path.write_text(text)
+        assert read_gold(path, 1, sizes=[(2, 3), (2, 1)]) == read_gold(path, 1)
+
+
 def test_no_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_links(tmp_path / "nowhere")

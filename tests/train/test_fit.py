@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -126,7 +127,7 @@ def test_scheduled_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ste
         rates.append(forcing)
         return loss(batch, smoothing, forcing)
 
-    monkeypatch.setattr(fit.run.task, "loss", listen)
+    monkeypatch.setattr(fit.lessons, "loss", listen)
     monkeypatch.setattr(fit, "validate", lambda: Validation(0, 0.0, 0.0, False))
     list(fit.events())
     falling = [1 - 0.5 * min(step / 8, 1) for step in range(12)]
@@ -173,3 +174,35 @@ def test_compiled_it_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_recurrent_models_are_not_compiled():
     with pytest.raises(ValueError, match=r"train\.compile is for the transformer"):
         settings(more="compile = true")
+
+
+def lines_of(path: Path, change: int = 0) -> str:
+    """A file that links the first word of each date, and the setting that names it."""
+    path.write_text("0-0\n" * (300 + change))
+    return f'alignments = "{path}"'
+
+
+def test_guided_alignment(tmp_path: Path, unchecked: None):
+    """It changes what is learnt, and goes on bit for bit; with weight 0 it changes nothing."""
+    named = lines_of(tmp_path / "links")
+    runs = {"without": "", "nothing": named, "whole": f"{named}\nguided_alignment = 0.5"}
+    for name, more in runs.items():
+        list(Fit(settings("transformer", more), tmp_path / name, silent).events())
+    taught = settings("transformer", runs["whole"])
+    for _ in islice(Fit(taught, tmp_path / "parts", silent).events(), 6):
+        pass
+    torch.manual_seed(8)
+    list(Fit(taught, tmp_path / "parts", silent).events())
+    weights = {
+        name: (tmp_path / name / "checkpoints/step-00000012/weights.safetensors").read_bytes()
+        for name in (*runs, "parts")
+    }
+    assert weights["without"] == weights["nothing"] != weights["whole"] == weights["parts"]
+
+
+def test_alignments_that_do_not_fit(tmp_path: Path):
+    more = f"guided_alignment = 1.0\n{lines_of(tmp_path / 'links', -1)}"
+    with pytest.raises(ValueError, match=r"links has 299 lines, but the training data 300 pairs"):
+        Fit(settings(more=more), tmp_path / "run")
+    with pytest.raises(ValueError, match="has no attention to the source"):
+        Fit(settings("encdec", more), tmp_path / "other")

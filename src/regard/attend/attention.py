@@ -40,6 +40,7 @@ class Attention(nn.Module):
         # Set by `observe` and `intervene`, never by a model; attributes, because torch.compile
         # can trace those and not a ContextVar.
         self.tap: list[Tensor] | None = None
+        self.detach = True  # what the tap is given has no gradient
         self.edit: Callable[[Tensor], Tensor] | None = None
 
     def remember(
@@ -79,7 +80,7 @@ class Attention(nn.Module):
         if dot is None or self.edit is not None:
             return self.read(self._weigh(query, memory, mask, bias, start), memory)
         if self.tap is not None:  # looking costs a second pass, and changes nothing
-            with torch.no_grad():
+            with torch.set_grad_enabled(torch.is_grad_enabled() and not self.detach):
                 self.show(self._weigh(query, memory, mask, bias, start))
         return self._fused(dot, query, memory, mask, bias, start)
 
@@ -129,7 +130,7 @@ class Attention(nn.Module):
 
     def show(self, weights: Tensor) -> None:
         if self.tap is not None:
-            self.tap.append(weights.detach())
+            self.tap.append(weights.detach() if self.detach else weights)
 
     @property
     def dot(self) -> Dot | None:

@@ -1,6 +1,6 @@
 """Look at every attention of a model while it runs, or change it."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 
@@ -22,35 +22,36 @@ class Seen(dict[str, list[Tensor]]):
 
 
 @contextmanager
-def observe(model: nn.Module) -> Generator[Seen]:
+def observe(
+    model: nn.Module, names: Iterable[str] | None = None, *, detach: bool = True
+) -> Generator[Seen]:
     """`with observe(model) as seen: model(batch)` records the weights of every attention.
 
-    Outputs are bit-identical with and without. The weights are those read, before dropout and
-    without gradient. A `torch.compile`d model is compiled once more to be looked at.
+    Or only of those with these `names`. Outputs are bit-identical with and without. The weights are
+    those read, before dropout; `detach=False` leaves them their gradient, for a loss on them. A
+    `torch.compile`d model is compiled once more to be looked at.
     """
     attentions = named_attentions(model)
+    if names is not None:
+        attentions = {name: find(attentions, name, "names") for name in names}
     seen = Seen({name: [] for name in attentions})
-    before = {name: attention.tap for name, attention in attentions.items()}
+    before = {name: (attention.tap, attention.detach) for name, attention in attentions.items()}
     for name, attention in attentions.items():
-        attention.tap = seen[name]
+        attention.tap, attention.detach = seen[name], detach
     try:
         yield seen
     finally:
         for name, attention in attentions.items():
-            attention.tap = outer = before[name]
-            if outer is not None:
-                outer.extend(seen[name])
+            attention.tap, attention.detach = before[name]
+            for weights in seen[name]:
+                attention.show(weights)
 
 
 @contextmanager
 def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Generator[None]:
     """`with intervene(model, {"layers.0.own": zero(heads=[3])}): model(batch)` edits weights."""
     attentions = named_attentions(model)
-    for name in edits:
-        if name not in attentions:
-            near = get_close_matches(name, attentions, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(attentions)}"
-            raise ValueError(f"edits: the model has no attention {name!r}; {hint}")
+    attentions = {name: find(attentions, name, "edits") for name in edits}
     before = {name: attentions[name].edit for name in edits}
     for name, edit in edits.items():
         attentions[name].edit = edit
@@ -59,6 +60,14 @@ def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Generator[None]:
     finally:
         for name, edit in before.items():
             attentions[name].edit = edit
+
+
+def find(attentions: Mapping[str, Attention], name: str, argument: str) -> Attention:
+    if name not in attentions:
+        near = get_close_matches(name, attentions, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(attentions)}"
+        raise ValueError(f"{argument}: the model has no attention {name!r}; {hint}")
+    return attentions[name]
 
 
 def named_attentions(model: nn.Module) -> dict[str, Attention]:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.text.special import END, PAD, START
@@ -20,6 +21,7 @@ class Pair(NamedTuple):
     number: int  # its place in the corpus, so that answers can be put back in order
     source: Sequence[int]
     target: Sequence[int]
+    links: Int[np.ndarray, "k 2"] | None = None  # (target position, source position) of each
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Batch:
     target_in: Int[Tensor, "b t"]  # START …
     target_out: Int[Tensor, "b t"]  # … END
     target_valid: Bool[Tensor, "b t"]
+    guide: Float[Tensor, "b t s"] | None = None  # where each target token should look, if known
 
     @property
     def tokens(self) -> int:
@@ -46,7 +49,18 @@ def collate(pairs: Sequence[Pair]) -> Batch:
     target_in, target_valid = padded([[START, *pair.target] for pair in pairs])
     target_out, _ = padded([[*pair.target, END] for pair in pairs])
     numbers = torch.tensor([pair.number for pair in pairs])
-    return Batch(numbers, source, source_valid, target_in, target_out, target_valid)
+    guide = None if pairs[0].links is None else guided(pairs, target_out.shape[1], source.shape[1])
+    return Batch(numbers, source, source_valid, target_in, target_out, target_valid, guide)
+
+
+def guided(pairs: Sequence[Pair], targets: int, sources: int) -> Float[Tensor, "b t s"]:
+    """The links of each target token, in equal shares; a row without any is zero."""
+    table = np.zeros((len(pairs), targets, sources), np.float32)
+    for row, pair in enumerate(pairs):
+        if pair.links is None:
+            raise ValueError(f"pair {pair.number} has no links, but the first of its batch has")
+        table[row, pair.links[:, 0], pair.links[:, 1]] = 1.0
+    return torch.from_numpy(table / np.maximum(table.sum(-1, keepdims=True), 1.0))
 
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "b t"], Bool[Tensor, "b t"]]:

@@ -37,6 +37,7 @@ VERBS = {
     "score": Verb("regard.cli.score:score", "Standard metrics of a run on a split."),
     "predict": Verb("regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."),
     "look": Verb("regard.cli.look:look", "Show what a run looked at, in the terminal."),
+    "align": Verb("regard.cli.align:align", "Word alignments of pairs, and their error rate."),
     "probe": Verb("regard.cli.probe:probe", "Measure how far gradients reach back in time."),
 }
 

@@ -20,6 +20,7 @@ Format = Literal["tsv", "parallel", "jsonl", "parquet"]
 Paths = Path | str | Sequence[Path | str]
 
 SKIPPED = "-"  # the name of a column that is of no use
+BARS = "|||"
 FIELDS = ("source", "target")
 SUFFIXES: dict[str, Format] = {
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
@@ -59,6 +60,33 @@ def parallel(paths: Sequence[Path | str], fields: Sequence[str] = FIELDS) -> Ite
             each = (f"{shown(path)} has {count}" for path, count in zip(paths, counts, strict=True))
             raise ValueError(f"{', '.join(each)} lines; parallel files need equally many")
         yield dict(zip(fields, row, strict=True))
+
+
+def barred(path: Path | str) -> Iterator[Record]:
+    """`source ||| target` on each line, as fast_align and awesome-align have it; or tabs.
+
+    The first line shows which.
+    """
+    mark = None
+    for number, line in enumerate(lines(path), 1):
+        mark = mark or (BARS if BARS in line else "\t")
+        cells = [cell.strip(" \t") for cell in line.split(mark)]
+        if len(cells) != len(FIELDS):
+            found = f"{len(cells)} part{'s' if len(cells) > 1 else ''}"
+            raise ValueError(
+                f"{shown(path)}:{number}: {found}, but source and target expected; "
+                f"put one {'tab' if mark != BARS and number > 1 else BARS} between the two"
+            )
+        yield dict(zip(FIELDS, cells, strict=True))
+
+
+def pairs(paths: Sequence[Path | str]) -> Iterator[Record]:
+    """Pairs of texts from one file of any format, or from the two sides of parallel text."""
+    if len(paths) == 1 and suffix_of(paths[0]) not in SUFFIXES:
+        return barred(paths[0])
+    if len(paths) > len(FIELDS):
+        raise ValueError(f"pairs must be in one file or two (source, target), not {len(paths)}")
+    return Files(paths).read("train")
 
 
 def json_lines(path: Path | str, fields: Mapping[str, str], of: type = str) -> Iterator[Record]:
@@ -191,12 +219,16 @@ def guessed(paths: Sequence[Path | str]) -> Format:
         return "parallel"
     if str(paths[0]) == STDIN:
         return "tsv"
-    name = str(paths[0]).removesuffix(".gz")
-    suffix = Path(name).suffix
+    suffix = suffix_of(paths[0])
     if suffix not in SUFFIXES:
         known = ", ".join(SUFFIXES)
         raise ValueError(f"{paths[0]}: {suffix or 'no suffix'} tells no format ({known}); name one")
     return SUFFIXES[suffix]
+
+
+def suffix_of(path: Path | str) -> str:
+    """The end of the name, where `.gz` does not count."""
+    return Path(str(path).removesuffix(".gz")).suffix
 
 
 def _listed(paths: Paths) -> tuple[Path | str, ...]:

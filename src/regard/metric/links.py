@@ -8,12 +8,13 @@ counted from 0. Files are in one of two formats, a line for each sentence pair o
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 Link = tuple[int, int]
 Links = frozenset[Link]
+Size = tuple[int, int]  # how many words a source and its target have
 
 LINK = re.compile(r"(\d+)([-p?])(\d+)")
 NUMBERED = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")
@@ -28,13 +29,15 @@ class Gold(NamedTuple):
 
 def read_links(path: str | Path, base: int = 0) -> list[Links]:
     """Alignments in Pharaoh format, a line for each sentence pair; words counted from `base`."""
-    found = []
-    for number, line in numbered_lines(path):
-        pairs = list(parsed(line, f"{path}:{number}", base))
-        if any(mark != "-" for _, mark in pairs):
-            raise ValueError(f"{path}:{number}: possible links are for gold: use i-j, or read_gold")
-        found.append(frozenset(link for link, _ in pairs))
-    return found
+    return [links_of(line, f"{path}:{number}", base) for number, line in numbered_lines(path)]
+
+
+def links_of(line: str, place: str, base: int = 0, size: Size | None = None) -> Links:
+    """One line of Pharaoh format, for a pair of this size; `place` is what errors call it."""
+    pairs = list(parsed(line, place, base, size))
+    if any(mark != "-" for _, mark in pairs):
+        raise ValueError(f"{place}: possible links are for gold: use i-j, or read_gold")
+    return frozenset(link for link, _ in pairs)
 
 
 def write_links(path: str | Path, alignments: Iterable[Iterable[Link]], base: int = 0) -> None:
@@ -48,28 +51,40 @@ def pharaoh(links: Iterable[Link], base: int = 0) -> str:
     return " ".join(f"{i + base}-{j + base}" for i, j in sorted(links))
 
 
-def read_gold(path: str | Path, base: int = 0, sentences: int | None = None) -> list[Gold]:
+def read_gold(
+    path: str | Path,
+    base: int = 0,
+    sentences: int | None = None,
+    sizes: Sequence[Size] | None = None,
+) -> list[Gold]:
     """Gold alignments in either format, which the first line shows.
 
     With a line for each link, sentences are counted from 1, and `sentences` says how many there are
-    in all: some may have no link, at the end too.
+    in all: some may have no link, at the end too. With the `sizes` of all pairs, a link to a word
+    that is not there is an error.
     """
+    sentences = len(sizes) if sizes is not None else sentences
     lines = list(numbered_lines(path))
     first = next((line for _, line in lines if line.strip()), "")
     if NUMBERED.fullmatch(first.strip()):
-        return from_numbered(path, lines, base, sentences)
+        return from_numbered(path, lines, base, sentences, sizes)
+    if sentences is not None and sentences != len(lines):
+        raise ValueError(f"{path} has {len(lines)} lines, but there are {sentences} sentences")
     found = []
     for number, line in lines:
-        pairs = list(parsed(line, f"{path}:{number}", base))
+        size = None if sizes is None else sizes[number - 1]
+        pairs = list(parsed(line, f"{path}:{number}", base, size))
         sure = frozenset(link for link, mark in pairs if mark == "-")
         found.append(Gold(sure, frozenset(link for link, _ in pairs)))
-    if sentences is not None and sentences != len(found):
-        raise ValueError(f"{path} has {len(found)} lines, but there are {sentences} sentences")
     return found
 
 
 def from_numbered(
-    path: str | Path, lines: Iterable[tuple[int, str]], base: int, sentences: int | None
+    path: str | Path,
+    lines: Iterable[tuple[int, str]],
+    base: int,
+    sentences: int | None,
+    sizes: Sequence[Size] | None,
 ) -> list[Gold]:
     """Gold alignments with a line for each link; one without S or P is sure."""
     by_sentence: dict[int, tuple[set[Link], set[Link]]] = {}
@@ -83,7 +98,8 @@ def from_numbered(
         if which < 1 or (sentences is not None and which > sentences):
             among = "counted from 1" if sentences is None else f"1 to {sentences}"
             raise ValueError(f"{path}:{number}: there is no sentence {which}: they are {among}")
-        link = counted(match[2], match[3], base, f"{path}:{number}")
+        size = None if sizes is None else sizes[which - 1]
+        link = counted(match[2], match[3], base, f"{path}:{number}", size)
         sure, possible = by_sentence.setdefault(which, (set(), set()))
         possible.add(link)
         if match[4] != "P":
@@ -93,20 +109,25 @@ def from_numbered(
     return [Gold(*map(frozenset, by_sentence.get(which, empty))) for which in range(1, count + 1)]
 
 
-def parsed(line: str, place: str, base: int) -> Iterator[tuple[Link, str]]:
+def parsed(line: str, place: str, base: int, size: Size | None) -> Iterator[tuple[Link, str]]:
     """Links of one line of Pharaoh format, each with its mark."""
     for piece in line.split():
         match = LINK.fullmatch(piece)
         if match is None:
             raise ValueError(f"{place}: expected links like 0-0 2-1, not {piece!r}")
-        yield counted(match[1], match[3], base, place), match[2]
+        yield counted(match[1], match[3], base, place, size), match[2]
 
 
-def counted(i: str, j: str, base: int, place: str) -> Link:
-    """A link counted from 0."""
+def counted(i: str, j: str, base: int, place: str, size: Size | None) -> Link:
+    """A link counted from 0, within its pair."""
     link = int(i) - base, int(j) - base
     if min(link) < 0:
         raise ValueError(f"{place}: there is no word 0 when words are counted from {base}")
+    if size is not None and (link[0] >= size[0] or link[1] >= size[1]):
+        raise ValueError(
+            f"{place}: link {i} to {j} is out of range: counted from {base}, the pair has "
+            f"{size[0]} source and {size[1]} target words; correct it, or the base"
+        )
     return link
 
 

@@ -18,7 +18,9 @@ from regard.config.train import Train
 from regard.corpora.build import build as build_corpus
 from regard.corpora.corpus import Corpus, Record
 from regard.metric.translation import bleu, chrf, exact_match, ter
+from regard.tasks.guide import Guided
 from regard.tasks.loss import Loss
+from regard.tasks.translate import Translator
 from regard.train.average import Average, mean
 from regard.train.checkpoint import Checkpoint, checkpoints, load, newest, prune, save
 from regard.train.loop import Step, Training
@@ -41,8 +43,8 @@ class Fit:
 
     def __init__(self, settings: Settings, folder: Path, tell: Callable[[str], None] = print):
         self.settings, self.folder, self.tell = settings, folder, tell
-        self.unsupported(settings.train)
         self.run, self.corpus = self.opened()
+        self.lessons = self.guided()
         self.training = self.made()
         self.best: float | None = None
         self.waited = 0
@@ -176,13 +178,22 @@ class Fit:
         if train.teacher_forcing_steps:
             gone = min(self.training.done / train.teacher_forcing_steps, 1.0)
             rate = 1 - gone * (1 - rate)
-        return self.run.task.loss(batch, train.label_smoothing, rate)
+        return self.lessons.loss(batch, train.label_smoothing, rate)
+
+    def guided(self) -> Translator | Guided:
+        """What gives pairs and their loss: the task, or the task with alignments."""
+        train = self.settings.train
+        if not train.guided_alignment or train.alignments is None:
+            return self.run.task
+        guided = Guided(self.run.task, train.alignments, train.guided_alignment)
+        guided.check(self.corpus.read("train"))
+        return guided
 
     def examples(self) -> Stored | Streamed:
         train, seed = self.settings.train, self.settings.seed
 
         def read() -> Iterable[Pair]:
-            return self.run.task.pairs(self.corpus.read("train"), train.longest)
+            return self.lessons.pairs(self.corpus.read("train"), train.longest)
 
         pairs = iter(read())
         held = list(islice(pairs, IN_MEMORY))
@@ -191,12 +202,6 @@ class Fit:
         if next(pairs, None) is None:
             return Stored(held, seed)
         return Streamed(read, seed, train.buffer)
-
-    def unsupported(self, train: Train) -> None:
-        """What the settings know and the loop does not yet: said, never passed over."""
-        for name, off in (("guided_alignment", 0.0),):
-            if getattr(train, name) != off:
-                raise ValueError(f"train.{name} is not built yet: leave it at {off}")
 
 
 def optimiser_of(train: Train, model: torch.nn.Module) -> torch.optim.Optimizer:
