@@ -157,6 +157,9 @@ class Train(Table):
         default=None, description="Numbers of the forward pass: bfloat16 or float16."
     )
     compile: bool = Field(default=False, description="Compile the model first (torch.compile).")
+    tensorboard: bool = Field(
+        default=False, description="Also log for TensorBoard (pip install 'regard[tensorboard]')."
+    )
     guided_alignment: float = Field(
         default=0.0, ge=0, description="Weight of a loss on given alignments; 0 is none."
     )
