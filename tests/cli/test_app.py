@@ -21,6 +21,8 @@ SURFACE = {
     "score": {"folder", "--split", "--json"},
     "predict": {"folder", "--json"},
     "look": {"folder", "text", "--target"},
+    "compare": {"words", "--vary", "--runs", "--to", "--split", "--joined", "--gold", "--pairs"}
+    | {"--base", "--show", "--threads"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
 }
 
