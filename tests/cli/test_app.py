@@ -34,6 +34,8 @@ SURFACE = {
         ),
         *("--threshold", "--dev", "--dev-gold", "--gold", "--gold-base", "--out", "--json"),
     },
+    "compare": {"words", "--vary", "--runs", "--to", "--split", "--joined", "--gold", "--pairs"}
+    | {"--base", "--tokenize", "--show", "--threads"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
 }
 

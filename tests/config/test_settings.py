@@ -7,9 +7,9 @@ from typing import get_args
 
 import pytest
 
-from regard.config.data import LANGUAGES, DatesData, FilesData, NamedData
+from regard.config.data import LANGUAGES, DatesData, FilesData, NamedData, ReorderData
 from regard.config.text import Text
-from regard.corpora import dates, files, named
+from regard.corpora import dates, files, named, reorder
 from regard.text import learn
 
 
@@ -48,9 +48,18 @@ def accepted(kind, size):
     return True
 
 
-def test_defaults_are_those_of_the_constructor():
-    for name, parameter in signature(dates.Dates).parameters.items():
-        assert DatesData.model_fields[name].default == parameter.default
+@pytest.mark.parametrize(
+    ("made", "data"), [(dates.Dates, DatesData), (reorder.Reorder, ReorderData)]
+)
+def test_defaults_are_those_of_the_constructor(made, data):
+    parameters = signature(made).parameters
+    assert set(parameters) == set(data.model_fields) - {"kind"}
+    for name, parameter in parameters.items():
+        assert data.model_fields[name].default == parameter.default
+
+
+def test_orders_are_those_that_can_be_made():
+    assert get_args(ReorderData.model_fields["order"].annotation) == reorder.ORDERS
 
 
 def test_no_torch_and_no_numpy():

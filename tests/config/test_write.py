@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.config.data import DatesData, FilesData, MixData, NamedData, Portion
+from regard.config.data import DatesData, FilesData, MixData, NamedData, Portion, ReorderData
 from regard.config.decode import Beam, Greedy, Sample
 from regard.config.load import loads
 from regard.config.model import EncDec, Luong, Rnmt, RnnSearch, Seq2Seq, Transformer
@@ -36,6 +36,7 @@ maybe = st.none() | positives
 
 parts = st.one_of(
     st.builds(DatesData, size=positives, seed=positives, languages=st.just(("de", "ja"))),
+    st.builds(ReorderData, order=st.sampled_from(["same", "far"]), fertility=shares),
     st.builds(
         FilesData,
         train=words | st.lists(words, min_size=1).map(tuple),

@@ -8,6 +8,7 @@ from regard.corpora.dates import Dates
 from regard.corpora.files import Files
 from regard.corpora.mix import Mix
 from regard.corpora.named import Named
+from regard.corpora.reorder import Reorder
 
 
 def made(text):
@@ -57,3 +58,16 @@ def test_files_and_mix(tmp_path, monkeypatch):
     assert corpus.seed == 4
     assert next(corpus.corpora[0].read("train")) == {"target": "x", "source": "z"}
     assert next(corpus.corpora[1].read("train")) == {"source": "q", "target": "p"}
+
+
+def test_reorder():
+    corpus = made(
+        "[data]\nkind = 'reorder'\nsize = 7\nseed = 3\nheld_out = 2\norder = 'local'\nwords = 9\n"
+        "shortest = 5\nlongest = 6\nfertility = 0.5"
+    )
+    assert isinstance(corpus, Reorder)
+    same = Reorder(
+        7, seed=3, held_out=2, order="local", words=9, shortest=5, longest=6, fertility=0.5
+    )
+    assert list(corpus.read("train")) == list(same.read("train"))
+    assert len(list(corpus.read("dev"))) == 2

@@ -1,65 +1,101 @@
-"""The translator's loss when the decoder reads some of its own guesses."""
+"""Weights of many pairs at once, and outputs ranked by how much of the source was looked at."""
 
-from typing import Any
+import math
 
 import pytest
 import torch
 
+from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
-from regard.models.catalogue import build
-from regard.tasks.translate import Translator
+from regard.config.decode import Beam
+from regard.config.load import resolve
 from regard.text.learn import train_tokeniser
+from regard.train.run import Run
+
+TEXTS = ["a b c d e", "b a", "e d c b a a", "c", ""]
+MODELS = [
+    {"kind": "rnnsearch", "dim": 8, "init": "scaled"},
+    {"kind": "luong", "dim": 8, "init": "scaled", "window": "local_p", "radius": 2},
+    {"kind": "luong", "dim": 8, "init": "scaled", "feed": False, "normalise": "sparsemax"},
+    {"kind": "transformer", "dim": 8, "heads": 2, "layers": 2},
+    {"kind": "rnmt", "dim": 8, "heads": 2, "layers": 1, "decoder_layers": 2},
+]
 
 
-@pytest.fixture
-def task(seed: int) -> Translator:
-    words = train_tokeniser("characters", ["abcdefgh"], 20)
-    sizes = {"source_size": words.size, "target_size": words.size}
-    return Translator(build("transformer", {**sizes, "dim": 16, "dropout": 0.0}), words, words)
+def made(model) -> Run:
+    """A model whose random weights are large, so that its words and looks differ."""
+    words = train_tokeniser("words", TEXTS, 50)
+    run = Run(resolve({"model": model}), words, words)
+    with torch.no_grad():
+        for weight in run.model.parameters():
+            weight.mul_(3.0)
+    return run
 
 
-BATCH = collate([Pair(n, [4, 5, 6, 7], [8, 9, 10, 11] * 40) for n in range(20)])
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m["kind"])
+def test_many_pairs_are_seen_as_one_is(model):
+    run = made(model)
+    ids = run.task.source.ids(TEXTS)
+    pairs = [Pair(9, source, target) for source in ids for target in ids]
+    tables = run.task.attended(pairs)
+    for pair, table in zip(pairs, tables, strict=True):
+        batch = collate([pair])
+        with observe(run.model.eval()) as seen, torch.no_grad():
+            run.model.forced(run.model.remember(batch.source, batch.source_valid), batch.target_in)
+        alone = []
+        for name in run.model.cross:
+            calls = seen[name]
+            heads = calls[0].shape[1] if calls[0].ndim == 4 else 1
+            for head in range(heads):
+                rows = [c[0, head] if c.ndim == 4 else c[0] for c in calls]
+                alone.append(torch.cat(rows))
+        torch.testing.assert_close(table, sum(alone) / len(alone), rtol=1e-4, atol=1e-5)
+        assert table.shape == (len(pair.target) + 1, len(pair.source) + 1)
 
 
-def heard(task: Translator, monkeypatch: pytest.MonkeyPatch, forcing: float) -> torch.Tensor:
-    """What the decoder was given when the loss was made."""
-    given: list[Any] = []
-    forced = task.model.forced
-
-    def listen(memory: Any, target: torch.Tensor) -> torch.Tensor:
-        given.append(target)
-        return forced(memory, target)
-
-    monkeypatch.setattr(task.model, "forced", listen)
-    task.loss(BATCH, forcing=forcing)
-    return given[-1]
-
-
-def test_all_true_tokens_without_scheduled_sampling(task, monkeypatch):
-    assert heard(task, monkeypatch, 1.0) is BATCH.target_in
-
-
-@pytest.mark.parametrize("forcing", [0.0, 0.7])
-def test_share_of_true_tokens(task, monkeypatch, forcing: float):
-    """A model that always says 4, which is never true: what is not 4 was forced."""
-    monkeypatch.setattr(
-        task.model, "logits", lambda s: torch.eye(20)[4].mul(50).expand(*s.shape[:-1], -1)
-    )
-    given = heard(task, monkeypatch, forcing)
-    assert torch.equal(given[:, 0], BATCH.target_in[:, 0])
-    true = given[:, 1:] == BATCH.target_in[:, 1:]
-    assert (given[:, 1:][~true] == 4).all()
-    spread = (forcing * (1 - forcing) / true.numel()) ** 0.5
-    assert true.double().mean().item() == pytest.approx(forcing, abs=5 * spread)
+def ranked(run: Run, text: str, decode: Beam) -> list[tuple[float, str]]:
+    """All that the beam finds, ranked by eq. 14 of Wu et al. 2016, in loops."""
+    plain = decode.model_copy(update={"coverage_penalty": 0.0, "n_best": decode.width})
+    found = []
+    for one in run.predict([text], plain)[0]:
+        weights = run.task.align(text, one.ids).weights.tolist()
+        cover = 0.0
+        for i in range(len(text.split())):
+            looked = 0.0
+            for row in weights:
+                looked += row[i]
+            cover += math.log(max(min(looked, 1.0), 1e-9))
+        length = len(one.ids) + 1
+        score = one.log_prob / ((5 + length) / 6) ** decode.length_penalty
+        found.append((score + decode.coverage_penalty * cover, one.text))
+    return sorted(found, key=lambda pair: -pair[0])
 
 
-def test_guesses_are_for_the_position_they_stand_in(task, monkeypatch):
-    """A model that says at position t the token that it was given at t, one higher."""
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m["kind"])
+def test_coverage_against_a_loop(model, seed):
+    run = made(model)
+    decode = Beam(width=4, n_best=3, coverage_penalty=1.0, length_penalty=0.6, max_length=12)
+    outputs = run.predict(TEXTS, decode)
+    for text, best in zip(TEXTS, outputs, strict=True):
+        wanted = ranked(run, text, decode)[:3]
+        assert [one.score for one in best] == pytest.approx([s for s, _ in wanted], abs=1e-4)
+        assert {one.text for one in best} == {t for _, t in wanted}, f"seed {seed}"
 
-    def next_up(memory: Any, target: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.one_hot(target + 1, 40).float().mul(100)
 
-    monkeypatch.setattr(task.model, "forced", next_up)
-    monkeypatch.setattr(task.model, "logits", lambda states: states)
-    given = task.mixed(None, torch.tensor([[1, 8, 9, 20, 21]]), 0.0)
-    assert given.tolist() == [[1, 2, 9, 10, 21]]
+def test_coverage_changes_what_is_best():
+    """With a penalty that outweighs all else, what looked at most comes first."""
+    run = made(MODELS[0])
+    decode = Beam(width=5, coverage_penalty=1000.0, max_length=12)
+    for text, best in zip(TEXTS[:3], run.predict(TEXTS[:3], decode), strict=True):
+        cover = ranked(run, text, decode)[0][0]
+        assert best[0].score == pytest.approx(cover, rel=1e-4)
+        assert len(best) == 1
+    plain = run.predict(TEXTS[:3], decode.model_copy(update={"coverage_penalty": 0.0}))
+    covered = run.predict(TEXTS[:3], decode)
+    assert [one[0].score for one in plain] != [one[0].score for one in covered]
+
+
+def test_a_model_without_attention_cannot_cover():
+    run = made({"kind": "encdec", "dim": 8})
+    with pytest.raises(ValueError, match="EncoderDecoder has no attention to the source"):
+        run.predict(["a b"], Beam(width=2, coverage_penalty=0.2, max_length=5))

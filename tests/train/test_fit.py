@@ -1,5 +1,6 @@
 """From settings to a run in a folder: stopped anywhere, it ends with the same weights."""
 
+import csv
 import json
 from functools import partial
 from itertools import islice
@@ -66,6 +67,11 @@ def test_stopped_and_taken_up_again(tmp_path: Path, kind: str, stop: int):
     for one, other in zip(*logs, strict=True):
         one.pop("seconds", None), other.pop("seconds", None)
         assert one == other
+    sheets = [(folder / "log.csv").read_text().splitlines() for folder in (whole, parts)]
+    sheets = [list(csv.DictReader(lines)) for lines in sheets]
+    assert len(sheets[0]) == len(logs[0]) == 15
+    for one, other in zip(*sheets, strict=True):
+        assert {**one, "seconds": ""} == {**other, "seconds": ""}
 
 
 def test_a_run_folder_is_all_that_is_needed(tmp_path: Path):

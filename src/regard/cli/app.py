@@ -13,7 +13,13 @@ import regard
 FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 # What `pip install regard` leaves out, and the extra that brings it.
-EXTRAS = {"matplotlib": "plot", "pyarrow": "parquet", "fastapi": "serve", "uvicorn": "serve"}
+EXTRAS = {
+    "matplotlib": "plot",
+    "pyarrow": "parquet",
+    "tensorboard": "tensorboard",
+    "fastapi": "serve",
+    "uvicorn": "serve",
+}
 
 
 class Verb(NamedTuple):
@@ -36,6 +42,7 @@ VERBS = {
     "train": Verb("regard.cli.train:train", "Train; the same command again resumes, exactly."),
     "score": Verb("regard.cli.score:score", "Standard metrics of a run on a split."),
     "predict": Verb("regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."),
+    "compare": Verb("regard.cli.compare:compare", "The same data, several models: one report."),
     "look": Verb("regard.cli.look:look", "Show what a run looked at, in the terminal."),
     "align": Verb("regard.cli.align:align", "Word alignments of pairs, and their error rate."),
     "probe": Verb("regard.cli.probe:probe", "Measure how far gradients reach back in time."),

@@ -1,5 +1,6 @@
 """`regard train`: from a config to a run in a folder; the same words again go on with it."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +9,14 @@ import typer
 
 from regard.cli.progress import Bar, bar
 from regard.config.load import load
+from regard.config.whole import write_whole
 from regard.train.fit import Fit, Validation
+from regard.train.log import read
+from regard.view import chart
+from regard.view.curve import Words
+from regard.view.loss import losses
+
+SELDOM = 60.0  # seconds
 
 
 def train(
@@ -43,6 +51,7 @@ def train(
 
 def follow(fit: Fit, shown: Bar) -> bool:
     """Show each step; Ctrl-C ends the training, and loses nothing."""
+    drawing = Drawing(fit.folder)
     try:
         for event in fit.events():
             if isinstance(event, Validation):
@@ -50,10 +59,34 @@ def follow(fit: Fit, shown: Bar) -> bool:
                 metric = fit.settings.train.metric
                 more = "" if metric == "loss" else f", {metric} {event.metric:.2f}"
                 shown.say(f"step {event.step}: dev loss {event.loss:.4f}{more}{best}")
+                drawing.now_and_then()
             else:
                 speed = event.tokens / event.seconds
                 shown.show(event.number, f"loss {event.loss:.4f}  {speed:,.0f} tokens/s")
     except KeyboardInterrupt:
         fit.close()
+        drawing.now()
         return True
+    drawing.now()
     return False
+
+
+class Drawing:
+    """loss.png of a run, drawn seldom enough to take no more than a hundredth of the time."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.due = folder, time.monotonic() + SELDOM
+
+    def now_and_then(self) -> None:
+        start = time.monotonic()
+        if start >= self.due:
+            self.now()
+            spent = time.monotonic() - start
+            self.due = start + spent + max(SELDOM, 100 * spent)
+
+    def now(self) -> None:
+        """Without matplotlib, or without a step, there is no picture."""
+        lines = losses(read(self.folder))
+        if lines and chart.can_draw():
+            words = Words(f"Loss of {self.folder.name}", "steps", "loss per token, in nats")
+            write_whole(self.folder / "loss.png", chart.draw(lines, words))

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.table import Count, Positive, Several, Table
+from regard.config.table import Count, Positive, Several, Share, Table
 
 LANGUAGES = (
     *("en", "de", "nl", "sv", "da", "nb", "fr", "es", "it", "pt"),
@@ -21,6 +21,24 @@ class DatesData(Table):
     held_out: Positive = Field(default=1000, description="Pairs in dev, and in the test.")
     seed: Count = Field(default=0, description="Another seed, other pairs.")
     languages: Several[str] = Field(default=LANGUAGES, description="Which languages, of these 20.")
+
+
+class ReorderData(Table):
+    """A made-up language into another, with known word alignments: made here."""
+
+    kind: Literal["reorder"] = "reorder"
+    size: Positive = Field(default=20_000, description="Pairs to train on.")
+    held_out: Positive = Field(default=500, description="Pairs in dev, and in the test.")
+    seed: Count = Field(default=0, description="Another seed, another language.")
+    order: Literal["same", "local", "far"] = Field(
+        default="far",
+        description="same (neighbours may change places), local (blocks of four backwards) or far "
+        "(all backwards).",
+    )
+    words: Positive = Field(default=40, description="Words of the source language.")
+    shortest: Positive = Field(default=6, description="Words of a source sentence, at least.")
+    longest: Positive = Field(default=12, description="Words of a source sentence, at most.")
+    fertility: Share = Field(default=0.0, description="Share of words that become two.")
 
 
 class FilesData(Table):
@@ -72,7 +90,7 @@ class NamedData(Table):
         return self
 
 
-One = Annotated[DatesData | FilesData | NamedData, Field(discriminator="kind")]
+One = Annotated[DatesData | ReorderData | FilesData | NamedData, Field(discriminator="kind")]
 
 
 class Portion(Table):
@@ -90,4 +108,6 @@ class MixData(Table):
     parts: Several[Portion] = Field(description="What is mixed.")
 
 
-Data = Annotated[DatesData | FilesData | NamedData | MixData, Field(discriminator="kind")]
+Data = Annotated[
+    DatesData | ReorderData | FilesData | NamedData | MixData, Field(discriminator="kind")
+]

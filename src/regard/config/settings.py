@@ -17,7 +17,7 @@ class Settings(Table):
 
     task: Literal["translate"] = Field(default="translate", description="What the model is to do.")
     seed: Count = Field(default=1, description="Of weights, dropout and the order of the data.")
-    data: Data = Field(default=DatesData(), description="dates, files, named or mix.")
+    data: Data = Field(default=DatesData(), description="dates, reorder, files, named or mix.")
     text: Text = Field(default=Text(), description="How text becomes ids.")
     model: Model = Field(
         default=RnnSearch(), description="encdec, seq2seq, rnnsearch, luong, transformer or rnmt."

@@ -159,6 +159,9 @@ class Train(Table):
     compile: bool = Field(
         default=False, description="Compile the transformer first (torch.compile)."
     )
+    tensorboard: bool = Field(
+        default=False, description="Also log for TensorBoard (pip install 'regard[tensorboard]')."
+    )
     guided_alignment: float = Field(
         default=0.0, ge=0, description="Weight of a loss on given alignments; 0 is none."
     )

@@ -1,11 +1,12 @@
 """The [data] of the settings -> a corpus."""
 
-from regard.config.data import Data, DatesData, FilesData, MixData, NamedData
+from regard.config.data import Data, DatesData, FilesData, MixData, NamedData, ReorderData
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
 from regard.corpora.files import Files
 from regard.corpora.mix import Mix
 from regard.corpora.named import Named
+from regard.corpora.reorder import Reorder
 
 
 def build(data: Data) -> Corpus:
@@ -13,6 +14,17 @@ def build(data: Data) -> Corpus:
         case DatesData():
             return Dates(
                 data.size, seed=data.seed, languages=data.languages, held_out=data.held_out
+            )
+        case ReorderData():
+            return Reorder(
+                data.size,
+                seed=data.seed,
+                held_out=data.held_out,
+                order=data.order,
+                words=data.words,
+                shortest=data.shortest,
+                longest=data.longest,
+                fertility=data.fertility,
             )
         case FilesData():
             return Files(

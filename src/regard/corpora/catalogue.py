@@ -19,6 +19,12 @@ CORPORA = {
         "20 languages",
         "Unicode-3.0 (CLDR)",
     ),
+    "reorder": Entry(
+        "reorder.Reorder",
+        "made-up sentences -> made-up sentences, with the true word alignment",
+        "made up",
+        "made here",
+    ),
     "multi30k": Entry(
         "named.Named",
         "29,000 captions of pictures, with dev and test",

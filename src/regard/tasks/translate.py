@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from regard.attend.tap import observe
 from regard.batch.batches import in_order
-from regard.batch.pair import Batch, Pair, collate
+from regard.batch.pair import Batch, Pair
 from regard.decode.rules import FREE, Rules
 from regard.decode.stepper import Hypothesis
 from regard.tasks.loss import Loss, cross_entropy
+from regard.text.special import END
 from regard.text.tokeniser import Tokeniser
 
 AT_ONCE = 10_000  # lines that are cut into tokens together
@@ -24,6 +25,8 @@ ROOM = 2000  # tokens of a batch in prediction
 
 # How outputs are found: (model, its memory, numbers of the inputs, rules) -> outputs of each
 Search = Callable[[Any, Any, list[int], Rules], list[list[Hypothesis]]]
+# What was found, in another order: (outputs of each, their weights [t s]) -> outputs of each
+Ranking = Callable[[list[list[Hypothesis]], list[list[Tensor]]], list[list[Hypothesis]]]
 
 
 class Translation(NamedTuple):
@@ -101,13 +104,15 @@ class Translator:
         search: Search,
         rules: Rules = FREE,
         *,
+        again: Ranking | None = None,
         room: int = ROOM,
         told: Callable[[int], None] | None = None,
     ) -> list[list[Translation]]:
         """The n best translations of each text, in the order of the texts.
 
         Texts of about equal length are translated together, `room` tokens at a time; `told` hears
-        how many each time. An output may be twice as long as its source, and ten tokens more.
+        how many each time. An output may be twice as long as its source, and ten tokens more. With
+        `again`, outputs are read once more with somebody looking, and ranked by what was seen.
         """
         self.model.eval()
         longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
@@ -118,6 +123,8 @@ class Translator:
             limits = (2 * batch.source_valid.sum(-1) + 10).clamp(max=longest).tolist()
             memory = self.model.remember(batch.source, batch.source_valid)
             found = search(self.model, memory, numbers, replace(rules, max_length=limits))
+            if again is not None:
+                found = again(found, self.looked([pairs[n].source for n in numbers], found))
             for number, best in zip(numbers, found, strict=True):
                 results[number] = [self.told_as(one) for one in best]
             if told is not None:
@@ -127,21 +134,46 @@ class Translator:
     def told_as(self, found: Hypothesis) -> Translation:
         return Translation(self.target.decode(found.ids), found.score, found.log_prob, found.ids)
 
-    @torch.no_grad()
     def align(self, source: str, target: Sequence[int]) -> Alignment:
-        """A finished output, read once more word by word with somebody looking.
+        """A finished output, read once more word by word with somebody looking."""
+        ids = self.source.ids([source])[0]
+        [weights] = self.attended([Pair(0, ids, target)])
+        return Alignment(
+            [self.source.token(n) for n in [*ids, END]],
+            [self.target.token(n) for n in [*target, END]],
+            weights,
+        )
+
+    @torch.no_grad()
+    def attended(self, pairs: Sequence[Pair]) -> list[Float[Tensor, "t s"]]:
+        """How much each target token looked at each source token, both with their ends, by pair.
 
         What a model has of cross-attentions, heads and layers, is averaged.
         """
+        if not self.model.cross:
+            name = type(self.model).__name__
+            raise ValueError(f"model {name} has no attention to the source: there is none to see")
         self.model.eval()
-        batch = collate([Pair(0, self.source.ids([source])[0], target)])
-        with observe(self.model) as seen:
-            memory = self.model.remember(batch.source, batch.source_valid)
-            self.model.forced(memory, batch.target_in)
-        whole = seen.whole()
-        looked = [whole[name].flatten(0, -3).mean(0) for name in self.model.cross]
-        return Alignment(
-            [self.source.token(n) for n in batch.source[0].tolist()],
-            [self.target.token(n) for n in batch.target_out[0].tolist()],
-            torch.stack(looked).mean(0),
-        )
+        tables: list[Tensor] = [torch.empty(0, 0)] * len(pairs)
+        numbered = [pair._replace(number=number) for number, pair in enumerate(pairs)]
+        for batch in in_order(numbered, tokens=ROOM):
+            with observe(self.model) as seen:
+                memory = self.model.remember(batch.source, batch.source_valid)
+                self.model.forced(memory, batch.target_in)
+            whole = seen.whole()
+            several = [whole[name] for name in self.model.cross]
+            each = [w if w.ndim == 3 else w.flatten(1, -3).mean(1) for w in several]
+            means = torch.stack(each).mean(0)
+            for number, table in zip(batch.numbers.tolist(), means, strict=True):
+                pair = pairs[number]
+                tables[number] = table[: len(pair.target) + 1, : len(pair.source) + 1]
+        return tables
+
+    def looked(
+        self, sources: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Float[Tensor, "t s"]]]:
+        """What the outputs of each source looked at; the end of the source is no word to cover."""
+        both = list(zip(sources, found, strict=True))
+        pairs = [Pair(0, source, one.ids) for source, outputs in both for one in outputs]
+        tables = iter(self.attended(pairs))
+        return [[next(tables)[:, : len(source)] for _ in outputs] for source, outputs in both]

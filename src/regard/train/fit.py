@@ -1,6 +1,5 @@
 """From settings to a trained run in a folder; the same call again goes on where it was left."""
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
@@ -23,12 +22,13 @@ from regard.tasks.loss import Loss
 from regard.tasks.translate import Translator
 from regard.train.average import Average, mean
 from regard.train.checkpoint import Checkpoint, checkpoints, load, newest, prune, save
+from regard.train.log import Log, cut, summary_writer
 from regard.train.loop import Step, Training
 from regard.train.run import CONFIG, Run, prepare
 from regard.train.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
 
 IN_MEMORY = 500_000  # pairs; a larger corpus is read anew each epoch
-CHECKPOINTS, LOG = "checkpoints", "log.jsonl"
+CHECKPOINTS = "checkpoints"
 
 
 class Validation(NamedTuple):
@@ -43,6 +43,8 @@ class Fit:
 
     def __init__(self, settings: Settings, folder: Path, tell: Callable[[str], None] = print):
         self.settings, self.folder, self.tell = settings, folder, tell
+        if settings.train.tensorboard:
+            summary_writer()  # not installed: said before any work is done
         self.run, self.corpus = self.opened()
         self.lessons = self.guided()
         self.training = self.made()
@@ -56,14 +58,14 @@ class Fit:
     def events(self) -> Iterator[Step | Validation]:
         """Steps and validations, until the settings' end or until nothing improves any more."""
         train = self.settings.train
-        with (self.folder / LOG).open("a", encoding="utf-8") as log:
+        with Log(self.folder, tensorboard=train.tensorboard, done=self.training.done) as log:
             while not self.finished():
                 step = next(self.training.steps(self.training.done + 1))
-                print(json.dumps({"kind": "step", **step._asdict()}), file=log, flush=True)
+                log.add("step", step._asdict())
                 yield step
                 if self.dev and step.number % train.validate_every == 0:
                     seen = self.validate()
-                    print(json.dumps({"kind": "dev", **seen._asdict()}), file=log, flush=True)
+                    log.add("dev", seen._asdict())
                     yield seen
                 if step.number % train.save_every == 0:
                     self.save()
@@ -148,7 +150,7 @@ class Fit:
         if found is not None:
             self.training.restore(found.tensors, found.facts)
             self.best, self.waited = found.facts["best"], found.facts["waited"]
-        cut_log(self.folder / LOG, self.training.done)
+        cut(self.folder, self.training.done)
 
     def made(self) -> Training:
         train, model = self.settings.train, self.run.model
@@ -234,21 +236,8 @@ def schedule_of(train: Train, model: Any) -> Schedule | Plateau:
 
 
 def without_end(settings: Settings) -> dict[str, Any]:
-    """Settings but for how long to train: a run may be trained longer."""
+    """Settings but for how long to train, and what is told: a run may be trained longer."""
     plain = settings.model_dump()
-    for name in ("steps", "epochs", "patience"):
+    for name in ("steps", "epochs", "patience", "tensorboard"):
         plain["train"].pop(name)
     return plain
-
-
-def cut_log(path: Path, done: int) -> None:
-    """Take out of a log what is about to be done again."""
-    if not path.is_file():
-        return
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    kept = [line for line in lines if line.endswith("\n") and place(json.loads(line)) <= done]
-    path.write_text("".join(kept), encoding="utf-8")
-
-
-def place(entry: dict[str, Any]) -> int:
-    return entry["number"] if entry["kind"] == "step" else entry["step"]

@@ -24,12 +24,14 @@ from regard.corpora.build import build as build_corpus
 from regard.corpora.corpus import Corpus, Record
 from regard.decode.beam import beam
 from regard.decode.greedy import greedy
+from regard.decode.penalty import rerank
 from regard.decode.rules import Rules
 from regard.decode.sample import Draw, sample
+from regard.decode.stepper import Hypothesis
 from regard.metric.language import perplexity
 from regard.metric.translation import bleu, chrf, exact_match, ter
 from regard.models.catalogue import build as build_model
-from regard.tasks.translate import Search, Translation, Translator
+from regard.tasks.translate import Ranking, Search, Translation, Translator
 from regard.text.learn import train_tokeniser
 from regard.text.tokeniser import Tokeniser
 
@@ -60,7 +62,8 @@ class Run:
     ) -> list[list[Translation]]:
         """The outputs for each text, best first."""
         decode = decode or self.settings.decode
-        return self.task.translate(texts, search_of(decode), rules_of(decode), told=told)
+        search, rules = search_of(decode), rules_of(decode)
+        return self.task.translate(texts, search, rules, again=ranking_of(decode), told=told)
 
     def score(
         self,
@@ -70,9 +73,15 @@ class Run:
     ) -> dict[str, float | str]:
         """BLEU (its tokeniser: `tokenize`), chrF, TER, exact match, perplexity, and signatures."""
         records = list(records)
+        outputs = [best[0].text for best in self.predict([r["source"] for r in records], told=told)]
+        return self.rate(records, outputs, tokenize)
+
+    def rate(
+        self, records: Sequence[Record], outputs: Sequence[str], tokenize: str = "13a"
+    ) -> dict[str, float | str]:
+        """What `score` says, of outputs that are there already."""
         if not records:
             raise ValueError("records are missing: there is nothing to score")
-        outputs = [best[0].text for best in self.predict([r["source"] for r in records], told=told)]
         references = [record["target"] for record in records]
         found: dict[str, float | str] = {}
         tokenized = partial(bleu, tokenize=tokenize, force=tokenize == "none")
@@ -153,11 +162,9 @@ def search_of(decode: Decode) -> Search:
         case Greedy():
             return lambda model, memory, numbers, rules: greedy(model, memory, len(numbers), rules)
         case Beam():
-            if decode.coverage_penalty:
-                raise ValueError("decode.coverage_penalty is not built yet: leave it at 0")
             options = {
                 "width": decode.width,
-                "n_best": decode.n_best,
+                "n_best": decode.width if decode.coverage_penalty else decode.n_best,
                 "alpha": decode.length_penalty,
                 "patience": decode.patience,
             }
@@ -170,6 +177,20 @@ def search_of(decode: Decode) -> Search:
             return lambda model, memory, numbers, rules: sample(
                 model, memory, [first + n for n in numbers], draw, rules=rules
             )
+
+
+def ranking_of(decode: Decode) -> Ranking | None:
+    """Of all that a beam found, the n best by how much of the source was looked at, too."""
+    if not isinstance(decode, Beam) or not decode.coverage_penalty:
+        return None
+
+    def ranked(
+        found: list[list[Hypothesis]], weights: list[list[torch.Tensor]]
+    ) -> list[list[Hypothesis]]:
+        alpha, beta = decode.length_penalty, decode.coverage_penalty
+        return [best[: decode.n_best] for best in rerank(found, weights, alpha=alpha, beta=beta)]
+
+    return ranked
 
 
 def rules_of(decode: Decode) -> Rules:

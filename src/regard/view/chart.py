@@ -1,0 +1,94 @@
+"""Pictures in files, drawn by matplotlib: lines beside one another, and weights as a map.
+
+They come back as the bytes of a PNG, for the caller to write. Labels are untrusted text.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+from regard.view.curve import COLOURS, DASHES, Numbers, Words
+from regard.view.terminal import COLUMN_LABEL, ROW_LABEL, label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Lines = Mapping[str, tuple[Numbers, Numbers]]
+"""Name -> places on x, and the values there."""
+
+CELL = 0.32  # inches
+MARKS, FEW = "o^sDvP", 40  # places of a line that are still marked
+MOST_CELLS = 120  # to a side: what is longer has cells too small to see
+
+
+def can_draw() -> bool:
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def draw(lines: Lines, words: Words, ticks: Sequence[str] = ()) -> bytes:
+    """Lines over a common axis; with `ticks`, places 0, 1, … on it have these names."""
+    from matplotlib.figure import Figure
+
+    if not lines:
+        raise ValueError("lines are missing: there is nothing to draw")
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for number, (name, (x, y)) in enumerate(lines.items()):
+        axes.plot(
+            x,
+            y,
+            DASHES[number // len(COLOURS) % len(DASHES)],
+            color=COLOURS[number % len(COLOURS)],
+            marker=MARKS[number % len(MARKS)] if len(x) <= FEW else None,
+            label=label(name, 60),
+        )
+    if ticks:
+        axes.set_xticks(range(len(ticks)), ticks)
+    axes.set(xlabel=words.x, ylabel=words.y)
+    axes.grid(color="0.9")
+    axes.spines[["top", "right"]].set_visible(False)
+    titled(axes, words.title)
+    legend = axes.legend(frameon=False, fontsize="small")
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return drawn(figure)
+
+
+def heat_map(
+    weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], title: str
+) -> bytes:
+    """A row a query, a column a slot, a cell as dark as its weight from 0 to 1."""
+    from matplotlib.figure import Figure
+
+    down, across = len(rows), len(columns)
+    if not down or not across or [len(row) for row in weights] != [across] * down:
+        raise ValueError(f"weights must be {down} rows of {across} numbers, as rows and columns")
+    if max(down, across) > MOST_CELLS:
+        raise ValueError(f"weights must be at most {MOST_CELLS} to a side, not {down} x {across}")
+    figure = Figure(figsize=(2.2 + CELL * across, 1.6 + CELL * down), layout="constrained")
+    axes = figure.subplots()
+    shown = axes.imshow(weights, cmap="Greys", vmin=0, vmax=1, aspect="equal")
+    axes.xaxis.tick_top()
+    for axis, names, limit in ((axes.xaxis, columns, COLUMN_LABEL), (axes.yaxis, rows, ROW_LABEL)):
+        axis.set_ticks(range(len(names)), [label(name, limit) for name in names], parse_math=False)
+        axis.set_tick_params(length=0, labelrotation=90 if axis is axes.xaxis else 0)
+    figure.colorbar(shown, ax=axes, fraction=0.04, label="weight")
+    titled(axes, title)
+    return drawn(figure)
+
+
+def titled(axes: "Axes", title: str) -> None:
+    axes.set_title(label(title, 90), fontsize="medium", parse_math=False)
+
+
+def drawn(figure: "Figure") -> bytes:
+    data = BytesIO()
+    with warnings.catch_warnings():
+        # a letter that the font has not is drawn as a box, which says it well enough
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
+    return data.getvalue()

@@ -1,0 +1,65 @@
+"""The translator's loss when the decoder reads some of its own guesses."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from regard.batch.pair import Pair, collate
+from regard.models.catalogue import build
+from regard.tasks.translate import Translator
+from regard.text.learn import train_tokeniser
+
+
+@pytest.fixture
+def task(seed: int) -> Translator:
+    words = train_tokeniser("characters", ["abcdefgh"], 20)
+    sizes = {"source_size": words.size, "target_size": words.size}
+    return Translator(build("transformer", {**sizes, "dim": 16, "dropout": 0.0}), words, words)
+
+
+BATCH = collate([Pair(n, [4, 5, 6, 7], [8, 9, 10, 11] * 40) for n in range(20)])
+
+
+def heard(task: Translator, monkeypatch: pytest.MonkeyPatch, forcing: float) -> torch.Tensor:
+    """What the decoder was given when the loss was made."""
+    given: list[Any] = []
+    forced = task.model.forced
+
+    def listen(memory: Any, target: torch.Tensor) -> torch.Tensor:
+        given.append(target)
+        return forced(memory, target)
+
+    monkeypatch.setattr(task.model, "forced", listen)
+    task.loss(BATCH, forcing=forcing)
+    return given[-1]
+
+
+def test_all_true_tokens_without_scheduled_sampling(task, monkeypatch):
+    assert heard(task, monkeypatch, 1.0) is BATCH.target_in
+
+
+@pytest.mark.parametrize("forcing", [0.0, 0.7])
+def test_share_of_true_tokens(task, monkeypatch, forcing: float):
+    """A model that always says 4, which is never true: what is not 4 was forced."""
+    monkeypatch.setattr(
+        task.model, "logits", lambda s: torch.eye(20)[4].mul(50).expand(*s.shape[:-1], -1)
+    )
+    given = heard(task, monkeypatch, forcing)
+    assert torch.equal(given[:, 0], BATCH.target_in[:, 0])
+    true = given[:, 1:] == BATCH.target_in[:, 1:]
+    assert (given[:, 1:][~true] == 4).all()
+    spread = (forcing * (1 - forcing) / true.numel()) ** 0.5
+    assert true.double().mean().item() == pytest.approx(forcing, abs=5 * spread)
+
+
+def test_guesses_are_for_the_position_they_stand_in(task, monkeypatch):
+    """A model that says at position t the token that it was given at t, one higher."""
+
+    def next_up(memory: Any, target: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.one_hot(target + 1, 40).float().mul(100)
+
+    monkeypatch.setattr(task.model, "forced", next_up)
+    monkeypatch.setattr(task.model, "logits", lambda states: states)
+    given = task.mixed(None, torch.tensor([[1, 8, 9, 20, 21]]), 0.0)
+    assert given.tolist() == [[1, 2, 9, 10, 21]]

@@ -1,0 +1,82 @@
+"""Pictures in files: they are pictures, whatever the labels hold."""
+
+import struct
+
+import pytest
+
+from regard.view.chart import MOST_CELLS, draw, heat_map
+from regard.view.curve import COLOURS, Words
+from regard.view.loss import POINTS, losses
+
+WORDS = Words("title", "steps", "loss")
+STRANGE = ["$x^{", "日本", "\x1b[31mred", "a\nb", "_" * 99]
+
+
+def size(png: bytes) -> tuple[int, int]:
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    return struct.unpack(">II", png[16:24])
+
+
+def pixels(png: bytes) -> set[tuple[int, int, int]]:
+    from io import BytesIO
+
+    from matplotlib.image import imread
+
+    table = imread(BytesIO(png))[..., :3]
+    return {tuple(round(c * 255) for c in pixel) for pixel in table.reshape(-1, 3).tolist()}
+
+
+def test_every_line_is_drawn_in_a_colour_of_its_own():
+    x = [1, 2, 3]
+    seen = pixels(draw({"a": (x, [3.0, 2.0, 1.0]), "b": (x, [1.0, 1.0, 2.0])}, WORDS))
+    wanted = [tuple(bytes.fromhex(colour[1:])) for colour in COLOURS]
+    assert wanted[0] in seen
+    assert wanted[1] in seen
+    assert wanted[2] not in seen
+
+
+def test_more_lines_than_colours_and_strange_names():
+    many = {f"{name} {n}": ([0, 1], [n, n + 1]) for n, name in enumerate(STRANGE * 3)}
+    assert size(draw(many, WORDS, ["1-10", "$11+"])) == size(draw({"a": ([0], [1])}, WORDS))
+    with pytest.raises(ValueError, match="lines are missing"):
+        draw({}, WORDS)
+
+
+def test_a_map_has_its_weights():
+    black, white = (0, 0, 0), (255, 255, 255)
+    full = heat_map([[1.0, 0.0], [0.0, 1.0]], ["a", "b"], ["c", "d"], "t")
+    empty = heat_map([[0.0, 0.0], [0.0, 0.0]], ["a", "b"], ["c", "d"], "t")
+    assert full != empty
+    assert {black, white} <= pixels(full)
+    larger = heat_map([[0.5] * 9] * 5, list("abcde"), list("fghijklmn"), "t")
+    assert size(larger)[0] > size(full)[0]
+    assert heat_map([[0.1] * 5] * 5, STRANGE, STRANGE, "$ 日本").startswith(b"\x89PNG")
+
+
+def test_bad_maps():
+    with pytest.raises(ValueError, match="weights must be 2 rows of 1 numbers"):
+        heat_map([[1.0]], ["a", "b"], ["c"], "t")
+    with pytest.raises(ValueError, match="weights must be 0 rows"):
+        heat_map([], [], [], "t")
+    long = ["a"] * (MOST_CELLS + 1)
+    with pytest.raises(ValueError, match="at most 120 to a side, not 1 x 121"):
+        heat_map([[0.0] * len(long)], ["a"], long, "t")
+
+
+def entry(step: int, loss: float, kind: str = "step") -> dict[str, object]:
+    return {"kind": kind, "number" if kind == "step" else "step": step, "loss": loss}
+
+
+def test_losses_by_hand():
+    log = [entry(1, 4.0), entry(2, 2.0), entry(2, 3.0, "dev"), entry(3, 1.0)]
+    assert losses(log) == {"train": ([1, 2, 3], [4.0, 2.0, 1.0]), "dev": ([2], [3.0])}
+    assert losses([]) == {}
+
+
+def test_many_steps_become_few_points():
+    lines = losses([entry(n, float(n)) for n in range(1, 3 * POINTS + 2)])
+    x, y = lines["train"]
+    assert len(x) == len(y) <= POINTS
+    assert (x[0], y[0]) == (4, 2.5)
+    assert x[-1] == 3 * POINTS + 1
+    assert (x[-1], y[-1]) == (1201, 1201.0)
