@@ -2,10 +2,11 @@
 
 import json
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import torch
 
@@ -14,17 +15,20 @@ from regard.batch.pair import Batch, Pair
 from regard.config.load import load as load_settings
 from regard.config.settings import Settings
 from regard.config.train import Train
+from regard.config.whole import clear, told_of, write_whole
 from regard.corpora.build import build as build_corpus
 from regard.corpora.corpus import Corpus, Record
 from regard.metric.translation import bleu, chrf, exact_match, ter
 from regard.tasks.loss import Loss
+from regard.tasks.translate import Translator
 from regard.train.average import Average, mean
 from regard.train.checkpoint import Checkpoint, checkpoints, load, newest, prune, save
-from regard.train.loop import Step, Training
-from regard.train.run import CONFIG, Run, prepare
+from regard.train.loop import Source, Step, Training
+from regard.train.run import CONFIG, SIDES, VERSIONS, WEIGHTS, Run, prepare
 from regard.train.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
 
 IN_MEMORY = 500_000  # pairs; a larger corpus is read anew each epoch
+DEV = 5000  # pairs of dev that are looked at
 CHECKPOINTS, LOG = "checkpoints", "log.jsonl"
 
 
@@ -42,29 +46,36 @@ class Fit:
         self.settings, self.folder, self.tell = settings, folder, tell
         self.unsupported(settings.train)
         self.run, self.corpus = self.opened()
-        self.training = self.made()
         self.best: float | None = None
         self.waited = 0
         self.dev: list[Record] = []
         if "dev" in self.corpus.splits:
-            self.dev = list(islice(self.corpus.read("dev"), 5000))
+            self.dev = list(islice(self.corpus.read("dev"), DEV))
+        self.training = self.made()
+        if not (self.folder / CONFIG).is_file():  # now that all the data was seen to be right
+            self.run.save(self.folder)
         self.resume()
 
     def events(self) -> Iterator[Step | Validation]:
         """Steps and validations, until the settings' end or until nothing improves any more."""
         train = self.settings.train
-        with (self.folder / LOG).open("a", encoding="utf-8") as log:
+        with (self.folder / LOG).open("ab", buffering=0) as log:
             while not self.finished():
                 step = next(self.training.steps(self.training.done + 1))
-                print(json.dumps({"kind": "step", **step._asdict()}), file=log, flush=True)
+                self.note(log, {"kind": "step", **step._asdict()})
                 yield step
                 if self.dev and step.number % train.validate_every == 0:
                     seen = self.validate()
-                    print(json.dumps({"kind": "dev", **seen._asdict()}), file=log, flush=True)
+                    self.note(log, {"kind": "dev", **seen._asdict()})
                     yield seen
                 if step.number % train.save_every == 0:
                     self.save()
         self.close()
+
+    def note(self, log: BinaryIO, entry: dict[str, Any]) -> None:
+        """A line of the log, at once: a process that is killed later does not lose it."""
+        with told_of(self.folder / LOG):
+            written(log, f"{json.dumps(entry)}\n".encode())
 
     def finished(self) -> bool:
         train, done = self.settings.train, self.training.done
@@ -78,7 +89,7 @@ class Fit:
     def validate(self) -> Validation:
         """Loss and metric on dev; the best weights so far are those that the run uses."""
         metric = self.settings.train.metric
-        loss = self.run.task.likelihood(list(self.run.task.pairs(self.dev)))
+        loss = self.run.likelihood(self.dev)
         value = mean_loss = loss.total.item() / loss.tokens
         if metric != "loss":
             outputs = [best[0].text for best in self.run.predict([r["source"] for r in self.dev])]
@@ -120,10 +131,12 @@ class Fit:
         """The run in the folder if it is this one, else a new one; never another's."""
         config = self.folder / CONFIG
         if not config.is_file():
+            check_free(self.folder)
             corpus = build_corpus(self.settings.data)
-            run = prepare(self.settings, corpus)
-            run.save(self.folder)
-            return run, corpus
+            return prepare(self.settings, corpus), corpus
+        if not (self.folder / WEIGHTS).is_file():
+            raise ValueError(f"{self.folder}: has a {CONFIG}, but is no run; take another folder")
+        check_task(config, self.settings.task)
         before = load_settings(config)
         if without_end(before) != without_end(self.settings):
             raise ValueError(f"{self.folder}: holds a run with other settings; take another folder")
@@ -131,6 +144,7 @@ class Fit:
         return Run(self.settings, run.task.source, run.task.target), run.corpus()
 
     def resume(self) -> None:
+        clear(self.folder)
         found, skipped = newest(self.folder / CHECKPOINTS)
         for line in skipped:
             self.tell(line)
@@ -140,33 +154,20 @@ class Fit:
         cut_log(self.folder / LOG, self.training.done)
 
     def made(self) -> Training:
-        train, model = self.settings.train, self.run.model
+        train = self.settings.train
         batches = Batches(
             self.examples(),
             tokens=train.tokens_per_batch,
             sentences=train.sentences_per_batch,
             seed=self.settings.seed,
         )
-        return Training(
-            model,
-            self.loss_of,
-            batches,
-            optimiser_of(train, model),
-            schedule=schedule_of(train, self.settings.model),
-            clip=train.clip or None,
-            accumulate=train.accumulate,
-            average=None if train.ema is None else Average(model, train.ema),
-            autocast=None if train.autocast is None else getattr(torch, train.autocast),
-        )
-
-    def loss_of(self, batch: Batch) -> Loss:
-        return self.run.task.loss(batch, self.settings.train.label_smoothing)
+        return training_of(self.settings, self.run.task, batches)
 
     def examples(self) -> Stored | Streamed:
         train, seed = self.settings.train, self.settings.seed
 
         def read() -> Iterable[Pair]:
-            return self.run.task.pairs(self.corpus.read("train"), train.longest)
+            return self.run.task.pairs(self.corpus.read("train"), self.run.longest)
 
         pairs = iter(read())
         held = list(islice(pairs, IN_MEMORY))
@@ -181,6 +182,26 @@ class Fit:
         for name, off in (("teacher_forcing", 1.0), ("guided_alignment", 0.0), ("compile", False)):
             if getattr(train, name) != off:
                 raise ValueError(f"train.{name} is not built yet: leave it at {off}")
+
+
+def training_of(settings: Settings, task: Translator, batches: Source) -> Training:
+    """Steps as the settings want them."""
+    train, model = settings.train, task.model
+
+    def loss_of(batch: Batch) -> Loss:
+        return task.loss(batch, train.label_smoothing)
+
+    return Training(
+        model,
+        loss_of,
+        batches,
+        optimiser_of(train, model),
+        schedule=schedule_of(train, settings.model),
+        clip=train.clip or None,
+        accumulate=train.accumulate,
+        average=None if train.ema is None else Average(model, train.ema),
+        autocast=None if train.autocast is None else getattr(torch, train.autocast),
+    )
 
 
 def optimiser_of(train: Train, model: torch.nn.Module) -> torch.optim.Optimizer:
@@ -220,13 +241,42 @@ def without_end(settings: Settings) -> dict[str, Any]:
     return plain
 
 
+def written(file: BinaryIO, data: bytes) -> None:
+    """All of it: a file without a buffer may take a part, as when the disk is full."""
+    while data:
+        data = data[file.write(data) :]
+
+
+def check_free(folder: Path) -> None:
+    """A new run goes into a folder of its own: other people's files are not written over."""
+    ours = {CONFIG, WEIGHTS, VERSIONS, CHECKPOINTS, LOG, *(f"{side}.json" for side in SIDES)}
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: is a file; name a folder for the run")
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name not in ours and not path.name.startswith("."):
+            raise ValueError(f"{folder}: is not a run, it holds {path.name}; take another folder")
+
+
+def check_task(config: Path, task: str) -> None:
+    """A run of another task may have settings that are not even known here."""
+    try:
+        before = tomllib.loads(config.read_text("utf-8")).get("task", task)
+    except ValueError as error:
+        raise ValueError(f"{config}: is not the config of a run ({error})") from None
+    if before != task:
+        raise ValueError(
+            f"{config.parent}: holds a run of task {before!r}, not {task!r}; take another folder"
+        )
+
+
 def cut_log(path: Path, done: int) -> None:
     """Take out of a log what is about to be done again."""
     if not path.is_file():
         return
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     kept = [line for line in lines if line.endswith("\n") and place(json.loads(line)) <= done]
-    path.write_text("".join(kept), encoding="utf-8")
+    if kept != lines:
+        write_whole(path, "".join(kept).encode())
 
 
 def place(entry: dict[str, Any]) -> int:
