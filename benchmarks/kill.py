@@ -1,6 +1,6 @@
 """Kill a training again and again: does it end as if nobody had?
 
-    python benchmarks/kill.py [--kills 20] [--steps 600] [--seed 0]
+    python benchmarks/kill.py [--kills 20] [--steps 400] [--seed 0]
 
 `regard train` on dates, three times in processes of their own, on one thread: once in peace; once
 killed (SIGKILL) at random moments, from before its first step on, and started anew by the same
@@ -11,7 +11,6 @@ file of the folders is compared by its SHA-256. Exits with 1 where one differs.
 import argparse
 import hashlib
 import json
-import os
 import random
 import signal
 import subprocess
@@ -20,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 CONFIG = """
 [data]
@@ -71,21 +71,38 @@ def in_peace(place: Path, run: str) -> tuple[float, float]:
     return first, time.monotonic() - begun
 
 
-def killed(place: Path, run: str, waits: Sequence[float]) -> list[int]:
-    """The steps in the log at each kill; at the end the training is let go on to its own."""
+class Moment(NamedTuple):
+    """When to kill: so many seconds after the process began, or after a step was in the log."""
+
+    step: int | None
+    seconds: float
+
+
+def moments(kills: int, steps: int, first: float, draw: random.Random) -> list[Moment]:
+    """Every fourth before the first step is likely to be made; the others all over the training."""
+    early = kills // 4
+    later = sorted(draw.randrange(1, steps - 1) for _ in range(kills - early))
+    found = [Moment(step, draw.uniform(0, 0.2)) for step in later]
+    for _ in range(early):
+        found.insert(draw.randrange(len(found)), Moment(None, draw.uniform(0.1, first)))
+    return found
+
+
+def killed(place: Path, run: str, when: Sequence[Moment]) -> list[int]:
+    """The steps in the log at each kill; then the training is let go on to its end."""
     steps: list[int] = []
-    for wait in waits:
+    for moment in when:
         process = started(place, run)
-        try:
-            process.wait(wait)
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-            steps.append(logged(place / run))
-        if process.stderr is not None:
-            process.stderr.close()
+        while moment.step is not None and process.poll() is None:
+            if logged(place / run) >= moment.step:
+                break
+            time.sleep(0.005)
+        time.sleep(moment.seconds)
+        process.kill()
+        process.communicate()
         if process.returncode != -signal.SIGKILL:
             break
+        steps.append(logged(place / run))
     ended(started(place, run))
     return steps
 
@@ -96,7 +113,7 @@ def logged(run: Path) -> int:
 
 
 def sums(run: Path) -> dict[str, str]:
-    """SHA-256 of each file; of the log without times, of versions nothing."""
+    """SHA-256 of each file; of the log without the seconds that steps took."""
     found = {}
     for path in sorted(path for path in run.rglob("*") if path.is_file()):
         data = path.read_bytes()
@@ -109,8 +126,10 @@ def sums(run: Path) -> dict[str, str]:
 
 def compared(one: dict[str, str], other: dict[str, str]) -> bool:
     for name in sorted({*one, *other}):
-        same = one.get(name) == other.get(name)
-        print(f"  {name:52} {one.get(name, 'missing')[:12]:14}{'same' if same else 'DIFFERS'}")
+        if one.get(name) != other.get(name):
+            print(f"  {name} DIFFERS: {one.get(name)} {other.get(name)}")
+    weights = one["weights.safetensors"]
+    print(f"  {len(one)} files compared; weights.safetensors has sha256 {weights[:16]}…")
     return one == other
 
 
@@ -127,7 +146,7 @@ def flipped(run: Path, draw: random.Random) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     draw = random.Random(given.seed)
@@ -136,9 +155,8 @@ def main() -> None:
         (place / "config.toml").write_text(CONFIG.format(steps=given.steps))
         first, whole = in_peace(place, "whole")
         print(f"in peace: first step after {first:.1f} s, {given.steps} steps in {whole:.1f} s")
-        longest = first + 1.6 * (whole - first) / given.kills
-        waits = [draw.uniform(0.7 * first, longest) for _ in range(given.kills)]
-        steps = killed(place, "parts", waits)
+        when = moments(given.kills, given.steps, first, draw)
+        steps = killed(place, "parts", when)
         print(f"killed {len(steps)} times, with so many steps in the log: {steps}")
         fine = compared(sums(place / "whole"), sums(place / "parts"))
         damaged = flipped(place / "parts", draw)

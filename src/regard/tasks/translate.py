@@ -1,7 +1,9 @@
 """Translation: a source text into a target text, and what each target word looked at."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,7 +23,7 @@ AT_ONCE = 10_000  # lines that are cut into tokens together
 ROOM = 2000  # tokens of a batch in prediction
 
 
-# How outputs are found: (model, its memory, numbers of the inputs, rules) -> outputs of each
+# How outputs are found: (model, its memory, a seed for each input, rules) -> outputs of each
 Search = Callable[[Any, Any, list[int], Rules], list[list[Hypothesis]]]
 
 
@@ -82,22 +84,26 @@ class Translator:
         rules: Rules = FREE,
         *,
         room: int = ROOM,
+        sentences: int | None = None,
         told: Callable[[int], None] | None = None,
     ) -> list[list[Translation]]:
         """The n best translations of each text, in the order of the texts.
 
-        Texts of about equal length are translated together, `room` tokens at a time; `told` hears
-        how many each time. An output may be twice as long as its source, and ten tokens more.
+        Texts of about equal length are translated together, `room` tokens and `sentences` at most
+        at a time; `told` hears how many each time. Neither these nor the order of the texts change
+        an output. It may be twice as long as its source, and ten tokens more.
         """
         self.model.eval()
         longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
         pairs = [Pair(n, ids, []) for n, ids in enumerate(self.source.ids(list(texts)))]
+        seeds = seeds_of(pairs)
         results: list[list[Translation]] = [[] for _ in texts]
-        for batch in in_order(pairs, tokens=room) if pairs else ():
+        for batch in in_order(pairs, tokens=room, sentences=sentences) if pairs else ():
             numbers = batch.numbers.tolist()
             limits = (2 * batch.source_valid.sum(-1) + 10).clamp(max=longest).tolist()
             memory = self.model.remember(batch.source, batch.source_valid)
-            found = search(self.model, memory, numbers, replace(rules, max_length=limits))
+            some = [seeds[number] for number in numbers]
+            found = search(self.model, memory, some, replace(rules, max_length=limits))
             for number, best in zip(numbers, found, strict=True):
                 results[number] = [self.told_as(one) for one in best]
             if told is not None:
@@ -125,3 +131,14 @@ class Translator:
             [self.target.token(n) for n in batch.target_out[0].tolist()],
             torch.stack(looked).mean(0),
         )
+
+
+def seeds_of(pairs: Sequence[Pair]) -> list[int]:
+    """By what a source says, and not by where it stands; one that comes again draws anew."""
+    times, seeds = Counter[tuple[int, ...]](), list[int]()
+    for pair in pairs:
+        ids = tuple(pair.source)
+        times[ids] += 1
+        told = " ".join(map(str, (*ids, -times[ids])))
+        seeds.append(int.from_bytes(blake2b(told.encode(), digest_size=7).digest()))
+    return seeds

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, NamedTuple
 import torch
 
 from regard.batch.batches import Batches, Stored, Streamed
+from regard.batch.packed import Packed
 from regard.batch.pair import Batch, Pair
 from regard.config.load import load as load_settings
 from regard.config.settings import Settings
@@ -27,7 +28,7 @@ from regard.train.loop import Source, Step, Training
 from regard.train.run import CONFIG, SIDES, VERSIONS, WEIGHTS, Run, prepare
 from regard.train.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
 
-IN_MEMORY = 500_000  # pairs; a larger corpus is read anew each epoch
+IN_MEMORY = 100_000_000  # characters; a longer corpus is read anew each epoch
 DEV = 5000  # pairs of dev that are looked at
 CHECKPOINTS, LOG = "checkpoints", "log.jsonl"
 
@@ -164,18 +165,21 @@ class Fit:
         return training_of(self.settings, self.run.task, batches)
 
     def examples(self) -> Stored | Streamed:
-        train, seed = self.settings.train, self.settings.seed
+        """All pairs as ids if their text is not too much, else read anew each epoch."""
+        seed = self.settings.seed
 
-        def read() -> Iterable[Pair]:
-            return self.run.task.pairs(self.corpus.read("train"), self.run.longest)
+        def read() -> Iterator[Record]:
+            return self.corpus.read("train")
 
-        pairs = iter(read())
-        held = list(islice(pairs, IN_MEMORY))
-        if not held:
-            raise ValueError("train: no pair is left; is the data empty, or train.longest small?")
-        if next(pairs, None) is None:
-            return Stored(held, seed)
-        return Streamed(read, seed, train.buffer)
+        def pairs(records: Iterable[Record]) -> Iterator[Pair]:
+            return self.run.task.pairs(records, self.run.longest)
+
+        if is_short(read(), IN_MEMORY):
+            if packed := Packed(pairs(read())):
+                return Stored(packed, seed)
+        elif next(pairs(read()), None) is not None:
+            return Streamed(read, pairs, seed, self.settings.train.buffer)
+        raise ValueError("train: no pair is left; is the data empty, or train.longest small?")
 
     def unsupported(self, train: Train) -> None:
         """What the settings know and the loop does not yet: said, never passed over."""
@@ -239,6 +243,15 @@ def without_end(settings: Settings) -> dict[str, Any]:
     for name in ("steps", "epochs", "patience"):
         plain["train"].pop(name)
     return plain
+
+
+def is_short(records: Iterable[Record], most: int) -> bool:
+    """Whether the texts of all records have no more than so many characters."""
+    for record in records:
+        most -= len(record["source"]) + len(record["target"])
+        if most < 0:
+            return False
+    return True
 
 
 def written(file: BinaryIO, data: bytes) -> None:

@@ -165,7 +165,7 @@ def search_of(decode: Decode) -> Search:
     """A search as the settings describe it; each input draws with a seed of its own."""
     match decode:
         case Greedy():
-            return lambda model, memory, numbers, rules: greedy(model, memory, len(numbers), rules)
+            return lambda model, memory, seeds, rules: greedy(model, memory, len(seeds), rules)
         case Beam():
             if decode.coverage_penalty:
                 raise ValueError("decode.coverage_penalty is not built yet: leave it at 0")
@@ -175,14 +175,14 @@ def search_of(decode: Decode) -> Search:
                 "alpha": decode.length_penalty,
                 "patience": decode.patience,
             }
-            return lambda model, memory, numbers, rules: beam(
-                model, memory, len(numbers), **options, rules=rules
+            return lambda model, memory, seeds, rules: beam(
+                model, memory, len(seeds), **options, rules=rules
             )
         case Sample():
             draw = Draw(decode.temperature, decode.top_k, decode.top_p, decode.min_p)
             first = decode.seed * 1_000_003
-            return lambda model, memory, numbers, rules: sample(
-                model, memory, [first + n for n in numbers], draw, rules=rules
+            return lambda model, memory, seeds, rules: sample(
+                model, memory, [first + seed for seed in seeds], draw, rules=rules
             )
 
 
