@@ -1,0 +1,84 @@
+"""Every model, every search: the same strings in any batch and in any order of the texts.
+
+Models that come later are tried without further ado. Each is tried with random weights, drawn wide
+so that outputs differ from text to text, and after a short training, as it would be used.
+"""
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from regard.batch.batches import Batches, Stored
+from regard.config.decode import Beam, Decode, Greedy, Sample
+from regard.decode.rules import Rules
+from regard.models.catalogue import MODELS, build
+from regard.tasks.translate import Translator, seeds_of
+from regard.text.learn import train_tokeniser
+from regard.train.run import search_of
+
+pytestmark = pytest.mark.usefixtures("unchecked")  # the shapes of models are tested elsewhere
+KINDS = [kind for kind, entry in MODELS.items() if "translate" in entry.tasks]
+SEARCHES: dict[str, Decode] = {
+    "greedy": Greedy(),
+    "beam": Beam(width=4, n_best=3, length_penalty=0.6),
+    "sample": Sample(top_p=0.95, temperature=0.8),
+}
+LETTERS, COUNT = "abcdefghijklmnop", 70
+STEPS, RATE = 15, 1e-2
+
+
+def texts(count: int) -> list[str]:
+    """Words of 1 to 9 letters, all different."""
+    found: dict[str, None] = {}
+    while len(found) < count:
+        found["".join(random.choices(LETTERS, k=random.randint(1, 9)))] = None
+    return list(found)
+
+
+def translator(kind: str, trained: bool) -> Translator:
+    tokeniser = train_tokeniser("characters", [LETTERS], 20)
+    sizes = {"source_size": tokeniser.size, "target_size": tokeniser.size}
+    model: Any = build(kind, {**sizes, "dim": 32, "dropout": 0.0})
+    task = Translator(model, tokeniser, tokeniser)
+    if not trained:
+        for weight in model.parameters():
+            nn.init.normal_(weight, std=0.3)
+        return task
+    pairs = list(task.pairs({"source": word, "target": word[::-1]} for word in texts(300)))
+    batches, optimiser = Batches(Stored(pairs), sentences=32), torch.optim.Adam(model.parameters())
+    for _ in range(STEPS):
+        optimiser.zero_grad()
+        loss = task.loss(next(batches))
+        (loss.total / loss.tokens).backward()
+        optimiser.step()
+    return task
+
+
+def outputs(task: Translator, given: list[str], decode: Decode, sentences: int) -> dict[str, Any]:
+    found = task.translate(given, search_of(decode), Rules(12), sentences=sentences)
+    return {text: [one.text for one in best] for text, best in zip(given, found, strict=True)}
+
+
+@pytest.mark.parametrize("trained", [False, True], ids=["random", "trained"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_batch_any_order(kind: str, trained: bool):
+    task, given = translator(kind, trained), texts(COUNT)
+    for name, decode in SEARCHES.items():
+        whole = outputs(task, given, decode, 64)
+        assert trained or len({some[0] for some in whole.values()}) > COUNT // 3
+        for sentences in (1, 7):
+            assert outputs(task, given, decode, sentences) == whole, (name, sentences)
+        shuffled = random.sample(given, COUNT)
+        assert outputs(task, shuffled, decode, 64) == whole, (name, "shuffled")
+
+
+def test_a_text_that_comes_again_is_drawn_anew():
+    task = translator("rnnsearch", trained=False)
+    found = task.translate(["abc"] * 20, search_of(Sample()), Rules(12))
+    assert len({best[0].text for best in found}) > 10
+    pairs = list(task.pairs({"source": word, "target": ""} for word in ("a", "b", "a")))
+    assert len(set(seeds_of(pairs))) == 3
+    assert seeds_of(pairs)[:2] == seeds_of(pairs[1::-1])[::-1]
