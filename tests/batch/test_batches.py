@@ -21,6 +21,20 @@ def some(count: int, longest: int = 12) -> list[Pair]:
     ]
 
 
+def streamed_of(pairs: list[Pair], seed: int = 0, buffer: int = 7) -> Streamed:
+    """Records of digits, some of which are left out when they are made into pairs."""
+
+    def read():
+        return ({"source": pair.source, "target": pair.target} for pair in pairs)
+
+    def made(records):
+        for number, record in enumerate(records):
+            if record["source"]:
+                yield Pair(number, record["source"], record["target"])
+
+    return Streamed(read, made, seed, buffer)
+
+
 def same(one: Batch, other: Batch) -> bool:
     return all(
         torch.equal(getattr(one, name), getattr(other, name))
@@ -54,7 +68,7 @@ def test_budget_and_completeness(count: int, budget: int, by_tokens: bool):
 @given(st.integers(0, 40), st.integers(1, 9), st.booleans(), st.integers(1, 3))
 def test_resuming_gives_what_would_have_come(skip: int, more: int, streamed: bool, ranks: int):
     pairs = some(50)
-    examples = Streamed(lambda: pairs, seed=3, buffer=7) if streamed else Stored(pairs, seed=3)
+    examples = streamed_of(pairs, seed=3) if streamed else Stored(pairs, seed=3)
 
     def fresh() -> Batches:
         return Batches(examples, tokens=60, seed=5, window=20, rank=ranks - 1, ranks=ranks)
@@ -71,11 +85,14 @@ def test_resuming_gives_what_would_have_come(skip: int, more: int, streamed: boo
 @pytest.mark.parametrize("streamed", [False, True])
 def test_every_epoch_has_every_example_in_another_order(streamed: bool):
     pairs = some(40)
-    examples = Streamed(lambda: pairs, buffer=9) if streamed else Stored(pairs)
-    orders = [[pair.number for pair in examples.stream(epoch)] for epoch in (0, 0, 1)]
+    examples = streamed_of(pairs) if streamed else Stored(pairs)
+    wanted = [pair.number for pair in pairs if pair.source or not streamed]
+    orders = [
+        [pair.number for window in examples.windows(epoch, 16) for pair in window.pairs]
+        for epoch in (0, 0, 1)
+    ]
     assert orders[0] == orders[1] != orders[2]
-    for order in orders:
-        assert sorted(order) == list(range(40))
+    assert sorted(orders[0]) == sorted(orders[2]) == wanted
     batches = Batches(examples, sentences=8, window=16)
     seen: list[int] = []
     while batches.epoch == 0:
@@ -83,8 +100,30 @@ def test_every_epoch_has_every_example_in_another_order(streamed: bool):
         batch = next(batches)
         if batches.epoch == 0:
             seen += batch.numbers.tolist()
-    assert sorted(seen) == list(range(40))
-    assert state["given"] == 5
+            for row, number in zip(batch.source, batch.numbers.tolist(), strict=True):
+                assert row.tolist()[: len(pairs[number].source)] == pairs[number].source
+    assert sorted(seen) == wanted
+    assert (state["window"], state["given"], state["before"]) == (32, 1, [2, 2])
+
+
+def test_a_stream_goes_on_without_cutting_into_tokens_what_was_before():
+    examples, cut_up = streamed_of(some(90)), list[int]()
+    made = examples.pairs
+
+    def counted(records):
+        found = list(made(records))
+        cut_up.append(len(found))
+        return found
+
+    examples.pairs = counted
+    batches = Batches(examples, sentences=4, window=30)
+    for _ in range(16):
+        next(batches)
+    assert len(cut_up) == 3
+    again = Batches(examples, sentences=4, window=30)
+    again.restore(batches.state())
+    next(again)
+    assert len(cut_up) == 4
 
 
 def test_ranks_share_an_epoch():
@@ -113,12 +152,12 @@ def test_a_stream_holds_no_more_than_its_buffer():
         nonlocal most
         for i in range(1000):
             most = max(most, i - given_out)
-            yield Pair(i, [4], [5])
+            yield Pair(i % 10, [4], [5])
 
-    for _ in Streamed(read, buffer=50).stream(0):
-        given_out += 1
+    for window in Streamed(read, lambda records: records, buffer=50).windows(0, size=10):
+        given_out += len(window.pairs)
     assert given_out == 1000
-    assert most <= 52
+    assert most <= 62
 
 
 def test_in_order_gives_each_once():
@@ -140,9 +179,13 @@ def test_in_order_gives_each_once():
             "rank must be from 0 to 1",
         ),
         (lambda: Stored([]), "nothing to train on"),
-        (lambda: Streamed(list, buffer=0), "buffer must be positive"),
+        (lambda: Streamed(list, list, buffer=0), "buffer must be positive"),
         (lambda: collate([]), "pairs are missing"),
-        (lambda: next(Batches(Streamed(list), sentences=1)), "fewer batches than ranks"),
+        (lambda: next(Batches(Streamed(list, list), sentences=1)), "fewer batches than ranks"),
+        (
+            lambda: next(Batches(Stored(some(3)), sentences=1, rank=4, ranks=5)),
+            "fewer batches than ranks",
+        ),
     ],
 )
 def test_bad_input(make, says: str):

@@ -17,6 +17,7 @@ SURFACE = {
     "demo": {"--steps", "--seed", "--run"},
     "list": {"--json"},
     "init": {"task", "changes"},
+    "check": {"config", "changes", "--json"},
     "train": {"config", "changes", "--run", "--threads"},
     "score": {"folder", "--split", "--tokenize", "--json"},
     "predict": {"folder", "--json"},

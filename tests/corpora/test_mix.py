@@ -1,13 +1,13 @@
 """Mixing and shuffling: everything once, in an order that a seed fixes and that can be resumed."""
 
 from collections import Counter
-from itertools import chain, islice
+from itertools import islice
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.corpora.mix import Mix, Stream, shuffled
+from regard.corpora.mix import Mix, shuffled
 
 
 class Numbers:
@@ -111,34 +111,3 @@ def test_shuffling_holds_no_more_than_the_buffer():
     for _ in shuffled(things(), 50, "seed"):
         given_out += 1
     assert given_out == 1000
-
-
-class TestStream:
-    def test_epochs_differ_and_hold_everything(self):
-        stream = Stream(Numbers("a", 30), seed=4, buffer=8)
-        epochs = [names(islice(stream, 30)) for _ in range(3)]
-        assert all(sorted(epoch) == sorted(epochs[0]) for epoch in epochs)
-        assert len({tuple(epoch) for epoch in epochs}) == 3
-        again = Stream(Numbers("a", 30), seed=4, buffer=8)
-        assert names(islice(again, 90)) == [*chain(*epochs)]
-
-    @given(st.integers(0, 100), st.integers(0, 60), st.integers(1, 40), st.integers(0, 3))
-    def test_it_can_be_taken_up_anywhere(self, before, after, buffer, seed):
-        mix = Mix([Numbers("a", 7), Numbers("b", 12)], [1, 2], seed=seed)
-        whole = Stream(mix, seed=seed, buffer=buffer)
-        names(islice(whole, before))
-        state = whole.state()
-        resumed = Stream(mix, seed=seed, buffer=buffer)
-        resumed.restore(state)
-        assert resumed.state() == state
-        assert names(islice(resumed, after)) == names(islice(whole, after))
-        assert resumed.state() == whole.state()
-        assert set(state) == {"epoch", "position"}
-
-    def test_wrong_arguments(self):
-        with pytest.raises(ValueError, match="buffer must be at least 1, not 0"):
-            Stream(Numbers("a", 3), buffer=0)
-        with pytest.raises(ValueError, match="not 'test'"):
-            Stream(Numbers("a", 3), "test")
-        with pytest.raises(ValueError, match="a: no record in 'train'"):
-            next(Stream(Numbers("a", 0)))

@@ -41,7 +41,7 @@ def test_all_tokens_of_linked_words_are_linked():
 
 def test_a_batch_brings_the_shares(tmp_path: Path):
     task = guided(tmp_path / "links")
-    pairs = list(task.pairs(RECORDS))
+    pairs = list(task.pairs(task.linked(RECORDS)))
     assert [pair[:3] for pair in pairs] == [pair[:3] for pair in task.task.pairs(RECORDS)]
     batch = collate(pairs)
     assert batch.guide is not None
@@ -74,7 +74,7 @@ def test_a_batch_brings_the_shares(tmp_path: Path):
 def test_the_loss_is_its_equation(tmp_path: Path, kind: str, settings: dict[str, Any], layer: str):
     task = guided(tmp_path / "links", kind, 0.7, **settings)
     task.task.model.eval()
-    batch = collate(list(task.pairs(RECORDS)))
+    batch = collate(list(task.pairs(task.linked(RECORDS))))
     assert batch.guide is not None
     loss, plain = task.loss(batch, 0.1), task.task.loss(batch, 0.1)
     with observe(task.task.model) as seen:
@@ -100,7 +100,7 @@ def test_the_loss_is_its_equation(tmp_path: Path, kind: str, settings: dict[str,
 def test_only_the_guide_moves_the_score(tmp_path: Path):
     """The gradient of the added term reaches what the weights are made of, and is that of it."""
     task = guided(tmp_path / "links", "transformer", 1.0, layers=2, heads=2, dropout=0.0)
-    batch = collate(list(task.pairs(RECORDS)))
+    batch = collate(list(task.pairs(task.linked(RECORDS))))
     model = task.task.model
     key = model.decoder.layers[0].cross_attention.to_key.weight
 
@@ -138,7 +138,7 @@ def test_bad_alignments(tmp_path: Path):
         task.check(RECORDS[:2])
     (tmp_path / "links").write_text("0-1 1-0\n0-2\n\n")
     with pytest.raises(ValueError, match=r"links:2: link 0 to 2 is out of range: .* 1 source"):
-        list(task.pairs(RECORDS))
+        list(task.pairs(task.linked(RECORDS)))
     with pytest.raises(ValueError, match="Seq2Seq has no attention to the source"):
         guided(tmp_path / "links", "seq2seq")
     with pytest.raises(ValueError, match="batch has no guide"):
@@ -146,6 +146,7 @@ def test_bad_alignments(tmp_path: Path):
 
 
 def test_long_pairs_are_left_out_with_their_lines(tmp_path: Path):
-    pairs = list(guided(tmp_path / "links").pairs(RECORDS, longest=4))
+    task = guided(tmp_path / "links")
+    pairs = list(task.pairs(task.linked(RECORDS), longest=4))
     assert [pair.number for pair in pairs] == [0, 1]
     assert isinstance(collate(pairs), Batch)

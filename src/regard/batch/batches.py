@@ -5,10 +5,29 @@ batches of the window are shuffled again: little padding, and still a random ord
 """
 
 import random
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any, NamedTuple
 
+from regard.batch.packed import Packed
 from regard.batch.pair import Batch, Pair, collate
+from regard.corpora.corpus import Record
+from regard.corpora.mix import shuffled
+
+
+class Window(NamedTuple):
+    """Examples that are sorted by length together, and where they begin in their epoch."""
+
+    start: int
+    pairs: list[Pair]
+
+
+class Place(NamedTuple):
+    """In an epoch: the start of the window, and how many batches of it were given."""
+
+    window: int = 0
+    given: int = 0
 
 
 class Stored:
@@ -19,35 +38,43 @@ class Stored:
             raise ValueError("pairs are missing: there is nothing to train on")
         self.pairs, self.seed = pairs, seed
 
-    def stream(self, epoch: int) -> Iterator[Pair]:
-        order = list(range(len(self.pairs)))
+    def windows(self, epoch: int, size: int, start: int = 0) -> Iterator[Window]:
+        order = array("q", range(len(self.pairs)))
         random.Random(f"{self.seed} {epoch}").shuffle(order)
-        return (self.pairs[i] for i in order)
+        for place in range(start, len(order), size):
+            yield Window(place, [self.pairs[i] for i in order[place : place + size]])
 
 
 class Streamed:
-    """Examples that do not fit: read anew each epoch, shuffled within a buffer of bounded size."""
+    """Examples that do not fit: read anew each epoch, shuffled within a buffer of bounded size.
 
-    def __init__(self, read: Callable[[], Iterable[Pair]], seed: int = 0, buffer: int = 10_000):
+    It is records that are shuffled, and `pairs` makes ids of them afterwards: to go on in the
+    middle of an epoch they are read up to there again, but not cut into tokens.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], Iterable[Record]],
+        pairs: Callable[[Iterable[Record]], Iterable[Pair]],
+        seed: int = 0,
+        buffer: int = 10_000,
+    ):
         if buffer < 1:
             raise ValueError(f"buffer must be positive, not {buffer}")
-        self.read, self.seed, self.buffer = read, seed, buffer
+        self.read, self.pairs, self.seed, self.buffer = read, pairs, seed, buffer
 
-    def stream(self, epoch: int) -> Iterator[Pair]:
-        draw, held = random.Random(f"{self.seed} {epoch}"), list[Pair]()
-        for pair in self.read():
-            if len(held) < self.buffer:
-                held.append(pair)
-                continue
-            place = draw.randrange(self.buffer)
-            held[place], pair = pair, held[place]
-            yield pair
-        draw.shuffle(held)
-        yield from held
+    def windows(self, epoch: int, size: int, start: int = 0) -> Iterator[Window]:
+        records = shuffled(enumerate(self.read()), self.buffer, f"{self.seed} {epoch}")
+        for _ in islice(records, start):
+            pass
+        while some := list(islice(records, size)):
+            pairs = self.pairs(record for _, record in some)
+            yield Window(start, [p._replace(number=some[p.number][0]) for p in Packed(pairs)])
+            start += len(some)
 
 
 class Batches:
-    """An endless iterator of batches, epoch after epoch, whose `state` is two numbers.
+    """An endless iterator of batches, epoch after epoch, whose `state` is a few numbers.
 
     The budget is either `tokens` (of the longer side, padding included) or `sentences` a batch. Of
     several `ranks` that share the work, each takes its own of the batches.
@@ -73,8 +100,7 @@ class Batches:
             raise ValueError(f"rank must be from 0 to {ranks - 1}, not {rank}")
         self.examples, self.tokens, self.sentences = examples, tokens, sentences
         self.seed, self.window, self.rank, self.ranks = seed, window, rank, ranks
-        self.epoch = self.given = 0  # given: batches of this epoch that all ranks have taken
-        self.groups: Iterator[list[Pair]] | None = None
+        self.begin(0)
 
     def __iter__(self) -> Iterator[Batch]:
         return self
@@ -82,9 +108,9 @@ class Batches:
     def __next__(self) -> Batch:
         turn = self.next_turn()
         while turn is None:
-            if self.given == 0:
+            if self.fresh:
                 raise ValueError(f"an epoch has fewer batches than ranks ({self.ranks})")
-            self.epoch, self.given, self.groups = self.epoch + 1, 0, None
+            self.begin(self.epoch + 1)
             turn = self.next_turn()
         return collate(turn[self.rank])
 
@@ -92,28 +118,41 @@ class Batches:
         """One batch for each rank; None when the epoch has not that many any more."""
         if self.groups is None:
             self.groups = self.of_epoch()
-            for _ in range(self.given * self.ranks):
-                next(self.groups)
         turn = list(islice(self.groups, self.ranks))
         if len(turn) < self.ranks:
             return None
-        self.given += 1
+        self.fresh = False
         return turn
 
     def of_epoch(self) -> Iterator[list[Pair]]:
+        """The batches from our place in the epoch on, which goes with them."""
         draw = random.Random(f"{self.seed} {self.epoch} batches")
-        stream = self.examples.stream(self.epoch)
-        while window := list(islice(stream, self.window)):
-            window.sort(key=lambda pair: (len(pair.target), len(pair.source)))
-            groups = list(cut(window, self.tokens, self.sentences))
+        for count in self.before:  # draws what was drawn for them
+            draw.shuffle([0] * count)
+        skipped = self.place.given
+        for start, pairs in self.examples.windows(self.epoch, self.window, self.place.window):
+            pairs.sort(key=lambda pair: (len(pair.target), len(pair.source)))
+            groups = list(cut(pairs, self.tokens, self.sentences))
             draw.shuffle(groups)
-            yield from groups
+            for number, group in enumerate(groups[skipped:], skipped + 1):
+                self.place = Place(start, number)
+                yield group
+            skipped = 0
+            self.before.append(len(groups))
 
-    def state(self) -> dict[str, int]:
-        return {"epoch": self.epoch, "given": self.given}
+    def begin(self, epoch: int) -> None:
+        self.epoch, self.place = epoch, Place()
+        self.before: list[int] = []  # how many batches each earlier window of the epoch had
+        self.groups: Iterator[list[Pair]] | None = None
+        self.fresh = True  # nothing of this epoch was given yet
 
-    def restore(self, state: dict[str, int]) -> None:
-        self.epoch, self.given, self.groups = state["epoch"], state["given"], None
+    def state(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, **self.place._asdict(), "before": list(self.before)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.begin(state["epoch"])
+        self.place, self.before = Place(state["window"], state["given"]), list(state["before"])
+        self.fresh = self.place == Place()
 
 
 def cut(pairs: Iterable[Pair], tokens: int | None, sentences: int | None) -> Iterator[list[Pair]]:
@@ -133,7 +172,9 @@ def cut(pairs: Iterable[Pair], tokens: int | None, sentences: int | None) -> Ite
         yield group
 
 
-def in_order(pairs: Sequence[Pair], *, tokens: int) -> Iterator[Batch]:
+def in_order(
+    pairs: Sequence[Pair], *, tokens: int, sentences: int | None = None
+) -> Iterator[Batch]:
     """Every pair once, sorted by length: for scoring and predicting. `Batch.numbers` says which."""
     ordered = sorted(pairs, key=lambda pair: (len(pair.source), len(pair.target)))
-    return (collate(group) for group in cut(ordered, tokens, None))
+    return (collate(group) for group in cut(ordered, tokens, sentences))

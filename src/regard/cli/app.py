@@ -39,6 +39,7 @@ VERBS = {
     ),
     "list": Verb("regard.cli.list:show", "List what is there: models, tasks, scores and more."),
     "init": Verb("regard.cli.init:init", "Write a complete, commented config."),
+    "check": Verb("regard.cli.check:check", "Examine the data, and forecast the memory it takes."),
     "train": Verb("regard.cli.train:train", "Train; the same command again resumes, exactly."),
     "score": Verb("regard.cli.score:score", "Standard metrics of a run on a split."),
     "predict": Verb("regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."),

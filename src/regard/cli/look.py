@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from regard.cli.predict import check_lengths
 from regard.train.run import Run
 from regard.view.terminal import Surface, heat, scale
 
@@ -18,7 +19,9 @@ def look(
     ] = None,
 ) -> None:
     """Translate TEXT and show which source tokens each target token looked at."""
-    print(picture(Run.load(folder), text, Surface.of(Console()), target))
+    run = Run.load(folder)
+    check_lengths(run, [text], "TEXT")
+    print(picture(run, text, Surface.of(Console()), target))
 
 
 def picture(run: Run, text: str, surface: Surface, target: str | None = None) -> str:

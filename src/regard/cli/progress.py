@@ -20,7 +20,7 @@ class Bar(NamedTuple):
 
     def say(self, line: str) -> None:
         """A line above the bar, which stays."""
-        self.progress.console.print(line, highlight=False, markup=False)
+        self.progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -32,5 +32,7 @@ def bar(name: str, total: int | None) -> Generator[Bar]:
         TextColumn("{task.fields[text]}"),
         TimeRemainingColumn(),
     ]
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    console = Console(stderr=True)
+    # In a file or a pipe a bar would be one line, at the end, among those that say something.
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         yield Bar(progress, progress.add_task(name, total=total, text=""))

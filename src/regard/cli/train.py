@@ -11,7 +11,7 @@ from regard.cli.progress import Bar, bar
 from regard.config.load import load
 from regard.config.whole import write_whole
 from regard.train.fit import Fit, Validation
-from regard.train.log import read
+from regard.train.log import PICTURE, read
 from regard.view import chart
 from regard.view.curve import Words
 from regard.view.loss import losses
@@ -89,4 +89,4 @@ class Drawing:
         lines = losses(read(self.folder))
         if lines and chart.can_draw():
             words = Words(f"Loss of {self.folder.name}", "steps", "loss per token, in nats")
-            write_whole(self.folder / "loss.png", chart.draw(lines, words))
+            write_whole(self.folder / PICTURE, chart.draw(lines, words))

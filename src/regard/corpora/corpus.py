@@ -24,6 +24,20 @@ class Corpus(Protocol):
         ...
 
 
+@runtime_checkable
+class Placed(Protocol):
+    """A corpus that knows where its records (numbered from 0) stand."""
+
+    def place(self, split: str, number: int) -> str: ...
+
+
+def place(corpus: Corpus, split: str, number: int) -> str:
+    """Where a record is, for a message: its file and line if the corpus knows them."""
+    if isinstance(corpus, Placed):
+        return corpus.place(split, number)
+    return f"{split}, record {number + 1}"
+
+
 def check_split(split: str, splits: Iterable[str]) -> None:
     check_name("split", split, splits)
 

@@ -208,6 +208,11 @@ class Files:
         }
         return readers[self.format]()
 
+    def place(self, split: str, number: int) -> str:
+        """File and line of a record; parallel files share the line."""
+        names = " and ".join(shown(path) for path in self.paths[split])
+        return f"{names}:{number + 1}"
+
     def describe(self) -> str:
         each = (f"{split} {' + '.join(map(shown, paths))}" for split, paths in self.paths.items())
         return f"files ({self.format}): {', '.join(each)}; licence as you know it"

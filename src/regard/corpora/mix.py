@@ -1,7 +1,6 @@
 """Several corpora as one, by weight; and any corpus in a shuffled order, with bounded memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from random import Random
 from typing import TypeVar
 
@@ -96,47 +95,3 @@ def shuffled(things: Iterable[T], buffer: int, seed: str) -> Iterator[T]:
         place = int(chance.random() * len(held))
         held[place], held[-1] = held[-1], held[place]
         yield held.pop()
-
-
-class Stream:
-    """An endless iterator over a split, epoch after epoch, each in another order.
-
-    `state` is two numbers. To `restore` it, the epoch is read again up to that place: read, but not
-    cut into tokens, nor trained on.
-    """
-
-    def __init__(
-        self, corpus: Corpus, split: str = "train", *, seed: int = 0, buffer: int = 10_000
-    ) -> None:
-        check_split(split, corpus.splits)
-        if buffer < 1:
-            raise ValueError(f"buffer must be at least 1, not {buffer}")
-        self.corpus, self.split, self.seed, self.buffer = corpus, split, seed, buffer
-        self.epoch = self.position = 0
-        self._records: Iterator[Record] | None = None
-
-    def __iter__(self) -> "Stream":
-        return self
-
-    def __next__(self) -> Record:
-        if self._records is None:
-            self._records = self._of_epoch()
-            for _ in islice(self._records, self.position):
-                pass
-        for record in self._records:
-            self.position += 1
-            return record
-        if not self.position:
-            raise ValueError(f"{self.corpus.describe()}: no record in {self.split!r}")
-        self.restore({"epoch": self.epoch + 1, "position": 0})
-        return next(self)
-
-    def _of_epoch(self) -> Iterator[Record]:
-        records = self.corpus.read(self.split)
-        return shuffled(records, self.buffer, f"regard stream {self.seed} {self.epoch}")
-
-    def state(self) -> dict[str, int]:
-        return {"epoch": self.epoch, "position": self.position}
-
-    def restore(self, state: dict[str, int]) -> None:
-        self.epoch, self.position, self._records = state["epoch"], state["position"], None

@@ -10,9 +10,10 @@ Chen et al. 2016 (1607.01628); Garg et al. 2019 (1909.02074), who guide one head
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from torch import Tensor
 
 from regard.attend.tap import observe
 from regard.batch.pair import Batch, Pair
+from regard.corpora.corpus import Record
 from regard.metric.links import Links, links_of, numbered_lines
 from regard.tasks.align import cross_of, guided_layer
 from regard.tasks.loss import Loss
@@ -40,7 +42,7 @@ class Guided:
         self.task, self.path, self.weight = task, Path(path), weight
         self.name = names[guided_layer(len(names))]
 
-    def check(self, records: Iterable[Mapping[str, str]]) -> None:
+    def check(self, records: Iterable[Record]) -> None:
         """Before the work: a line for each record, and no more."""
         lines, count = sum(1 for _ in numbered_lines(self.path)), sum(1 for _ in records)
         if lines != count:
@@ -49,21 +51,28 @@ class Guided:
                 "give a line for each, an empty one where there is no link"
             )
 
-    def pairs(self, records: Iterable[Mapping[str, str]], longest: int = 256) -> Iterator[Pair]:
-        """As of the task, with the links between tokens."""
+    @property
+    def model(self) -> Any:
+        return self.task.model
+
+    def linked(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Records with their line of the file, so that they can be shuffled."""
+        for record, (number, line) in zip(records, numbered_lines(self.path), strict=True):
+            yield {**record, "links": line, "place": f"{self.path}:{number}"}
+
+    def pairs(self, records: Iterable[Record], longest: int = 256) -> Iterator[Pair]:
+        """Linked records as of the task, with the links between tokens."""
         source, target = self.task.source, self.task.target
-        stream = zip(records, numbered_lines(self.path), strict=True)
+        stream = enumerate(records)
         while some := list(islice(stream, AT_ONCE)):
-            texts = [(record["source"], record["target"]) for record, _ in some]
-            sources = source.encode_batch([one for one, _ in texts])
-            targets = target.encode_batch([one for _, one in texts])
-            each = zip(some, texts, sources, targets, strict=True)
-            for (_, (number, line)), text, one, other in each:
-                size = len(source.words(text[0])), len(target.words(text[1]))
-                links = links_of(line, f"{self.path}:{number}", size=size)
+            sources = source.encode_batch([record["source"] for _, record in some])
+            targets = target.encode_batch([record["target"] for _, record in some])
+            for (number, record), one, other in zip(some, sources, targets, strict=True):
+                size = len(source.words(record["source"])), len(target.words(record["target"]))
+                links = links_of(record["links"], record["place"], size=size)
                 if len(one.ids) <= longest and len(other.ids) <= longest:
                     of_tokens = token_links(links, one.words, other.words)
-                    yield Pair(number - 1, one.ids, other.ids, of_tokens)
+                    yield Pair(number, one.ids, other.ids, of_tokens)
 
     def loss(self, batch: Batch, smoothing: float = 0.0, forcing: float = 1.0) -> Loss:
         if batch.guide is None:

@@ -1,7 +1,9 @@
 """Translation: a source text into a target text, and what each target word looked at."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ DRAWN = 256  # tokens that are drawn together
 ROOM = 2000  # tokens of a batch in prediction
 
 
-# How outputs are found: (model, its memory, numbers of the inputs, rules) -> outputs of each
+# How outputs are found: (model, its memory, a seed for each input, rules) -> outputs of each
 Search = Callable[[Any, Any, list[int], Rules], list[list[Hypothesis]]]
 # What was found, in another order: (outputs of each, their weights [t s]) -> outputs of each
 Ranking = Callable[[list[list[Hypothesis]], list[list[Tensor]]], list[list[Hypothesis]]]
@@ -106,23 +108,27 @@ class Translator:
         *,
         again: Ranking | None = None,
         room: int = ROOM,
+        sentences: int | None = None,
         told: Callable[[int], None] | None = None,
     ) -> list[list[Translation]]:
         """The n best translations of each text, in the order of the texts.
 
-        Texts of about equal length are translated together, `room` tokens at a time; `told` hears
-        how many each time. An output may be twice as long as its source, and ten tokens more. With
-        `again`, outputs are read once more with somebody looking, and ranked by what was seen.
+        Texts of about equal length are translated together, `room` tokens and `sentences` at most
+        at a time; `told` hears how many each time. Neither these nor the order of the texts change
+        an output. It may be twice as long as its source, and ten tokens more. With `again`, outputs
+        are read once more with somebody looking, and ranked by what was seen.
         """
         self.model.eval()
         longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
         pairs = [Pair(n, ids, []) for n, ids in enumerate(self.source.ids(list(texts)))]
+        seeds = seeds_of(pairs)
         results: list[list[Translation]] = [[] for _ in texts]
-        for batch in in_order(pairs, tokens=room) if pairs else ():
+        for batch in in_order(pairs, tokens=room, sentences=sentences) if pairs else ():
             numbers = batch.numbers.tolist()
             limits = (2 * batch.source_valid.sum(-1) + 10).clamp(max=longest).tolist()
             memory = self.model.remember(batch.source, batch.source_valid)
-            found = search(self.model, memory, numbers, replace(rules, max_length=limits))
+            some = [seeds[number] for number in numbers]
+            found = search(self.model, memory, some, replace(rules, max_length=limits))
             if again is not None:
                 found = again(found, self.looked([pairs[n].source for n in numbers], found))
             for number, best in zip(numbers, found, strict=True):
@@ -177,3 +183,14 @@ class Translator:
         pairs = [Pair(0, source, one.ids) for source, outputs in both for one in outputs]
         tables = iter(self.attended(pairs))
         return [[next(tables)[:, : len(source)] for _ in outputs] for source, outputs in both]
+
+
+def seeds_of(pairs: Sequence[Pair]) -> list[int]:
+    """By what a source says, and not by where it stands; one that comes again draws anew."""
+    times, seeds = Counter[tuple[int, ...]](), list[int]()
+    for pair in pairs:
+        ids = tuple(pair.source)
+        times[ids] += 1
+        told = " ".join(map(str, (*ids, -times[ids])))
+        seeds.append(int.from_bytes(blake2b(told.encode(), digest_size=7).digest()))
+    return seeds

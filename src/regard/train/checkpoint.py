@@ -20,6 +20,8 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
+from regard.config.whole import is_abandoned
+
 MANIFEST, FACTS = "manifest.json", "facts.json"
 NAME = re.compile(r"step-(\d{8,})")
 
@@ -37,9 +39,9 @@ class DamagedError(ValueError):
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint into `folder`, whole or not at all; one that is there already stays."""
+    """Write a checkpoint into `folder`, whole or not at all; one that is there intact stays."""
     final = folder / folder_name(checkpoint.step)
-    if final.exists():
+    if is_intact(final):
         return final
     folder.mkdir(parents=True, exist_ok=True)
     draft = draft_of(final)
@@ -53,14 +55,15 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
         sums = {path.name: checksum(path) for path in sorted(draft.iterdir())}
         write(draft / MANIFEST, encoded({"step": checkpoint.step, "sha256": sums}))
         flush(draft)
+        remove(final)
         draft.rename(final)
         flush(folder)
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
         where, what = error.filename or draft, (error.strerror or str(error)).lower()
-        raise OSError(
-            error.errno, f"{what}; the checkpoint was not written, earlier ones are intact", where
-        ) from error
+        intact = "the checkpoint was not written, earlier ones are intact"
+        again = "make room, and give the same command again"
+        raise OSError(error.errno, f"{what}; {intact}; {again}", str(where)) from error
     return final
 
 
@@ -117,10 +120,26 @@ def prune(folder: Path, keep: int, also: Path | None = None) -> None:
         raise ValueError(f"keep must be at least 1, not {keep}")
     for path in checkpoints(folder)[keep:]:
         if path != also:
-            path.rename(draft_of(path))  # first the name goes: no checkpoint is ever half there
-            shutil.rmtree(draft_of(path), ignore_errors=True)
+            remove(path)
     for path in drafts(folder):
         shutil.rmtree(path, ignore_errors=True)
+
+
+def remove(path: Path) -> None:
+    """First the name goes: no checkpoint is ever half there."""
+    if path.exists():
+        gone = path.with_name(f".{path.name}.gone.{os.getpid()}")
+        shutil.rmtree(gone, ignore_errors=True)
+        path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def is_intact(path: Path) -> bool:
+    try:
+        load(path)
+    except DamagedError:
+        return False
+    return True
 
 
 def draft_of(path: Path) -> Path:
@@ -128,10 +147,7 @@ def draft_of(path: Path) -> Path:
 
 
 def drafts(folder: Path) -> Iterator[Path]:
-    for path in folder.glob(".step-*.*"):
-        process = path.name.rpartition(".")[2]
-        if process.isdigit() and not Path("/proc", process).exists():
-            yield path
+    return (path for path in folder.glob(".step-*.*") if is_abandoned(path))
 
 
 def write(path: Path, data: bytes) -> None:

@@ -1,6 +1,7 @@
 """From settings to a trained run in a folder; the same call again goes on where it was left."""
 
 import math
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from itertools import islice
@@ -10,24 +11,26 @@ from typing import Any, NamedTuple
 import torch
 
 from regard.batch.batches import Batches, Stored, Streamed
-from regard.batch.pair import Batch, Pair
+from regard.batch.packed import Packed
+from regard.batch.pair import Pair
 from regard.config.load import load as load_settings
 from regard.config.settings import Settings
-from regard.config.train import Train
+from regard.config.whole import clear
 from regard.corpora.build import build as build_corpus
 from regard.corpora.corpus import Corpus, Record
 from regard.metric.translation import bleu, chrf, exact_match, ter
 from regard.tasks.guide import Guided
-from regard.tasks.loss import Loss
 from regard.tasks.translate import Translator
-from regard.train.average import Average, mean
+from regard.train.average import mean
 from regard.train.checkpoint import Checkpoint, checkpoints, load, newest, prune, save
-from regard.train.log import Log, cut, summary_writer
+from regard.train.log import LOGS, Log, cut, summary_writer
 from regard.train.loop import Step, Training
-from regard.train.run import CONFIG, Run, prepare
-from regard.train.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
+from regard.train.make import training_of
+from regard.train.run import CONFIG, SIDES, VERSIONS, WEIGHTS, Run, prepare
+from regard.train.schedule import Plateau
 
-IN_MEMORY = 500_000  # pairs; a larger corpus is read anew each epoch
+IN_MEMORY = 100_000_000  # characters; a longer corpus is read anew each epoch
+DEV = 5000  # pairs of dev that are looked at
 CHECKPOINTS = "checkpoints"
 
 
@@ -47,12 +50,14 @@ class Fit:
             summary_writer()  # not installed: said before any work is done
         self.run, self.corpus = self.opened()
         self.lessons = self.guided()
-        self.training = self.made()
         self.best: float | None = None
         self.waited = 0
         self.dev: list[Record] = []
         if "dev" in self.corpus.splits:
-            self.dev = list(islice(self.corpus.read("dev"), 5000))
+            self.dev = list(islice(self.corpus.read("dev"), DEV))
+        self.training = self.made()
+        if not (self.folder / CONFIG).is_file():  # now that all the data was seen to be right
+            self.run.save(self.folder)
         self.resume()
 
     def events(self) -> Iterator[Step | Validation]:
@@ -98,8 +103,7 @@ class Fit:
 
     def measured(self) -> tuple[float, float]:
         """A token's loss on dev, and the settings' metric."""
-        metric = self.settings.train.metric
-        loss = self.run.task.likelihood(list(self.run.task.pairs(self.dev)))
+        metric, loss = self.settings.train.metric, self.run.likelihood(self.dev)
         mean_loss = loss.total.item() / loss.tokens
         if metric == "loss":
             return mean_loss, mean_loss
@@ -133,10 +137,12 @@ class Fit:
         """The run in the folder if it is this one, else a new one; never another's."""
         config = self.folder / CONFIG
         if not config.is_file():
+            check_free(self.folder)
             corpus = build_corpus(self.settings.data)
-            run = prepare(self.settings, corpus)
-            run.save(self.folder)
-            return run, corpus
+            return prepare(self.settings, corpus), corpus
+        if not (self.folder / WEIGHTS).is_file():
+            raise ValueError(f"{self.folder}: has a {CONFIG}, but is no run; take another folder")
+        check_task(config, self.settings.task)
         before = load_settings(config)
         if without_end(before) != without_end(self.settings):
             raise ValueError(f"{self.folder}: holds a run with other settings; take another folder")
@@ -144,6 +150,7 @@ class Fit:
         return Run(self.settings, run.task.source, run.task.target), run.corpus()
 
     def resume(self) -> None:
+        clear(self.folder)
         found, skipped = newest(self.folder / CHECKPOINTS)
         for line in skipped:
             self.tell(line)
@@ -153,34 +160,14 @@ class Fit:
         cut(self.folder, self.training.done)
 
     def made(self) -> Training:
-        train, model = self.settings.train, self.run.model
-        if train.compile:
-            for name in ("remember", "forced"):
-                setattr(model, name, torch.compile(getattr(model, name), dynamic=True))
+        train = self.settings.train
         batches = Batches(
             self.examples(),
             tokens=train.tokens_per_batch,
             sentences=train.sentences_per_batch,
             seed=self.settings.seed,
         )
-        return Training(
-            model,
-            self.loss_of,
-            batches,
-            optimiser_of(train, model),
-            schedule=schedule_of(train, self.settings.model),
-            clip=train.clip or None,
-            accumulate=train.accumulate,
-            average=None if train.ema is None else Average(model, train.ema),
-            autocast=None if train.autocast is None else getattr(torch, train.autocast),
-        )
-
-    def loss_of(self, batch: Batch) -> Loss:
-        train, rate = self.settings.train, self.settings.train.teacher_forcing
-        if train.teacher_forcing_steps:
-            gone = min(self.training.done / train.teacher_forcing_steps, 1.0)
-            rate = 1 - gone * (1 - rate)
-        return self.lessons.loss(batch, train.label_smoothing, rate)
+        return training_of(self.settings, self.lessons, batches)
 
     def guided(self) -> Translator | Guided:
         """What gives pairs and their loss: the task, or the task with alignments."""
@@ -192,52 +179,59 @@ class Fit:
         return guided
 
     def examples(self) -> Stored | Streamed:
-        train, seed = self.settings.train, self.settings.seed
+        """All pairs as ids if their text is not too much, else read anew each epoch."""
+        seed = self.settings.seed
 
-        def read() -> Iterable[Pair]:
-            return self.lessons.pairs(self.corpus.read("train"), train.longest)
+        def read() -> Iterator[Record]:
+            records = self.corpus.read("train")
+            return self.lessons.linked(records) if isinstance(self.lessons, Guided) else records
 
-        pairs = iter(read())
-        held = list(islice(pairs, IN_MEMORY))
-        if not held:
-            raise ValueError("train: no pair is left; is the data empty, or train.longest small?")
-        if next(pairs, None) is None:
-            return Stored(held, seed)
-        return Streamed(read, seed, train.buffer)
+        def pairs(records: Iterable[Record]) -> Iterator[Pair]:
+            return self.lessons.pairs(records, self.run.longest)
 
-
-def optimiser_of(train: Train, model: torch.nn.Module) -> torch.optim.Optimizer:
-    kind, rate, parameters = train.optimiser, train.learning_rate, model.parameters()
-    match kind.kind:
-        case "adam":
-            return torch.optim.Adam(parameters, rate, kind.betas, kind.eps, fused=True)
-        case "adamw":
-            decay = kind.weight_decay
-            return torch.optim.AdamW(parameters, rate, kind.betas, kind.eps, decay, fused=True)
-        case "adadelta":
-            return torch.optim.Adadelta(parameters, rate, kind.rho, kind.eps)
-        case "sgd":
-            return torch.optim.SGD(parameters, rate, kind.momentum)
-
-
-def schedule_of(train: Train, model: Any) -> Schedule | Plateau:
-    kind = train.schedule
-    match kind.kind:
-        case "constant":
-            return constant(kind.warmup)
-        case "noam":
-            return noam(model.dim, kind.warmup)
-        case "inverse_sqrt":
-            return inverse_sqrt(kind.warmup)
-        case "cosine":
-            return cosine(train.steps or 1, kind.warmup, kind.floor)
-        case "plateau":
-            return Plateau(kind.factor, kind.patience, kind.warmup)
+        if is_short(read(), IN_MEMORY):
+            held = list if isinstance(self.lessons, Guided) else Packed  # which has no links
+            if all_pairs := held(pairs(read())):
+                return Stored(all_pairs, seed)
+        elif next(pairs(read()), None) is not None:
+            return Streamed(read, pairs, seed, self.settings.train.buffer)
+        raise ValueError("train: no pair is left; is the data empty, or train.longest small?")
 
 
 def without_end(settings: Settings) -> dict[str, Any]:
-    """Settings but for how long to train, and what is told: a run may be trained longer."""
+    """Settings but for how long to train: a run may be trained longer."""
     plain = settings.model_dump()
-    for name in ("steps", "epochs", "patience", "tensorboard"):
+    for name in ("steps", "epochs", "patience"):
         plain["train"].pop(name)
     return plain
+
+
+def is_short(records: Iterable[Record], most: int) -> bool:
+    """Whether the texts of all records have no more than so many characters."""
+    for record in records:
+        most -= len(record["source"]) + len(record["target"])
+        if most < 0:
+            return False
+    return True
+
+
+def check_free(folder: Path) -> None:
+    """A new run goes into a folder of its own: other people's files are not written over."""
+    ours = {CONFIG, WEIGHTS, VERSIONS, CHECKPOINTS, *LOGS, *(f"{side}.json" for side in SIDES)}
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder}: is a file; name a folder for the run")
+    for path in folder.iterdir() if folder.exists() else ():
+        if path.name not in ours and not path.name.startswith("."):
+            raise ValueError(f"{folder}: is not a run, it holds {path.name}; take another folder")
+
+
+def check_task(config: Path, task: str) -> None:
+    """A run of another task may have settings that are not even known here."""
+    try:
+        before = tomllib.loads(config.read_text("utf-8")).get("task", task)
+    except ValueError as error:
+        raise ValueError(f"{config}: is not the config of a run ({error})") from None
+    if before != task:
+        raise ValueError(
+            f"{config.parent}: holds a run of task {before!r}, not {task!r}; take another folder"
+        )

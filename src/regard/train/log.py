@@ -7,16 +7,16 @@ folder of events, if it is wished for.
 import csv
 import json
 from collections.abc import Iterable
-from io import StringIO
+from io import FileIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.config.whole import write_whole
+from regard.config.whole import told_of, write_whole
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
-LINES, SHEET, EVENTS = "log.jsonl", "log.csv", "tensorboard"
+LINES, SHEET, EVENTS, PICTURE = LOGS = ("log.jsonl", "log.csv", "tensorboard", "loss.png")
 COLUMNS: tuple[str, ...] = (
     *("kind", "step", "loss", "tokens", "seconds"),
     *("learning_rate", "gradient_norm"),
@@ -35,8 +35,7 @@ class Log:
     """The log of a folder, to add to; every line is on the disk when `add` returns."""
 
     def __init__(self, folder: Path, *, tensorboard: bool = False, done: int = 0):
-        self.lines = (folder / LINES).open("a", encoding="utf-8")
-        self.sheet = (folder / SHEET).open("a", encoding="utf-8", newline="")
+        self.files = [(folder / name).open("ab", buffering=0) for name in (LINES, SHEET)]
         self.events: SummaryWriter | None = None
         if tensorboard:
             made = summary_writer()
@@ -47,16 +46,16 @@ class Log:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.lines.close()
-        self.sheet.close()
+        for file in self.files:
+            file.close()
         if self.events is not None:
             self.events.close()
 
     def add(self, kind: str, facts: Entry) -> None:
         entry = {"kind": kind, **facts}
-        print(json.dumps(entry), file=self.lines, flush=True)
-        self.sheet.write(sheet([entry]))
-        self.sheet.flush()
+        for file, text in zip(self.files, (f"{json.dumps(entry)}\n", sheet([entry])), strict=True):
+            with told_of(Path(file.name)):
+                written(file, text.encode())
         if self.events is not None:
             side = "train" if kind == "step" else kind
             for name in TOLD[kind]:
@@ -68,9 +67,9 @@ class Log:
 
 def cut(folder: Path, done: int) -> None:
     """Take out of the logs what is about to be done again; the sheet is made anew."""
-    path = folder / LINES
-    kept = [line for line in complete(path) if place(json.loads(line)) <= done]
-    write_whole(path, "".join(kept).encode())
+    lines = complete(folder / LINES)
+    kept = [line for line in lines if place(json.loads(line)) <= done]
+    write_whole(folder / LINES, "".join(kept).encode())
     head = ",".join((*COLUMNS, *DEV_COLUMNS)) + "\n"
     write_whole(folder / SHEET, (head + sheet(map(json.loads, kept))).encode())
 
@@ -86,6 +85,12 @@ def complete(path: Path) -> list[str]:
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return [line for line in lines if line.endswith("\n")]
+
+
+def written(file: FileIO, data: bytes) -> None:
+    """All of it: a file without a buffer may take a part, as when the disk is full."""
+    while data:
+        data = data[file.write(data) :]
 
 
 def sheet(entries: Iterable[Entry]) -> str:

@@ -4,6 +4,7 @@ config.toml  source.json  target.json  weights.safetensors  versions.json
 """
 
 import json
+import math
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -17,6 +18,7 @@ import torch
 import regard
 from regard.config.decode import Beam, Decode, Greedy, Sample
 from regard.config.load import load as load_settings
+from regard.config.model import Model
 from regard.config.settings import Settings
 from regard.config.whole import write_whole
 from regard.config.write import dumps
@@ -31,12 +33,14 @@ from regard.decode.stepper import Hypothesis
 from regard.metric.language import perplexity
 from regard.metric.translation import bleu, chrf, exact_match, ter
 from regard.models.catalogue import build as build_model
+from regard.tasks.loss import Loss
 from regard.tasks.translate import Ranking, Search, Translation, Translator
 from regard.text.learn import train_tokeniser
 from regard.text.tokeniser import Tokeniser
 
 CONFIG, WEIGHTS, VERSIONS = "config.toml", "weights.safetensors", "versions.json"
 SIDES = ("source", "target")
+SCORED = 256  # tokens of a side, at most, where likelihood is measured
 
 
 class Run:
@@ -62,8 +66,19 @@ class Run:
     ) -> list[list[Translation]]:
         """The outputs for each text, best first."""
         decode = decode or self.settings.decode
-        search, rules = search_of(decode), rules_of(decode)
-        return self.task.translate(texts, search, rules, again=ranking_of(decode), told=told)
+        rules = rules_of(decode, int(min(decode.max_length, self.reach)))
+        search, again = search_of(decode), ranking_of(decode)
+        return self.task.translate(texts, search, rules, again=again, told=told)
+
+    @property
+    def reach(self) -> float:
+        """Tokens of a text that the model has places for, its end not counted; often any number."""
+        return places(self.settings.model) - 1
+
+    @property
+    def longest(self) -> int:
+        """Tokens of a side, at most, in training: more is nothing that the model has learnt."""
+        return int(min(self.settings.train.longest, self.reach))
 
     def score(
         self,
@@ -89,10 +104,14 @@ class Run:
             score = metric(outputs, references)
             found[name], found[f"{name}_signature"] = score.value, score.signature
         found["exact"] = exact_match(outputs, references)
-        loss = self.task.likelihood(list(self.task.pairs(records)))
+        loss = self.likelihood(records)
         found["perplexity"] = perplexity(loss.total.item(), loss.tokens)
         found["sentences"] = len(records)
         return found
+
+    def likelihood(self, records: Iterable[Record]) -> Loss:
+        """-log p of the targets, of pairs that are not too long."""
+        return self.task.likelihood(list(self.task.pairs(records, int(min(SCORED, self.reach)))))
 
     def corpus(self) -> Corpus:
         """The data that the settings name."""
@@ -160,7 +179,7 @@ def search_of(decode: Decode) -> Search:
     """A search as the settings describe it; each input draws with a seed of its own."""
     match decode:
         case Greedy():
-            return lambda model, memory, numbers, rules: greedy(model, memory, len(numbers), rules)
+            return lambda model, memory, seeds, rules: greedy(model, memory, len(seeds), rules)
         case Beam():
             options = {
                 "width": decode.width,
@@ -168,14 +187,14 @@ def search_of(decode: Decode) -> Search:
                 "alpha": decode.length_penalty,
                 "patience": decode.patience,
             }
-            return lambda model, memory, numbers, rules: beam(
-                model, memory, len(numbers), **options, rules=rules
+            return lambda model, memory, seeds, rules: beam(
+                model, memory, len(seeds), **options, rules=rules
             )
         case Sample():
             draw = Draw(decode.temperature, decode.top_k, decode.top_p, decode.min_p)
             first = decode.seed * 1_000_003
-            return lambda model, memory, numbers, rules: sample(
-                model, memory, [first + n for n in numbers], draw, rules=rules
+            return lambda model, memory, seeds, rules: sample(
+                model, memory, [first + seed for seed in seeds], draw, rules=rules
             )
 
 
@@ -193,8 +212,15 @@ def ranking_of(decode: Decode) -> Ranking | None:
     return ranked
 
 
-def rules_of(decode: Decode) -> Rules:
-    return Rules(decode.max_length, decode.min_length, decode.no_repeat_ngram)
+def rules_of(decode: Decode, most: int) -> Rules:
+    return Rules(most, min(decode.min_length, most), decode.no_repeat_ngram)
+
+
+def places(model: Model) -> float:
+    """Positions that are known to a model which has learnt each by itself; else there is no end."""
+    by_place = getattr(model, "positions", None) == "learned"
+    limited = by_place or getattr(model, "score", None) == "location"
+    return float(getattr(model, "longest", math.inf)) if limited else math.inf
 
 
 def versions() -> dict[str, Any]:

@@ -1,0 +1,98 @@
+"""What the doctor found, as advice: each line says what is odd, where, and what to do about it."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from regard.config.settings import Settings
+from regard.train.run import places
+
+SHARE = 0.01  # of pairs: below it, what also occurs in good data is not worth a line
+UNKNOWN = 0.01  # of tokens
+PADDING = 0.3
+SMALL = 200  # pairs of dev or test: fewer say little
+
+# field -> what it is called, from which share of the pairs on it is told, and what to do
+ODD = {
+    "empty_source": ("have an empty source", 0, "take them out"),
+    "empty_target": ("have an empty target", 0, "take them out"),
+    "identical": ("have a target that is their source", SHARE, "take them out, if not wanted"),
+    "replacement_characters": (
+        "hold U+FFFD, where text was decoded wrongly",
+        0,
+        "convert it again from its original, or take them out",
+    ),
+    "control_characters": ("hold control characters", 0, "take the characters out"),
+    "ratio_outliers": (
+        "have sides of very unequal length",
+        0,
+        "see whether the sides are still aligned there",
+    ),
+}
+
+
+def advice(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+    for split, facts in found["splits"].items():
+        yield from of_pairs(split, facts)
+        yield from of_copies(split, facts)
+        yield from of_tokens(split, facts, settings)
+        if facts["not_nfc"] and settings.text.normalise is None:
+            first = facts["places"]["not_nfc"][0]
+            yield (
+                f"{split}: {number(facts['not_nfc'])} pairs are not in the Unicode form NFC (first "
+                f"{first}): the same letter may have two spellings; set text.normalise = 'NFC'"
+            )
+    yield from of_training(found, settings)
+
+
+def of_pairs(split: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    for name, (what, least, remedy) in ODD.items():
+        if facts[name] > least * facts["pairs"]:
+            places = ", ".join(facts["places"][name])
+            yield f"{split}: {number(facts[name])} pairs {what} (first: {places}); {remedy}"
+
+
+def of_copies(split: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Duplicates within a split, and between it and the training data."""
+    pairs = facts["pairs"]
+    if facts["duplicates"] > SHARE * pairs:
+        again = number(facts["duplicates"])
+        yield f"{split}: {again} pairs were there before; keep one of each, if not wanted"
+    if facts.get("leaked_pairs"):
+        known = f"{number(facts['leaked_pairs'])} of {number(facts['compared'])} pairs"
+        yield f"{split}: {known} are also in train: scores will flatter; take them out of train"
+    elif facts.get("leaked_sources"):
+        known = f"{number(facts['leaked_sources'])} of {number(facts['compared'])} sources"
+        yield f"{split}: {known} are also in train, with other targets; take them out of train"
+    if split != "train" and pairs < SMALL:
+        yield f"{split}: only {pairs} pairs: differences of its score may be chance; take more"
+
+
+def of_tokens(split: str, facts: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+    if facts["left_out"] > SHARE and split == "train":
+        share, longest = f"{facts['left_out']:.1%}", settings.train.longest
+        yield f"train: {share} is longer than train.longest = {longest}; raise it, or split texts"
+    for side in ("source", "target"):
+        if facts[side]["unknown"] > UNKNOWN and split != "train":
+            share = f"{facts[side]['unknown']:.1%}"
+            yield (
+                f"{split}: {share} of its {side} tokens are unknown to the vocabulary; raise "
+                "text.size, or set text.kind = 'bpe'"
+            )
+
+
+def of_training(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+    if "dev" not in found["splits"]:
+        yield "dev: there is none: training cannot choose its best weights; set data.dev"
+    if found["batches"]["padding"] > PADDING:
+        share = f"{found['batches']['padding']:.0%}"
+        yield f"batches: {share} of them is padding; use train.tokens_per_batch, or lower longest"
+    known, longest = places(settings.model), settings.train.longest
+    if known <= longest:
+        yield (
+            f"model.longest = {known} leaves out texts of train.longest = {longest} tokens and an "
+            "end; raise it, or lower the other"
+        )
+
+
+def number(count: int) -> str:
+    return f"{count:,}"

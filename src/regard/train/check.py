@@ -1,0 +1,192 @@
+"""The data doctor: what a training would meet, found before it begins.
+
+Two passes over the data, each in bounded memory. The first counts texts, by their hashes; the
+second cuts them into tokens, of more than `TOKENISED` pairs only every second, third, …
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from regard.batch.batches import Batches, Stored
+from regard.batch.forecast import Shape
+from regard.batch.pair import Pair
+from regard.config.settings import Settings
+from regard.corpora.build import build as build_corpus
+from regard.corpora.census import Census, is_far, quantile
+from regard.corpora.corpus import Corpus, Record, place
+from regard.text.special import UNKNOWN
+from regard.train.advice import advice
+from regard.train.measure import Memory, measure
+from regard.train.run import SIDES, Run, prepare
+
+TOKENISED = 200_000  # pairs of a split that are cut into tokens, at most
+AT_ONCE = 10_000
+NAMED = 3  # places that are named
+
+# (what is done, of how many, records of it) -> the same records, with a bar
+Shown = Callable[[str, int | None, Iterator[Record]], Iterator[Record]]
+# (settings, sizes of the vocabularies, the largest batch) -> what training it takes
+Asked = Callable[[Settings, dict[str, int], Shape], Memory]
+
+
+@dataclass
+class Side:
+    """Lengths of one side of a split in tokens, and what of it the vocabulary does not know."""
+
+    lengths: Counter[int] = field(default_factory=Counter)
+    unknown: int = 0
+
+    def add(self, ids: list[int]) -> None:
+        self.lengths[len(ids)] += 1
+        self.unknown += ids.count(UNKNOWN)
+
+    def told(self) -> dict[str, Any]:
+        tokens = sum(length * count for length, count in self.lengths.items())
+        return {
+            "median": quantile(self.lengths, 0.5),
+            "most": quantile(self.lengths, 0.95),
+            "longest": max(self.lengths, default=0),
+            "unknown": self.unknown / tokens if tokens else 0.0,
+        }
+
+
+@dataclass
+class Tokens:
+    """A split cut into tokens: `pairs` are those that would be trained on, as lengths only."""
+
+    every: int = 1  # one pair in so many was cut
+    seen: int = 0
+    left_out: int = 0
+    far: int = 0  # of all pairs: it is told by characters
+    far_at: list[int] = field(default_factory=list)
+    source: Side = field(default_factory=Side)
+    target: Side = field(default_factory=Side)
+    pairs: list[Pair] = field(default_factory=list)
+
+    def add(self, source: list[int], target: list[int], longest: int) -> None:
+        self.seen += 1
+        self.source.add(source)
+        self.target.add(target)
+        if max(len(source), len(target)) > longest:
+            self.left_out += 1
+        else:  # a range is as long as its ids, and takes no room
+            self.pairs.append(Pair(self.seen, range(len(source)), range(len(target))))
+
+
+def check(settings: Settings, shown: Shown, asked: Asked = measure) -> dict[str, Any]:
+    """All that is to be told, as plain data; `regard.cli.check` prints it."""
+    corpus = build_corpus(settings.data)
+    counted = count(corpus, shown)
+    run = prepare(settings, corpus)
+    usual = counted["train"].usual_ratio()
+    cut = {
+        split: tokens_of(corpus, split, counted[split].pairs, usual, run, shown)
+        for split in corpus.splits
+    }
+    if not cut["train"].pairs:
+        raise ValueError("train: no pair is left; is the data empty, or train.longest small?")
+    batches, largest = batched(settings, cut["train"])
+    sizes = {f"{side}_size": getattr(run.task, side).size for side in SIDES}
+    memory = asked(settings, sizes, largest)
+    found = {
+        "data": corpus.describe(),
+        "splits": {s: told(corpus, s, counted[s], cut[s]) for s in corpus.splits},
+        "batches": batches,
+        "model": {
+            "kind": settings.model.kind,
+            "parameters": sum(p.numel() for p in run.model.parameters()),
+            **sizes,
+        },
+        "memory": {**memory._asdict(), "shape": largest._asdict(), "peak": memory.peak},
+    }
+    return {**found, "warnings": list(advice(found, settings))}
+
+
+def count(corpus: Corpus, shown: Shown) -> dict[str, Census]:
+    """Dev and test first: then the training data, of any size, can be held against them."""
+    found: dict[str, Census] = {}
+    for split in sorted(corpus.splits, key=lambda split: split == "train"):
+        held_out = [one.own for one in found.values()] if split == "train" else []
+        found[split] = census = Census(held_out)
+        for record in shown(f"reading {split}", None, corpus.read(split)):
+            census.add(record)
+    return found
+
+
+def tokens_of(corpus: Corpus, split: str, total: int, usual: int, run: Run, shown: Shown) -> Tokens:
+    """The second pass. Lengths far off are told by characters, so that no pair is left out."""
+    found = Tokens(every=-(-total // TOKENISED) or 1)
+    chosen: list[Record] = []
+
+    def cut() -> None:
+        sides = (getattr(run.task, side).ids([r[side] for r in chosen]) for side in SIDES)
+        for source, target in zip(*sides, strict=True):
+            found.add(source, target, run.longest)
+        chosen.clear()
+
+    for number, record in enumerate(shown(f"cutting {split}", total, corpus.read(split))):
+        if is_far(record["source"], record["target"], usual):
+            found.far += 1
+            if len(found.far_at) < NAMED:
+                found.far_at.append(number)
+        if number % found.every == 0:
+            chosen.append(record)
+            if len(chosen) == AT_ONCE:
+                cut()
+    cut()
+    return found
+
+
+def batched(settings: Settings, tokens: Tokens) -> tuple[dict[str, Any], Shape]:
+    """An epoch as training would cut it: how many batches, how much padding, the largest."""
+    train = settings.train
+    batches = Batches(
+        Stored(tokens.pairs, settings.seed),
+        tokens=train.tokens_per_batch,
+        sentences=train.sentences_per_batch,
+        seed=settings.seed,
+    )
+    shapes, real = list[Shape](), 0
+    for group in batches.of_epoch():
+        sides = [len(p.source) for p in group], [len(p.target) for p in group]
+        real += sum(map(sum, sides)) + 2 * len(group)
+        shapes.append(Shape(len(group), *(max(side) for side in sides)))
+    room = sum(shape.rows * (shape.source + shape.target + 2) for shape in shapes)
+    # Attention is of rows x source x target; all else of rows x (source + target).
+    largest = max(shapes, key=lambda s: s.rows * (s.source + 1) * (s.target + 1))
+    return {"per_epoch": len(shapes) * tokens.every, "padding": 1 - real / room}, largest
+
+
+def told(corpus: Corpus, split: str, census: Census, tokens: Tokens) -> dict[str, Any]:
+    """One split, as plain data."""
+    twice, own = census.duplicates, census.own
+    found: dict[str, Any] = {
+        "pairs": census.pairs,
+        "empty_source": census.empty_source,
+        "empty_target": census.empty_target,
+        "identical": census.identical,
+        "duplicates": twice.repeated,
+        "ambiguous_sources": twice.ambiguous,
+        "one_source_in": twice.every,
+        "replacement_characters": census.replacement_characters,
+        "control_characters": census.control_characters,
+        "not_nfc": census.not_nfc,
+        "ratio_outliers": tokens.far,
+        "one_pair_in": tokens.every,
+        "left_out": tokens.left_out / max(tokens.seen, 1),
+        "source": tokens.source.told(),
+        "target": tokens.target.told(),
+    }
+    if split != "train":
+        found |= {
+            "compared": own.compared,
+            "leaked_pairs": own.leaked_pairs,
+            "leaked_sources": own.leaked_sources,
+        }
+    numbers = {name: [number] for name, number in census.first.items()}
+    if tokens.far_at:
+        numbers["ratio_outliers"] = tokens.far_at
+    places = {name: [place(corpus, split, n) for n in some] for name, some in numbers.items()}
+    return {**found, "places": places}

@@ -1,0 +1,75 @@
+"""The parts of a training, as the settings name them."""
+
+from typing import Any
+
+import torch
+
+from regard.batch.pair import Batch
+from regard.config.settings import Settings
+from regard.config.train import Train
+from regard.tasks.guide import Guided
+from regard.tasks.loss import Loss
+from regard.tasks.translate import Translator
+from regard.train.average import Average
+from regard.train.loop import Source, Training
+from regard.train.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
+
+
+def training_of(settings: Settings, lessons: Translator | Guided, batches: Source) -> Training:
+    """Steps as the settings want them."""
+    train, model = settings.train, lessons.model
+    if train.compile:
+        for name in ("remember", "forced"):
+            setattr(model, name, torch.compile(getattr(model, name), dynamic=True))
+
+    def loss_of(batch: Batch) -> Loss:
+        return lessons.loss(batch, train.label_smoothing, forcing(train, training.done))
+
+    training = Training(
+        model,
+        loss_of,
+        batches,
+        optimiser_of(train, model),
+        schedule=schedule_of(train, settings.model),
+        clip=train.clip or None,
+        accumulate=train.accumulate,
+        average=None if train.ema is None else Average(model, train.ema),
+        autocast=None if train.autocast is None else getattr(torch, train.autocast),
+    )
+    return training
+
+
+def forcing(train: Train, done: int) -> float:
+    """How often the decoder reads the truth: it falls along a line, then stays."""
+    steps = train.teacher_forcing_steps
+    gone = min(done / steps, 1.0) if steps else 1.0
+    return 1 - gone * (1 - train.teacher_forcing)
+
+
+def optimiser_of(train: Train, model: torch.nn.Module) -> torch.optim.Optimizer:
+    kind, rate, parameters = train.optimiser, train.learning_rate, model.parameters()
+    match kind.kind:
+        case "adam":
+            return torch.optim.Adam(parameters, rate, kind.betas, kind.eps, fused=True)
+        case "adamw":
+            decay = kind.weight_decay
+            return torch.optim.AdamW(parameters, rate, kind.betas, kind.eps, decay, fused=True)
+        case "adadelta":
+            return torch.optim.Adadelta(parameters, rate, kind.rho, kind.eps)
+        case "sgd":
+            return torch.optim.SGD(parameters, rate, kind.momentum)
+
+
+def schedule_of(train: Train, model: Any) -> Schedule | Plateau:
+    kind = train.schedule
+    match kind.kind:
+        case "constant":
+            return constant(kind.warmup)
+        case "noam":
+            return noam(model.dim, kind.warmup)
+        case "inverse_sqrt":
+            return inverse_sqrt(kind.warmup)
+        case "cosine":
+            return cosine(train.steps or 1, kind.warmup, kind.floor)
+        case "plateau":
+            return Plateau(kind.factor, kind.patience, kind.warmup)
