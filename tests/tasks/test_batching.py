@@ -14,7 +14,7 @@ from torch import nn
 from regard.batch.batches import Batches, Stored
 from regard.config.decode import Beam, Decode, Greedy, Sample
 from regard.decode.rules import Rules
-from regard.models.catalogue import MODELS, build
+from regard.models.catalogue import MODELS, build, settings_of
 from regard.tasks.translate import Translator, seeds_of
 from regard.text.learn import train_tokeniser
 from regard.train.run import search_of
@@ -27,7 +27,9 @@ SEARCHES: dict[str, Decode] = {
     "sample": Sample(top_p=0.95, temperature=0.8),
 }
 LETTERS, COUNT = "abcdefghijklmnop", 70
-STEPS, RATE = 15, 1e-2
+STEPS, RATE = 60, 3e-3
+RULES = Rules(8, no_repeat_ngram=1)  # a model of random weights likes to repeat itself
+VARIED = 5  # different outputs, at least: one that says the same of all would show little
 
 
 def texts(count: int) -> list[str]:
@@ -41,14 +43,18 @@ def texts(count: int) -> list[str]:
 def translator(kind: str, trained: bool) -> Translator:
     tokeniser = train_tokeniser("characters", [LETTERS], 20)
     sizes = {"source_size": tokeniser.size, "target_size": tokeniser.size}
-    model: Any = build(kind, {**sizes, "dim": 32, "dropout": 0.0})
+    # the starts of the papers are for layers of 1000 units
+    start = {"init": "scaled"} if "init" in settings_of(kind) else {}
+    model: Any = build(kind, {**sizes, **start, "dim": 32, "dropout": 0.0})
     task = Translator(model, tokeniser, tokeniser)
     if not trained:
         for weight in model.parameters():
-            nn.init.normal_(weight, std=0.3)
+            if weight.ndim > 1:
+                nn.init.normal_(weight, std=0.5)
         return task
     pairs = list(task.pairs({"source": word, "target": word[::-1]} for word in texts(300)))
-    batches, optimiser = Batches(Stored(pairs), sentences=32), torch.optim.Adam(model.parameters())
+    batches = Batches(Stored(pairs), sentences=32)
+    optimiser = torch.optim.Adam(model.parameters(), RATE)
     for _ in range(STEPS):
         optimiser.zero_grad()
         loss = task.loss(next(batches))
@@ -58,7 +64,7 @@ def translator(kind: str, trained: bool) -> Translator:
 
 
 def outputs(task: Translator, given: list[str], decode: Decode, sentences: int) -> dict[str, Any]:
-    found = task.translate(given, search_of(decode), Rules(12), sentences=sentences)
+    found = task.translate(given, search_of(decode), RULES, sentences=sentences)
     return {text: [one.text for one in best] for text, best in zip(given, found, strict=True)}
 
 
@@ -68,16 +74,16 @@ def test_any_batch_any_order(kind: str, trained: bool):
     task, given = translator(kind, trained), texts(COUNT)
     for name, decode in SEARCHES.items():
         whole = outputs(task, given, decode, 64)
-        assert trained or len({some[0] for some in whole.values()}) > COUNT // 3
-        for sentences in (1, 7):
-            assert outputs(task, given, decode, sentences) == whole, (name, sentences)
-        shuffled = random.sample(given, COUNT)
-        assert outputs(task, shuffled, decode, 64) == whole, (name, "shuffled")
+        assert len({some[0] for some in whole.values()}) > VARIED, name
+        assert outputs(task, random.sample(given, COUNT), decode, 64) == whole, name
+        for sentences, count in ((7, 28), (1, 10)):  # some of them, for time
+            found = outputs(task, random.sample(given, count), decode, sentences)
+            assert found == {text: whole[text] for text in found}, (name, sentences)
 
 
 def test_a_text_that_comes_again_is_drawn_anew():
     task = translator("rnnsearch", trained=False)
-    found = task.translate(["abc"] * 20, search_of(Sample()), Rules(12))
+    found = task.translate(["abc"] * 20, search_of(Sample()), RULES)
     assert len({best[0].text for best in found}) > 10
     pairs = list(task.pairs({"source": word, "target": ""} for word in ("a", "b", "a")))
     assert len(set(seeds_of(pairs))) == 3
