@@ -36,7 +36,7 @@ steps = {steps}
 tokens_per_batch = 2000
 save_every = 1000
 """
-WORDS, SENTENCES, SMALL = 20_000, 50_000, 20_000
+WORDS, SENTENCES, SMALL = 500_000, 200_000, 20_000
 LIMIT = 600  # MB of difference
 
 
