@@ -143,7 +143,8 @@ class Translator:
             whole = seen.whole()
             several = [whole[name] for name in self.model.cross]
             each = [w if w.ndim == 3 else w.flatten(1, -3).mean(1) for w in several]
-            for number, table in zip(batch.numbers.tolist(), sum(each) / len(each), strict=True):
+            mean = torch.stack(each).mean(0)
+            for number, table in zip(batch.numbers.tolist(), mean, strict=True):
                 pair = pairs[number]
                 tables[number] = table[: len(pair.target) + 1, : len(pair.source) + 1]
         return tables

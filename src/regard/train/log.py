@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
 LINES, SHEET, EVENTS = "log.jsonl", "log.csv", "tensorboard"
-COLUMNS = ("kind", "step", "loss", "tokens", "seconds", "learning_rate", "gradient_norm")
-DEV_COLUMNS = ("metric", "best")
+COLUMNS: tuple[str, ...] = (
+    *("kind", "step", "loss", "tokens", "seconds", "learning_rate", "gradient_norm"),
+    *("metric", "best"),
+)
 TOLD = {  # what TensorBoard shows of an entry
     "step": ("loss", "learning_rate", "gradient_norm"),
     "dev": ("loss", "metric"),
@@ -68,7 +70,7 @@ def cut(folder: Path, done: int) -> None:
     path = folder / LINES
     kept = [line for line in complete(path) if place(json.loads(line)) <= done]
     write_whole(path, "".join(kept).encode())
-    head = ",".join((*COLUMNS, *DEV_COLUMNS)) + "\n"
+    head = ",".join(COLUMNS) + "\n"
     write_whole(folder / SHEET, (head + sheet(map(json.loads, kept))).encode())
 
 
@@ -88,9 +90,7 @@ def complete(path: Path) -> list[str]:
 def sheet(entries: Iterable[Entry]) -> str:
     """Rows of CSV, without a head."""
     text = StringIO()
-    rows = csv.DictWriter(
-        text, (*COLUMNS, *DEV_COLUMNS), extrasaction="ignore", lineterminator="\n"
-    )
+    rows = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     rows.writerows({**entry, "step": place(entry)} for entry in entries)
     return text.getvalue()
 
