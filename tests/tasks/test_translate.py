@@ -36,7 +36,7 @@ def made(model) -> Run:
 def test_many_pairs_are_seen_as_one_is(model):
     run = made(model)
     ids = run.task.source.ids(TEXTS)
-    pairs = [Pair(9, source, target) for source in ids for target in ids]
+    pairs = [Pair(9, source, target) for source, target in zip(ids, ids[::-1], strict=True)]
     tables = run.task.attended(pairs)
     for pair, table in zip(pairs, tables, strict=True):
         batch = collate([pair])

@@ -2,6 +2,7 @@
 
 import struct
 
+import numpy as np
 import pytest
 
 from regard.view.chart import MOST_CELLS, draw, heat_map
@@ -22,8 +23,8 @@ def pixels(png: bytes) -> set[tuple[int, int, int]]:
 
     from matplotlib.image import imread
 
-    table = imread(BytesIO(png))[..., :3]
-    return {tuple(round(c * 255) for c in pixel) for pixel in table.reshape(-1, 3).tolist()}
+    table = (imread(BytesIO(png))[..., :3] * 255).round().astype(int)
+    return set(map(tuple, np.unique(table.reshape(-1, 3), axis=0).tolist()))
 
 
 def test_every_line_is_drawn_in_a_colour_of_its_own():

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 LINES, SHEET, EVENTS, PICTURE = LOGS = ("log.jsonl", "log.csv", "tensorboard", "loss.png")
 COLUMNS: tuple[str, ...] = (
-    *("kind", "step", "loss", "tokens", "seconds"),
-    *("learning_rate", "gradient_norm"),
+    *("kind", "step", "loss", "tokens", "seconds", "learning_rate", "gradient_norm"),
+    *("metric", "best"),
 )
-DEV_COLUMNS: tuple[str, ...] = ("metric", "best")
 TOLD = {  # what TensorBoard shows of an entry
     "step": ("loss", "learning_rate", "gradient_norm"),
     "dev": ("loss", "metric"),
@@ -70,7 +69,7 @@ def cut(folder: Path, done: int) -> None:
     lines = complete(folder / LINES)
     kept = [line for line in lines if place(json.loads(line)) <= done]
     write_whole(folder / LINES, "".join(kept).encode())
-    head = ",".join((*COLUMNS, *DEV_COLUMNS)) + "\n"
+    head = ",".join(COLUMNS) + "\n"
     write_whole(folder / SHEET, (head + sheet(map(json.loads, kept))).encode())
 
 
@@ -96,9 +95,7 @@ def written(file: FileIO, data: bytes) -> None:
 def sheet(entries: Iterable[Entry]) -> str:
     """Rows of CSV, without a head."""
     text = StringIO()
-    rows = csv.DictWriter(
-        text, (*COLUMNS, *DEV_COLUMNS), extrasaction="ignore", lineterminator="\n"
-    )
+    rows = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     rows.writerows({**entry, "step": place(entry)} for entry in entries)
     return text.getvalue()
 
