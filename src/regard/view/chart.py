@@ -90,5 +90,8 @@ def drawn(figure: "Figure") -> bytes:
     with warnings.catch_warnings():
         # a letter that the font has not is drawn as a box, which says it well enough
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure.savefig(data, format="png", dpi=130, metadata={"Software": None})
+        # "tight": square cells leave the axes no room to give way to long labels
+        figure.savefig(
+            data, format="png", dpi=130, bbox_inches="tight", metadata={"Software": None}
+        )
     return data.getvalue()
