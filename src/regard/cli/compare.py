@@ -17,7 +17,7 @@ from regard.config.whole import write_whole
 from regard.corpora.build import build
 from regard.corpora.corpus import Record, check_split
 from regard.metric.comparison import Measured, joined
-from regard.train.compare import Truth, from_files, measure, planted
+from regard.train.compare import Truth, check_models, from_files, measure, planted
 from regard.train.fit import Fit
 from regard.train.log import read
 from regard.train.run import Run
@@ -64,6 +64,7 @@ def compare(
     if threads is not None:
         torch.set_num_threads(threads)
     models = varied(words, vary or ())
+    check_models(models)
     corpus = build(next(iter(models.values())).data)
     check_split(split, corpus.splits)
     records = list(corpus.read(split))
