@@ -35,7 +35,6 @@ kind = "words"
 [model]
 kind = "luong"
 dim = 8
-layers = 1
 [train]
 steps = 3
 sentences_per_batch = 16
@@ -130,7 +129,7 @@ def test_the_same_command_trains_nothing_again_and_goes_on_with_more(undrawn: Pa
 
 
 def test_a_model_without_attention_has_no_map(folder: Path, capsys):
-    (folder / "plain.toml").write_text(CONFIG.replace('"luong"', '"encdec"').replace("layers", "#"))
+    (folder / "plain.toml").write_text(CONFIG.replace('"luong"', '"encdec"'))
     compare(["plain.toml"], to=Path("other"), show=True)
     shown = capsys.readouterr().out
     assert " - " in shown.splitlines()[1]
@@ -188,5 +187,8 @@ def test_names_say_what_differs():
 def test_wrong_words(folder: Path):
     with pytest.raises(ValueError, match="models are compared on the same data"):
         compare(["base.toml"], vary=["data.size=5,6"])
+    with pytest.raises(ValueError, match=r"base,kind=rnnsearch,score=dot: score 'dot' needs a que"):
+        compare(["base.toml"], vary=["model.kind=luong,rnnsearch", "model.score=general,dot"])
+    assert not Path("runs/base,kind=luong,score=general").exists()
     with pytest.raises(ValueError, match="did you mean 'test'"):
         compare(["base.toml"], split="tset")

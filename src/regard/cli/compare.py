@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import torch
 import typer
@@ -10,6 +10,7 @@ from rich.console import Console
 
 from regard.cli.look import picture
 from regard.cli.progress import bar
+from regard.cli.score import Tokenize
 from regard.cli.train import follow
 from regard.config.settings import Settings
 from regard.config.vary import varied
@@ -17,13 +18,16 @@ from regard.config.whole import write_whole
 from regard.corpora.build import build
 from regard.corpora.corpus import Record, check_split
 from regard.metric.comparison import Measured, joined
-from regard.train.compare import Truth, from_files, measure, planted
+from regard.train.compare import Truth, check_models, from_files, measure, planted
 from regard.train.fit import Fit
 from regard.train.log import read
 from regard.train.run import Run
 from regard.view import chart, report
 from regard.view.curve import Words
 from regard.view.terminal import Surface
+
+Show = Annotated[bool, typer.Option("--show", help="Also show where each model looked.")]
+Threads = Annotated[int | None, typer.Option(min=1, help="Cores to use; all of them else.")]
 
 
 def compare(
@@ -50,16 +54,9 @@ def compare(
         Path | None, typer.Option(help="The pairs of --gold: source ||| target.")
     ] = None,
     base: Annotated[int, typer.Option(min=0, max=1, help="First word of --gold: 0 or 1.")] = 0,
-    tokenize: Annotated[
-        Literal["13a", "none", "intl", "char", "zh"],
-        typer.Option(help="How BLEU finds words; none: the data is tokenised already."),
-    ] = "13a",
-    show: Annotated[
-        bool, typer.Option("--show", help="Also show where each model looked.")
-    ] = False,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Cores to use; all of them else.")
-    ] = None,
+    tokenize: Tokenize = "13a",
+    show: Show = False,
+    threads: Threads = None,
 ) -> None:
     """Train every model that is not trained yet, score all on the same split, and report.
 
@@ -68,6 +65,7 @@ def compare(
     if threads is not None:
         torch.set_num_threads(threads)
     models = varied(words, vary or ())
+    check_models(models)
     corpus = build(next(iter(models.values())).data)
     check_split(split, corpus.splits)
     records = list(corpus.read(split))

@@ -9,14 +9,16 @@ import typer
 from regard.cli.progress import bar
 from regard.train.run import Run
 
+Tokenize = Annotated[
+    Literal["13a", "none", "intl", "char", "zh"],
+    typer.Option(help="How BLEU finds words; none: the data is tokenised already."),
+]
+
 
 def score(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     split: Annotated[str, typer.Option(help="Which part of the data.")] = "test",
-    tokenize: Annotated[
-        Literal["13a", "none", "intl", "char", "zh"],
-        typer.Option(help="How BLEU finds words; none: the data is tokenised already."),
-    ] = "13a",
+    tokenize: Tokenize = "13a",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Score a run on a split of its data: BLEU, chrF, TER, exact match and perplexity."""

@@ -1,17 +1,21 @@
 """One run of a comparison: how good, how quick, and whether it looked where it should."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
+
+from regard.config.settings import Settings
 from regard.corpora.corpus import Record
 from regard.corpora.files import pairs as read_pairs
 from regard.metric.alignment import agreement
 from regard.metric.comparison import Measured, edges
 from regard.metric.links import Gold, links_of, read_gold
 from regard.metric.translation import bleu, by_length
+from regard.models.catalogue import build
 from regard.tasks.align import Aligner
 from regard.tasks.translate import Translator
 from regard.train.log import Entry
@@ -23,6 +27,17 @@ class Truth(NamedTuple):
 
     records: Sequence[Record]
     gold: Sequence[Gold]
+
+
+def check_models(models: Mapping[str, Settings]) -> None:
+    """Fail before the first is trained, not when the last one's turn has come."""
+    for name, settings in models.items():
+        wanted = settings.model.model_dump(exclude={"kind"})
+        try:
+            with torch.device("meta"):  # shapes without memory
+                build(settings.model.kind, {**wanted, "source_size": 8, "target_size": 8})
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
 
 
 def measure(
