@@ -54,12 +54,12 @@ def test_ctrl_c_shows_what_was_learnt_so_far(tmp_path: Path):
     )
     assert done.returncode == 0, done.stderr
     # Python hears a signal between two of its own instructions, so perhaps one step later.
-    assert re.search(r"Stopped after [23] of 700 steps\.", done.stdout), done.stdout
+    assert re.search(r"Stopped after [23] of 520 steps\.", done.stdout), done.stdout
     assert (tmp_path / "runs/demo/weights.safetensors").is_file()
 
 
 def test_every_number_of_steps_has_settings():
-    for steps in (1, 2, 50, 700):
+    for steps in (1, 2, 50, 520):
         assert settings(steps, 1).train.steps == steps
 
 
