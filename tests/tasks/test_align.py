@@ -13,7 +13,7 @@ from regard.batch.pair import Pair, collate
 from regard.metric.alignment import flipped, strong_links
 from regard.metric.links import Gold, Links
 from regard.models.catalogue import build
-from regard.tasks.align import Aligner, Way, by_agreement, by_gold, looked
+from regard.tasks.align import Aligner, Way, by_agreement, by_gold
 from regard.tasks.translate import Translator
 from regard.text.learn import train_tokeniser
 from regard.text.special import END, START
@@ -198,7 +198,7 @@ def test_what_cannot_be_aligned():
 def test_looking_has_no_gradient_and_ends_training_mode():
     task = translator("rnnsearch")
     task.model.train()
-    weights = looked(task, collate([Pair(0, [5, 6], [7])]))
+    weights = task.weights(collate([Pair(0, [5, 6], [7])]))
     assert weights.shape == (1, 1, 1, 2, 3)
     assert not weights.requires_grad
     assert not task.model.training

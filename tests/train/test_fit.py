@@ -90,6 +90,16 @@ def test_a_run_folder_is_all_that_is_needed(tmp_path: Path):
     torch.testing.assert_close(looked.weights.sum(-1), torch.ones(len(looked.target)))
 
 
+def test_what_is_too_long_for_the_perplexity_is_told(tmp_path: Path):
+    list(Fit(settings(), tmp_path, silent).events())
+    run = Run.load(tmp_path)
+    short, long = {"source": "1", "target": "1"}, {"source": "1", "target": "1" * 300}
+    assert "not_in_perplexity" not in run.score([short])
+    assert run.score([short, long])["not_in_perplexity"] == 1
+    with pytest.raises(ValueError, match="no pair has at most 256 tokens a side"):
+        run.score([long])
+
+
 def test_a_run_may_be_trained_longer_but_not_otherwise(tmp_path: Path):
     list(Fit(settings(), tmp_path, silent).events())
     longer = settings().model_copy(

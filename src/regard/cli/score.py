@@ -34,3 +34,5 @@ def score(
             signature = found.get(f"{name}_signature", "")
             print(f"{name:12}{value:8.2f}  {signature}".rstrip())
     print(f"{'sentences':12}{found['sentences']:8}")
+    if missing := found.get("not_in_perplexity"):
+        print(f"{missing} of them are too long for the perplexity, and not in it")

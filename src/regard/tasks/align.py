@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.attend.tap import observe
 from regard.batch.batches import in_order
-from regard.batch.pair import Batch, Pair
+from regard.batch.pair import Pair
 from regard.metric.alignment import Agreement, agreement, best_links, flipped, word_weights
 from regard.metric.links import Gold, Links
 from regard.tasks.translate import AT_ONCE, ROOM, Translator
@@ -61,7 +59,7 @@ class Aligner:
 
     def __init__(self, task: Translator, *, turned: bool = False, find: Find = best_links):
         self.task, self.turned, self.find = task, turned, find
-        names = cross_of(task)
+        names = task.cross
         self.layers = len(names)
         self.heads: int = getattr(task.model.get_submodule(names[0]), "heads", 1)
 
@@ -120,7 +118,7 @@ class Aligner:
             both = enumerate(zip(sources, targets, strict=True))
             pairs = [Pair(number, source.ids, target.ids) for number, (source, target) in both]
             for batch in in_order(pairs, tokens=room):
-                weights = looked(self.task, batch)
+                weights = self.task.weights(batch)
                 taken = [(way.of(weights).numpy(), way.shift) for way in ways]
                 for row, number in enumerate(batch.numbers.tolist()):
                     target, source = targets[number].words, sources[number].words
@@ -133,24 +131,6 @@ def between_words(
 ) -> Words:
     """Of these tokens' words; what comes behind them, the ends and padding, is cut off."""
     return word_weights(weights[: len(target), : len(source)], target, source)
-
-
-@torch.no_grad()
-def looked(task: Translator, batch: Batch) -> Float[Tensor, "l b h t s"]:
-    """What each position looked at while it read the batch."""
-    model = task.model.eval()
-    with observe(model, model.cross) as seen:
-        model.forced(model.remember(batch.source, batch.source_valid), batch.target_in)
-    layers = [seen.whole()[name] for name in model.cross]
-    return torch.stack([one if one.ndim == 4 else one[:, None] for one in layers]).float()
-
-
-def cross_of(task: Translator) -> tuple[str, ...]:
-    """The names of the attentions to the source."""
-    if not task.model.cross:
-        kind = type(task.model).__name__
-        raise ValueError(f"model {kind} has no attention to the source: there is nothing to align")
-    return task.model.cross
 
 
 def guided_layer(layers: int) -> int:

@@ -24,7 +24,7 @@ from regard.attend.tap import observe
 from regard.batch.pair import Batch, Pair
 from regard.corpora.corpus import Record
 from regard.metric.links import Links, links_of, numbered_lines
-from regard.tasks.align import cross_of, guided_layer
+from regard.tasks.align import guided_layer
 from regard.tasks.loss import Loss
 from regard.tasks.translate import AT_ONCE, Translator
 
@@ -38,7 +38,7 @@ class Guided:
     """
 
     def __init__(self, task: Translator, path: Path | str, weight: float):
-        names = cross_of(task)
+        names = task.cross
         self.task, self.path, self.weight = task, Path(path), weight
         self.name = names[guided_layer(len(names))]
 

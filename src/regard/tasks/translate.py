@@ -150,30 +150,36 @@ class Translator:
             weights,
         )
 
-    @torch.no_grad()
     def attended(self, pairs: Sequence[Pair]) -> list[Float[Tensor, "t s"]]:
         """How much each target token looked at each source token, both with their ends, by pair.
 
         What a model has of cross-attentions, heads and layers, is averaged.
         """
-        if not self.model.cross:
-            name = type(self.model).__name__
-            raise ValueError(f"model {name} has no attention to the source: there is none to see")
-        self.model.eval()
         tables: list[Tensor] = [torch.empty(0, 0)] * len(pairs)
         numbered = [pair._replace(number=number) for number, pair in enumerate(pairs)]
         for batch in in_order(numbered, tokens=ROOM):
-            with observe(self.model) as seen:
-                memory = self.model.remember(batch.source, batch.source_valid)
-                self.model.forced(memory, batch.target_in)
-            whole = seen.whole()
-            several = [whole[name] for name in self.model.cross]
-            each = [w if w.ndim == 3 else w.flatten(1, -3).mean(1) for w in several]
-            means = torch.stack(each).mean(0)
+            means = self.weights(batch).mean((0, 2))
             for number, table in zip(batch.numbers.tolist(), means, strict=True):
                 pair = pairs[number]
                 tables[number] = table[: len(pair.target) + 1, : len(pair.source) + 1]
         return tables
+
+    @torch.no_grad()
+    def weights(self, batch: Batch) -> Float[Tensor, "l b h t s"]:
+        """What each position looked at in the source, by layer and head, as it read the batch."""
+        model = self.model.eval()
+        with observe(model, self.cross) as seen:
+            model.forced(model.remember(batch.source, batch.source_valid), batch.target_in)
+        layers = [seen.whole()[name] for name in self.cross]
+        return torch.stack([one if one.ndim == 4 else one[:, None] for one in layers]).float()
+
+    @property
+    def cross(self) -> tuple[str, ...]:
+        """The names of the attentions to the source."""
+        if not self.model.cross:
+            kind = type(self.model).__name__
+            raise ValueError(f"model {kind} has no attention to the source: there is none to see")
+        return self.model.cross
 
     def looked(
         self, sources: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]]

@@ -16,6 +16,7 @@ import safetensors.torch
 import torch
 
 import regard
+from regard.batch.pair import Pair
 from regard.config.decode import Beam, Decode, Greedy, Sample
 from regard.config.load import load as load_settings
 from regard.config.model import Model
@@ -104,14 +105,23 @@ class Run:
             score = metric(outputs, references)
             found[name], found[f"{name}_signature"] = score.value, score.signature
         found["exact"] = exact_match(outputs, references)
-        loss = self.likelihood(records)
+        pairs = self.measurable(records)
+        loss = self.task.likelihood(pairs)
         found["perplexity"] = perplexity(loss.total.item(), loss.tokens)
         found["sentences"] = len(records)
+        if too_long := len(records) - len(pairs):
+            found["not_in_perplexity"] = too_long
         return found
 
     def likelihood(self, records: Iterable[Record]) -> Loss:
         """-log p of the targets, of pairs that are not too long."""
-        return self.task.likelihood(list(self.task.pairs(records, int(min(SCORED, self.reach)))))
+        return self.task.likelihood(self.measurable(records))
+
+    def measurable(self, records: Iterable[Record]) -> list[Pair]:
+        most = int(min(SCORED, self.reach))
+        if pairs := list(self.task.pairs(records, most)):
+            return pairs
+        raise ValueError(f"no pair has at most {most} tokens a side: no likelihood to measure")
 
     def corpus(self) -> Corpus:
         """The data that the settings name."""
