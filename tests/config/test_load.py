@@ -239,6 +239,16 @@ def test_more_than_one():
     assert said(inside).endswith("did you mean 'size'?")
 
 
+@pytest.mark.parametrize("name", ["\n", "a.b", "", "\u2028", "x" * 1000])
+def test_a_key_that_no_one_writes_bare(name):
+    with pytest.raises(ValueError) as caught:
+        resolve({"data": {name: None}})
+    told = str(caught.value)
+    assert told.startswith('settings: data."')
+    assert len(told.splitlines()) == 1
+    assert "unknown setting of 'dates'; there are kind, " in told
+
+
 class TestFile:
     def test_it_is_read(self, tmp_path):
         path = tmp_path / "a.toml"
@@ -300,5 +310,5 @@ def test_whatever_is_given_one_line_comes_back(raw):
     except ValueError as error:
         said = str(error)
     assert said.startswith("settings: ")
-    assert "\n" not in said
+    assert len(said.splitlines()) == 1
     assert len(said) < 500

@@ -1,6 +1,7 @@
 """What pydantic found wrong, in words: which key, what was expected, what it may have meant."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import NoneType, UnionType
@@ -12,6 +13,8 @@ from regard.config.settings import Settings
 from regard.config.table import Table
 
 WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+BARE = re.compile(r"[A-Za-z0-9_-]+")
+LONGEST = 60
 LIMITS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 
 
@@ -50,7 +53,8 @@ def find(location: Sequence[int | str]) -> Place:
             place = place._replace(key=f"{place.key}.{part}")
         elif isinstance(here, type) and issubclass(here, Table):
             field = here.model_fields.get(part)
-            key = f"{place.key}.{part}" if place.key else part
+            written = part if BARE.fullmatch(part) and len(part) <= LONGEST else shown(part)
+            key = f"{place.key}.{written}" if place.key else written
             siblings = place.siblings if place.field is None or place.table is not here else ()
             place = Place(key, here, field, siblings)
             here = field.annotation if field else None
@@ -72,7 +76,7 @@ def _kinds(annotation: Any) -> Iterator[tuple[str, type[Table]]]:
 def _message(error: Mapping[str, Any], place: Place) -> str:
     kind, given, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown(place)
+        return _unknown(place, error["loc"][-1])
     if kind == "missing":
         help_text = place.field.description if place.field else ""
         return f"missing; expected {expected(place.field)}. {help_text}".rstrip(". ")
@@ -92,8 +96,7 @@ def _message(error: Mapping[str, Any], place: Place) -> str:
     return f"expected a table, not {shown(given)}"
 
 
-def _unknown(place: Place) -> str:
-    name = place.key.rpartition(".")[2]
+def _unknown(place: Place, name: str) -> str:
     kind = place.table.model_fields.get("kind")
     own = f" of {kind.default!r}" if kind else ""
     if near := get_close_matches(name, place.table.model_fields, 1):
@@ -141,6 +144,8 @@ def _words(annotation: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """As TOML would write it, but short."""
+    """As TOML would write it, but short, and on one line."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if not text.isprintable():
+        text = json.dumps(value, default=str)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

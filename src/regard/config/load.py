@@ -10,13 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from regard.config.errors import worst
+from regard.config.errors import BARE, worst
 from regard.config.presets import presets
 from regard.config.settings import Settings
 from regard.config.table import Table
 from regard.config.train import EITHER
-
-WORD = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def load(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
@@ -82,7 +80,7 @@ def _override(whole: dict[str, Any], word: str) -> str:
     key, equals, value = word.partition("=")
     key = key.strip()
     parts = key.split(".")
-    if not equals or not all(WORD.fullmatch(part) for part in parts):
+    if not equals or not all(BARE.fullmatch(part) for part in parts):
         raise ValueError(f"command line: {word!r} is no setting; write it as train.steps=50")
     table: Any = whole
     for number, part in enumerate(parts[:-1]):
