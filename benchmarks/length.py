@@ -1,0 +1,64 @@
+"""Does attention hold where one vector cannot? BLEU by length, as in Bahdanau et al. 2015, fig. 2.
+
+    REGARD_MIRROR=... python benchmarks/length.py [--folder runs/length] [--steps 4000]
+
+Multi30k has short sentences only, so 1 to 4 consecutive ones are joined: both models train on what
+then has at most 30 words (the paper's "-30"), and are tested on up to four joined test sentences,
+which have about 50. `regard compare` trains, scores and draws; the same command goes on.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from regard.config.data import NamedData
+from regard.config.presets import presets
+from regard.config.whole import write_whole
+from regard.corpora.build import build
+from regard.corpora.corpus import Record
+from regard.metric.comparison import joined
+
+MODELS = ("ladder-encdec", "ladder-rnnsearch")
+JOINED, LONGEST = 4, 30
+
+
+def short(records: Iterable[Record]) -> list[dict[str, str]]:
+    """Joined records with at most 30 words on both sides."""
+    return [
+        record
+        for record in joined(list(records), JOINED)
+        if all(len(text.split()) <= LONGEST for text in record.values())
+    ]
+
+
+def write(path: Path, records: Iterable[Record]) -> None:
+    write_whole(path, "".join(f"{r['source']}\t{r['target']}\n" for r in records).encode())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path("runs/length"))
+    parser.add_argument("--steps", type=int, default=4000)
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    corpus = build(NamedData(name="multi30k_tok", source="de", target="en"))
+    write(given.folder / "train.tsv", short(corpus.read("train")))
+    write(given.folder / "dev.tsv", short(corpus.read("dev")))
+    write(given.folder / "test.tsv", corpus.read("test"))
+    files = "".join(f'{part} = "{part}.tsv"\n' for part in ("train", "dev", "test"))
+    data = f'[data]\nkind = "files"\n{files}'
+    for name in MODELS:
+        head, _, rest = presets()[name].read_text("utf-8").partition("[data]")
+        rest = rest[rest.index("[text]") :]
+        write_whole(given.folder / f"{name}.toml", f"{head}{data}\n{rest}".encode())
+    words = [f"{name}.toml" for name in MODELS] + [f"train.steps={given.steps}"]
+    options = ["--joined", str(JOINED), "--tokenize", "none", "--threads", str(given.threads)]
+    command = [sys.executable, "-m", "regard", "compare", *words, *options]
+    sys.exit(subprocess.run(command, cwd=given.folder).returncode)
+
+
+if __name__ == "__main__":
+    main()
