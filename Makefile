@@ -5,9 +5,11 @@
 #
 # PYTHON chooses the interpreter, TORCH the build of torch: it is pinned because the open range of pyproject.toml
 # may bring in gigabytes of GPU libraries. After changing either, `make clean` first.
+# SEED fixes what the tests draw; `make test SEED=` draws anew, and prints what it drew.
 
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
+SEED ?= 1
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,7 +22,7 @@ demo: $(VENV)/.installed
 	$(BIN)/regard demo
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -15,13 +15,18 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
+WORKER = "PYTEST_XDIST_WORKER" in os.environ  # it has its seed from the session that began it
 SESSION_SEED = int(os.environ.get("REGARD_SEED") or random.SystemRandom().randrange(2**31))
+# A seed that was asked for fixes the examples of hypothesis, too: the same tests, every time.
+FIXED = "REGARD_FIXED" in os.environ if WORKER else bool(os.environ.get("REGARD_SEED"))
 
-os.environ["REGARD_SEED"] = str(SESSION_SEED)  # the workers of pytest-xdist have the same
+os.environ["REGARD_SEED"] = str(SESSION_SEED)
+if FIXED:
+    os.environ["REGARD_FIXED"] = "1"
 
 # Tests are small: a second thread gains nothing, and on a busy machine may cost tenfold.
 torch.set_num_threads(1)
-hypothesis.settings.register_profile("regard", deadline=None, derandomize=False, print_blob=True)
+hypothesis.settings.register_profile("regard", deadline=None, derandomize=FIXED, print_blob=True)
 hypothesis.settings.load_profile("regard")
 
 
