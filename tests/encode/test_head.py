@@ -85,7 +85,7 @@ def test_an_empty_row_is_zeros_with_finite_gradients(name):
 
 
 def test_wrong_poolings(unchecked):
-    with pytest.raises(ValueError, match="pooling must be one of first, .*, not 'sum'"):
+    with pytest.raises(ValueError, match=r"pooling must be one of first, .*, not 'sum'"):
         make_pooling("sum", 2)
     with pytest.raises(ValueError, match="queries are of 'attention' only"):
         make_pooling("mean", 2, queries=2)
@@ -112,10 +112,11 @@ class TestClassifier:
         head.eval()
         assert torch.equal(head(x), head(x))
 
-    def test_wrong_ones(self, unchecked):
-        with pytest.raises(ValueError, match="classes must be positive, not 0"):
-            Classifier(2, 0)
-        with pytest.raises(ValueError, match="x must be 2 wide, not 3"):
-            Classifier(2, 2)(torch.ones(1, 3))
-        with pytest.raises(ValueError, match="dropout must be in"):
-            Classifier(2, 2, dropout=1.0)
+
+def test_wrong_classifiers(unchecked):
+    with pytest.raises(ValueError, match="classes must be positive, not 0"):
+        Classifier(2, 0)
+    with pytest.raises(ValueError, match="x must be 2 wide, not 3"):
+        Classifier(2, 2)(torch.ones(1, 3))
+    with pytest.raises(ValueError, match="dropout must be in"):
+        Classifier(2, 2, dropout=1.0)

@@ -131,9 +131,7 @@ def test_padding_and_company_never_matter(some, sentences, words, pooling):
         alone = model.encode(*padded([document]))
         close = {"rtol": 1e-10, "atol": 1e-12}
         torch.testing.assert_close(together.pooled[row], alone.pooled[0], **close)
-        torch.testing.assert_close(
-            together.states[row, : len(document)], alone.states[0], **close
-        )
+        torch.testing.assert_close(together.states[row, : len(document)], alone.states[0], **close)
         assert not together.states[row, len(document) :].any()
 
 
