@@ -1,10 +1,10 @@
-"""Perplexity and bits per character."""
+"""Perplexity, bits per token and per character."""
 
 import math
 
 import pytest
 
-from regard.metric.language import bits_per_character, perplexity
+from regard.metric.language import bits_per_character, bits_per_token, perplexity
 
 
 def test_uniform_guesses():
@@ -12,6 +12,7 @@ def test_uniform_guesses():
     loss = 100 * math.log(8)
     assert perplexity(loss, 100) == pytest.approx(8)
     assert bits_per_character(loss, 100) == pytest.approx(3)
+    assert bits_per_token(loss, 100) == pytest.approx(3)
     assert bits_per_character(loss, 300) == pytest.approx(1)
 
 
@@ -19,9 +20,10 @@ def test_certainty_and_despair():
     assert perplexity(0.0, 5) == 1.0
     assert bits_per_character(0.0, 5) == 0.0
     assert perplexity(1e6, 1) == math.inf
+    assert bits_per_token(1e6, 1) == pytest.approx(1e6 / math.log(2))
 
 
-@pytest.mark.parametrize("metric", [perplexity, bits_per_character])
+@pytest.mark.parametrize("metric", [perplexity, bits_per_token, bits_per_character])
 def test_wrong_sums(metric):
     with pytest.raises(ValueError, match="must be 1 or more, not 0"):
         metric(1.0, 0)

@@ -10,5 +10,9 @@ METRICS = {
     "recall": "share of the sure links that were guessed, 0 to 1",
     "f1": "harmonic mean of precision and recall, 0 to 1",
     "perplexity": "exp of the mean negative log-likelihood of a token; less is better",
+    "bits_per_token": "negative log-likelihood in bits, per token; less is better",
     "bits_per_character": "negative log-likelihood in bits, per character; less is better",
+    "accuracy": "share of examples whose class was guessed right, 0 to 1",
+    "macro_f1": "mean F1 of the classes, 0 to 1: each counts the same, however rare it is",
+    "micro_f1": "F1 of all examples together, 0 to 1; of all classes it is the accuracy",
 }

@@ -18,6 +18,12 @@ def perplexity(loss: float, tokens: int) -> float:
         return math.inf
 
 
+def bits_per_token(loss: float, tokens: int) -> float:
+    """loss / (tokens ln 2), the binary logarithm of the perplexity."""
+    check_sums(loss, "tokens", tokens)
+    return loss / (tokens * math.log(2))
+
+
 def bits_per_character(loss: float, characters: int) -> float:
     """loss / (characters ln 2): comparable between models whatever their tokens are.
 

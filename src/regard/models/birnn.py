@@ -1,0 +1,91 @@
+"""The two-way recurrent encoder: Graves & Schmidhuber 2005, "Framewise phoneme classification with
+bidirectional LSTM and other neural network architectures", and on it the self-attentive sentence
+vector of Lin et al. 2017, "A structured self-attentive sentence embedding" (1703.03130).
+
+    h_t  = [forward cell; backward cell] over E x, layer upon layer
+    a_r  = softmax_t(u_r . tanh(W h_t + b))                      Lin et al., eq. 5 and 6
+    v    = [sum_t a_1t h_t; … ; sum_t a_rt h_t]                  one part for each of `hops`, eq. 7
+
+Other poolings than attention: the mean or the maximum of h_t, or each direction's last state.
+b: batch   t: positions   d: width   p: pooled_width
+"""
+
+from typing import Literal, get_args
+
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout, check_positive
+from regard.encode.cell import GRU, LSTM, Cell, Elman
+from regard.encode.dropout import dropout
+from regard.encode.embed import Embedding
+from regard.encode.head import make_pooling
+from regard.encode.recurrent import Recurrent
+from regard.encode.states import States
+
+CELLS: dict[str, type[Cell]] = {"lstm": LSTM, "gru": GRU, "elman": Elman}
+POOLINGS = Literal["last", "mean", "max", "attention"]
+
+
+class BiRnn(nn.Module):
+    """`dim`: word vectors; `hidden_dim`: each direction; `align_dim`: the score's, as in W.
+
+    `dropout` acts on word vectors, between layers and on states; `state_dropout` on h_{t-1} in
+    products, one mask for a sequence. `observe` knows the attention as "pooling".
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        cell: Literal["lstm", "gru", "elman"] = "lstm",
+        dim: int = 128,
+        hidden_dim: int = 128,
+        layers: int = 1,
+        bidirectional: bool = True,
+        pooling: POOLINGS = "attention",
+        align_dim: int | None = None,
+        hops: int = 1,
+        dropout: float = 0.0,
+        state_dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        check_positive("hops", hops)
+        if cell not in CELLS:
+            raise ValueError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
+        if pooling not in get_args(POOLINGS):
+            known = ", ".join(get_args(POOLINGS))
+            raise ValueError(f"pooling must be one of {known}, not {pooling!r}")
+        if hops > 1 and pooling != "attention":
+            raise ValueError(f"hops {hops} needs pooling='attention', not {pooling!r}")
+        self.dropout = dropout
+        self.words = Embedding(size, dim)
+        self.recurrent = Recurrent(
+            CELLS[cell],
+            dim,
+            hidden_dim,
+            layers,
+            bidirectional,
+            dropout=dropout if layers > 1 else 0.0,
+            state_dropout=state_dropout,
+        )
+        self.width = self.recurrent.output_dim
+        # differs: Lin et al. have no bias in W; the core's score has that of Yang et al. 2016
+        self.pooling = make_pooling(
+            pooling,
+            self.width,
+            backward=hidden_dim if bidirectional else 0,
+            hidden_dim=align_dim,
+            queries=hops,
+        )
+        self.pooled_width = self.width * hops
+
+    def encode(self, ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"]) -> States:
+        """Padding is on the right. A text without a word has states and a vector of zeros."""
+        states, _ = self.recurrent(self.drop(self.words(ids)), valid)
+        states = self.drop(states)
+        return States(states, valid, self.pooling(states, valid))
+
+    def drop(self, x: Tensor) -> Tensor:
+        return dropout(x, self.dropout, self.training)
