@@ -132,6 +132,23 @@ def test_it_loads_the_weights_of_torch(name, torchs):
         torch.testing.assert_close(list(got), expected, rtol=1e-10, atol=1e-12)
 
 
+def test_projection_and_clip_by_numbers():
+    """The plain LSTM's numbers, c held within the clip, then P (o tanh c) held within it too."""
+    cell = shaken(LSTM(2, 4, projection_dim=3, clip=0.4))
+    x, (h, c) = some(cell)
+    assert (h.shape, c.shape) == ((3, 3), (3, 4))
+    for row, (got_h, got_c) in enumerate(zip(*cell(x, (h, c)), strict=True)):
+        gates, ones = [Gate(cell, n) for n in range(4)], [1.0] * 4
+        i, f, g, o = (gate.raw(x[row].tolist(), h[row].tolist(), ones) for gate in gates)
+        units = range(4)
+        free = [sigma(f[j]) * c[row, j].item() + sigma(i[j]) * math.tanh(g[j]) for j in units]
+        held = [min(max(v, -0.4), 0.4) for v in free]
+        shown = times(cell.weight_hr.tolist(), [sigma(o[j]) * math.tanh(held[j]) for j in units])
+        assert got_c.tolist() == pytest.approx(held)
+        assert got_h.tolist() == pytest.approx([min(max(v, -0.4), 0.4) for v in shown])
+    assert (cell(5 * x, (h, 5 * c))[1].abs() == 0.4).any()
+
+
 @pytest.mark.parametrize("name", CELLS)
 def test_gradients(name):
     cell = shaken(CELLS[name](1, 3))
@@ -292,6 +309,9 @@ def test_a_state_drops_only_where_it_enters_a_product():
         ("input_dim must be positive, not 0", lambda *_: LSTM(0, 5)),
         ("hidden_dim must be positive, not -1", lambda *_: Elman(2, -1)),
         ("forget_bias must be finite, not nan", lambda *_: LSTM(2, 2, forget_bias=math.nan)),
+        ("projection_dim must be between 1 and hid", lambda *_: LSTM(2, 2, projection_dim=2)),
+        ("projection_dim must be between 1 and hid", lambda *_: LSTM(2, 2, projection_dim=0)),
+        ("clip must be positive, not 0.0", lambda *_: LSTM(2, 2, clip=0.0)),
         ("keep_bias must be finite, not inf", lambda *_: GRU(2, 2, keep_bias=math.inf)),
         ("reset must be 'after' or 'before', not 'never'", lambda *_: GRU(2, 2, reset="never")),
     ],

@@ -19,6 +19,8 @@ CELLS = {
     "elman sigmoid": partial(Elman, activation=torch.sigmoid),
     "lstm": LSTM,
     "lstm norm": partial(LSTM, norm=True),
+    "lstm projected": partial(LSTM, projection_dim=1),
+    "lstm clipped": partial(LSTM, projection_dim=1, clip=0.3),
     "gru after": GRU,
     "gru before": partial(GRU, reset="before"),
     "gru before norm": partial(GRU, reset="before", norm=True),
@@ -133,6 +135,21 @@ def test_it_is_torch_at_its_weights(name, layers, both, lengths):
     close(mine, yours)
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_a_projected_lstm_is_torchs(both):
+    theirs = nn.LSTM(3, 5, 2, bidirectional=both, batch_first=True, proj_size=2).double()
+    ours = Recurrent(partial(LSTM, projection_dim=2), 3, 5, 2, both).double().adopt(theirs)
+    inputs, state = torch.randn(3, 4, 3).double(), some_state(ours, 3)
+    expected = theirs(inputs, state)
+    assert expected[0].shape == (3, 4, ours.output_dim)
+    close(ours(inputs, None, state), expected)
+    close(ours(inputs, upto([4, 4, 2]), state)[0][:2], expected[0][:2])
+    if not both:
+        for t, x in enumerate(inputs.unbind(1)):
+            top, state = ours.step(x, state)
+            close(top, expected[0][:, t])
+
+
 @pytest.mark.parametrize("name", FUSED)
 @given(layers=st.integers(1, 2), both=st.booleans(), seed=seeds)
 @settings(max_examples=6)
@@ -199,7 +216,8 @@ def test_kernels_run_where_they_should(monkeypatch):
         varied = Recurrent(cell, 4, 5, state_dropout=0.5)
         assert path(varied) == "loop"
         assert path(varied.eval()) == "fused"
-    for cell in (partial(GRU, reset="before"), partial(LSTM, norm=True)):
+    other = ({"norm": True}, {"clip": 3.0}, {"projection_dim": 2})
+    for cell in (partial(GRU, reset="before"), *(partial(LSTM, **what) for what in other)):
         assert path(Recurrent(cell, 4, 5)) == "loop"
 
 
@@ -281,7 +299,7 @@ def test_backwards_is_forwards_in_a_mirror(name, lengths, seed):
 
     outputs, final = layer(inputs, valid)
     mirror, mirror_final = other(mirrored(inputs), valid)
-    close(mirrored(mirror).roll(4, -1), outputs)
+    close(mirrored(mirror).roll(layer.output_dim // 2, -1), outputs)
     close(tuple(part.flip(0) for part in mirror_final), final)
 
 

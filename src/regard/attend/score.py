@@ -77,12 +77,13 @@ class Additive(Score):
     """e = v . tanh(W q + U h)  (Bahdanau et al. 2015, A.1.2).
 
     The same function as v . tanh(W [q; h]), Luong et al. 2015's "concat". Neither has a bias;
-    See et al. 2017, eq. 1 has one.
+    See et al. 2017, eq. 1 has one. With `query_dim` None there is no W, and a query comes as W q:
+    from who knows a part of it earlier than the rest.
     """
 
     def __init__(
         self,
-        query_dim: int,
+        query_dim: int | None,
         memory_dim: int,
         hidden_dim: int,
         bias: bool = False,
@@ -91,7 +92,7 @@ class Additive(Score):
         super().__init__()
         check_positive("hidden_dim", hidden_dim)
         self.query_dim, self.memory_dim = query_dim, memory_dim
-        self.of_query = linear(query_dim, hidden_dim, bias, heads)
+        self.of_query = None if query_dim is None else linear(query_dim, hidden_dim, bias, heads)
         self.of_key = linear(memory_dim, hidden_dim, bias=False, heads=heads)
         bound = 1 / math.sqrt(hidden_dim)
         shape = (hidden_dim,) if heads is None else (heads, hidden_dim)
@@ -103,7 +104,8 @@ class Additive(Score):
     def forward(
         self, query: Float[Tensor, "*b q dq"], keys: Float[Tensor, "*#b k dk"]
     ) -> Float[Tensor, "*b q k"]:
-        return tanh_energy(self.of_query(query), keys, self.energy)
+        asked = query if self.of_query is None else self.of_query(query)
+        return tanh_energy(asked, keys, self.energy)
 
 
 class Location(Score):

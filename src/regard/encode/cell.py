@@ -8,7 +8,7 @@ load into the other: `weight_ih` is [g*h, d], `weight_hh` is [g*h, h], and the b
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import torch
@@ -42,14 +42,17 @@ class Cell(nn.Module):
     gates: int
     parts = 1  # tensors in a state
 
-    def __init__(self, input_dim: int, hidden_dim: int, norm: bool = False):
+    def __init__(
+        self, input_dim: int, hidden_dim: int, norm: bool = False, output_dim: int | None = None
+    ):
         super().__init__()
         check_positive("input_dim", input_dim)
         check_positive("hidden_dim", hidden_dim)
         self.input_dim, self.hidden_dim = input_dim, hidden_dim
+        self.output_dim = output_dim or hidden_dim  # of h
         rows = self.gates * hidden_dim
         self.weight_ih = nn.Parameter(torch.empty(rows, input_dim))
-        self.weight_hh = nn.Parameter(torch.empty(rows, hidden_dim))
+        self.weight_hh = nn.Parameter(torch.empty(rows, self.output_dim))
         self.bias_ih = nn.Parameter(torch.zeros(rows))
         self.bias_hh = nn.Parameter(torch.zeros(rows))
         # differs: RNMT+ has no bias inside LN (ours starts at 0), and an eps of 1e-8 (ours: 1e-5)
@@ -68,10 +71,15 @@ class Cell(nn.Module):
 
     def initial(self, batch: int) -> State:
         """Zeros, one row for each sequence."""
-        return tuple(self.weight_hh.new_zeros(batch, self.hidden_dim) for _ in range(self.parts))
+        return tuple(self.weight_hh.new_zeros(batch, width) for width in self.widths)
 
     @property
-    def weights(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def widths(self) -> tuple[int, ...]:
+        """Of the tensors in a state: h first."""
+        return self.output_dim, *(self.hidden_dim for _ in range(self.parts - 1))
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
         """The parameters in the order torch's kernels take them."""
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
@@ -113,7 +121,7 @@ class Cell(nn.Module):
             raise ValueError(f"x must be [batch, input_dim], not {list(x.shape)}")
         check_width("x", x, self.input_dim)
         check_dtype("x", x, self.weight_hh)
-        check_state(state, self.parts, (x.shape[0], self.hidden_dim), self.weight_hh)
+        check_state(state, [(x.shape[0], width) for width in self.widths], self.weight_hh)
 
     def normaliser(self, gates: slice) -> Activation:
         """gain * LN(raw) + bias_ih for each of these gates on its own; nothing without `norm`."""
@@ -129,9 +137,9 @@ class Cell(nn.Module):
         return normalise
 
     def extra_repr(self) -> str:
-        return f"{self.input_dim}, {self.hidden_dim}" + (
-            ", norm=True" if self.gain is not None else ""
-        )
+        projected = f" -> {self.output_dim}" if self.output_dim != self.hidden_dim else ""
+        norm = ", norm=True" if self.gain is not None else ""
+        return f"{self.input_dim}, {self.hidden_dim}{projected}{norm}"
 
 
 class Elman(Cell):
@@ -176,35 +184,67 @@ class LSTM(Cell):
     are i, f, g, o, as in torch. `forget_bias` is where the sum of the two forget biases starts (1
     after Gers et al. and Jozefowicz et al. 2015): all of it is in bias_ih, where `norm` cannot take
     it away.
+
+    With `projection_dim`, h' = P (o tanh(c')) is that wide, and c as wide as before (Sak et al.
+    2014, as `proj_size` of torch). With `clip`, c' and P (...) are held between -clip and clip
+    wherever they enter a state (ELMo, Peters et al. 2018: 3).
     """
 
     gates = 4
     parts = 2
 
     def __init__(
-        self, input_dim: int, hidden_dim: int, forget_bias: float = 1.0, norm: bool = False
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        forget_bias: float = 1.0,
+        norm: bool = False,
+        projection_dim: int | None = None,
+        clip: float | None = None,
     ):
-        super().__init__(input_dim, hidden_dim, norm)
+        if projection_dim is not None and not 0 < projection_dim < hidden_dim:
+            raise ValueError(
+                f"projection_dim must be between 1 and hidden_dim - 1, not {projection_dim}"
+            )
+        if clip is not None:
+            check_positive("clip", clip)
+        super().__init__(input_dim, hidden_dim, norm, projection_dim)
+        self.clip = clip
+        self.weight_hr = None
+        if projection_dim is not None:
+            weight = torch.empty(projection_dim, hidden_dim)
+            self.weight_hr = nn.Parameter(nn.init.xavier_uniform_(weight))
         self.start_gate(1, "forget_bias", forget_bias)
 
     @property
+    def weights(self) -> tuple[Tensor, ...]:
+        return super().weights if self.weight_hr is None else (*super().weights, self.weight_hr)
+
+    @property
     def kernel(self) -> Kernel | None:
-        return torch.lstm if self.gain is None else None
+        # torch's kernel with projections is a loop too on a CPU, after a warning that it is one
+        plain = self.gain is None and self.clip is None and self.weight_hr is None
+        return torch.lstm if plain else None
 
     def fused(self, x: Tensor, state: State) -> State:
         return torch.lstm_cell(x, state, *self.weights)
 
     def recurrence(self, kept: Float[Tensor, "b h"] | None = None) -> Recurrence:
         U, normalise = self.weight_hh.t(), self.normaliser(slice(4))
+        P, clipped = None if self.weight_hr is None else self.weight_hr.t(), self.clipped
 
         def step(projected: Tensor, state: State) -> State:
             h, c = state
             raw = normalise(torch.addmm(projected, _dropped(h, kept), U))
             i, f, g, o = raw.chunk(4, -1)
-            c = torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh())
-            return o.sigmoid() * c.tanh(), c
+            c = clipped(torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh()))
+            h = o.sigmoid() * c.tanh()
+            return h if P is None else clipped(h @ P), c
 
         return step
+
+    def clipped(self, x: Tensor) -> Tensor:
+        return x if self.clip is None else x.clamp(-self.clip, self.clip)
 
 
 class GRU(Cell):
@@ -292,10 +332,10 @@ def check_dtype(name: str, tensor: Tensor, weight: Tensor) -> None:
         raise ValueError(f"{name} must be {weight.dtype} as the weights are, not {tensor.dtype}")
 
 
-def check_state(state: State, parts: int, shape: tuple[int, ...], weight: Tensor) -> None:
-    if len(state) != parts:
-        raise ValueError(f"state must have {parts} tensors, not {len(state)}")
-    for part in state:
+def check_state(state: State, shapes: Sequence[tuple[int, ...]], weight: Tensor) -> None:
+    if len(state) != len(shapes):
+        raise ValueError(f"state must have {len(shapes)} tensors, not {len(state)}")
+    for part, shape in zip(state, shapes, strict=True):
         if part.shape != shape:
             raise ValueError(f"state must be of shape {list(shape)}, not {list(part.shape)}")
         check_dtype("state", part, weight)

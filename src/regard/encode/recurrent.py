@@ -61,24 +61,29 @@ class Masks(NamedTuple):
     inputs: tuple[Tensor | None, ...]  # one for each layer, [b, its input]
     states: tuple[Tensor | None, ...]  # one for each cell, [b, h]
 
+    def select(self, rows: Int[Tensor, " r"]) -> "Masks":
+        """Those of these rows, in this order."""
+        return Masks(*(tuple(m if m is None else m[rows] for m in some) for some in self))
+
 
 class Recurrent(nn.Module):
     """h_t = cell(x_t, h_{t-1}) at every step, layer upon layer, from both ends if `bidirectional`.
 
     `cell` makes a cell for an input width and a hidden width: `LSTM`, or `partial(GRU,
     reset="before")`. A state is a tuple as long as the cell's, of tensors laid out as torch does:
-    [layers * directions, batch, hidden_dim], a layer's two directions side by side. Three dropouts,
-    in training only:
+    [layers * directions, batch, hidden_dim], a layer's two directions side by side; h is as wide as
+    the projection of a cell that has one. Three dropouts, in training only:
 
     - `dropout` between the layers, drawn anew at every step (Zaremba et al. 2014);
     - `input_dropout` on what enters each layer, and `state_dropout` on h_{t-1} where it enters a
       product: both drawn once for each sequence (Gal & Ghahramani 2016, with one mask for all
       gates).
 
-    torch's fused kernels run where they compute the same function: LSTM, GRU with reset="after",
-    Elman with tanh or relu, all without `norm` and, in training, without `state_dropout`. The rest
-    is a loop over time, with the input products of all steps done before it; so is training on
-    padded batches on a CPU, where the loop is faster. Both skip padding, whatever it holds.
+    torch's fused kernels run where they compute the same function: LSTM without projection or clip,
+    GRU with reset="after", Elman with tanh or relu, all without `norm` and, in training, without
+    `state_dropout`. The rest is a loop over time, with the input products of all steps done before
+    it; so is training on padded batches on a CPU, where the loop is faster. Both skip padding,
+    whatever it holds.
     """
 
     def __init__(
@@ -102,12 +107,13 @@ class Recurrent(nn.Module):
             raise ValueError(f"dropout {dropout} acts between layers, and there is only one layer")
         self.input_dim, self.hidden_dim, self.layers = input_dim, hidden_dim, layers
         self.directions = 2 if bidirectional else 1
-        self.output_dim = self.directions * hidden_dim
         self.dropout, self.input_dropout, self.state_dropout = dropout, input_dropout, state_dropout
-        widths = [input_dim] + [self.output_dim] * (layers - 1)
-        self.cells = nn.ModuleList(
-            cell(width, hidden_dim) for width in widths for _ in range(self.directions)
-        )
+        cells: list[Cell] = []
+        for _ in range(layers):
+            width = self.directions * cells[0].output_dim if cells else input_dim
+            cells.extend(cell(width, hidden_dim) for _ in range(self.directions))
+        self.cells = nn.ModuleList(cells)
+        self.output_dim = self.directions * cells[0].output_dim
 
     def forward(
         self,
@@ -151,7 +157,7 @@ class Recurrent(nn.Module):
             raise ValueError(f"x must be [batch, input_dim], not {list(x.shape)}")
         check_width("x", x, self.input_dim)
         check_dtype("x", x, cells[0].weight_hh)
-        self.check_state(state, x.shape[0], cells[0])
+        check_state(state, self.shapes(x.shape[0]), cells[0].weight_hh)
         after: list[State] = []
         for index, (cell, *before) in enumerate(zip(cells, *state, strict=True)):
             x = dropout(x, self.dropout, self.training and index > 0)
@@ -163,9 +169,8 @@ class Recurrent(nn.Module):
 
     def initial(self, batch: int) -> State:
         """Zeros, one row for each sequence."""
-        first = self.stack[0]
-        shape = (self.layers * self.directions, batch, self.hidden_dim)
-        return tuple(first.weight_hh.new_zeros(shape) for _ in range(first.parts))
+        new_zeros = self.stack[0].weight_hh.new_zeros
+        return tuple(new_zeros(shape) for shape in self.shapes(batch))
 
     def draw(self, batch: int) -> Masks | None:
         """Masks of variational dropout for this many sequences; None when nothing would drop."""
@@ -174,7 +179,7 @@ class Recurrent(nn.Module):
         firsts = self.stack[:: self.directions]
         return Masks(
             tuple(self.mask(batch, cell.input_dim, self.input_dropout) for cell in firsts),
-            tuple(self.mask(batch, self.hidden_dim, self.state_dropout) for _ in self.stack),
+            tuple(self.mask(batch, cell.output_dim, self.state_dropout) for cell in self.stack),
         )
 
     def adopt(self, other: nn.RNNBase) -> "Recurrent":
@@ -258,7 +263,7 @@ class Recurrent(nn.Module):
             self.check_valid(valid, inputs.shape[:2])
 
         if state is not None:
-            self.check_state(state, inputs.shape[0], self.stack[0])
+            check_state(state, self.shapes(inputs.shape[0]), self.stack[0].weight_hh)
             for part in state:
                 check_finite("state", part)
 
@@ -268,9 +273,10 @@ class Recurrent(nn.Module):
         if valid.shape != shape:
             raise ValueError(f"valid must be {list(shape)} as inputs are, not {list(valid.shape)}")
 
-    def check_state(self, state: State, batch: int, first: Cell) -> None:
-        shape = (self.layers * self.directions, batch, self.hidden_dim)
-        check_state(state, first.parts, shape, first.weight_hh)
+    def shapes(self, batch: int) -> list[tuple[int, ...]]:
+        """Of the tensors in a state."""
+        cells = len(self.cells)
+        return [(cells, batch, width) for width in self.stack[0].widths]
 
 
 def shared_kernel(cells: list[Cell]) -> Kernel | None:

@@ -212,9 +212,7 @@ class Seq2Seq(nn.Module):
         return self.logits(self.drop(top)).log_softmax(-1), Copied(h, c, state.masks)
 
     def select(self, state: Copied, rows: Int[Tensor, " m"]) -> Copied:
-        masks = state.masks
-        if masks is not None:
-            masks = Masks(*(tuple(at(mask, rows) for mask in some) for some in masks))
+        masks = None if state.masks is None else state.masks.select(rows)
         return Copied(state.h.index_select(1, rows), state.c.index_select(1, rows), masks)
 
     def drop(self, x: Tensor) -> Tensor:

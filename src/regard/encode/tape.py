@@ -1,0 +1,91 @@
+"""An LSTM whose state is a tape of all its states: intra-attention.
+
+    e_i            = v . tanh(W_h h_i + W_x x_t + W_r h~_{t-1})        i < t
+    [h~_t; c~_t]   = sum_i softmax(e)_i [h_i; c_i]                      one set of weights for both
+    i, f, o, g     = sigma, sigma, sigma, tanh of W x_t + U h~_t + b
+    c_t            = f c~_t + i g,   h_t = o tanh(c_t)
+
+Cheng, Dong, Lapata 2016 (1601.06733), eq. 3-8. The first step reads zeros from an empty tape.
+n: rows   t: steps   k: slots of a tape   d: input_dim   h: hidden_dim   a: align_dim
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attend.attention import Attention
+from regard.attend.make import make_normaliser
+from regard.attend.memory import Memory
+from regard.attend.score import Additive
+from regard.encode.cell import LSTM
+
+
+class Tape(NamedTuple):
+    """A slot for each step so far, with key W_h h_i and value [h_i; c_i]; and what was last read."""
+
+    memory: Memory
+    read: Float[Tensor, "n h"]  # h~ of the last step, 0 before the first
+
+    def select(self, rows: Int[Tensor, " m"]) -> "Tape":
+        return Tape(self.memory.select(rows), self.read.index_select(0, rows))
+
+    def detach(self, longest: int | None = None) -> "Tape":
+        """The last `longest` slots (None: all); no gradient goes back through them."""
+        keys, values = self.memory.keys.detach(), self.memory.values.detach()
+        first = 0 if longest is None else max(0, self.memory.slots - longest)
+        return Tape(Memory(keys[:, first:], values[:, first:]), self.read.detach())
+
+
+class TapeLSTM(nn.Module):
+    """`align_dim` is the width inside the score. `attention` shows what each step looked at."""
+
+    def __init__(self, input_dim: int, hidden_dim: int, align_dim: int, normalise: str = "softmax"):
+        super().__init__()
+        self.cell = LSTM(input_dim, hidden_dim)
+        self.of_input = nn.Linear(input_dim, align_dim, bias=False)
+        self.of_read = nn.Linear(hidden_dim, align_dim, bias=False)
+        self.attention = Attention(
+            Additive(None, hidden_dim, align_dim), make_normaliser(normalise)
+        )
+
+    def begin(self, rows: int) -> Tape:
+        return Tape(self.blank(rows, 0), self.cell.initial(rows)[0])
+
+    def blank(self, rows: int, slots: int) -> Memory:
+        """Slots that hold nothing, and that nobody may look at."""
+        zeros, wide = self.of_read.weight.new_zeros, self.cell.hidden_dim
+        keys = zeros(rows, slots, self.of_read.out_features)
+        valid = zeros(1, slots, dtype=torch.bool) if slots else None
+        return Memory(keys, zeros(rows, slots, 2 * wide), valid)
+
+    def forward(
+        self, inputs: Float[Tensor, "n t d"], tape: Tape
+    ) -> tuple[Float[Tensor, "n t h"], Tape]:
+        """h_t of each step, and the tape with these steps on it.
+
+        What x_t adds to gates and score is computed for all steps at once.
+        """
+        (memory, read), outputs = tape, list[Tensor]()
+        recurrence, W, prepare = (
+            self.cell.recurrence(),
+            self.of_read.weight.t(),
+            self.attention.score.prepare,
+        )
+        gates, asked = self.cell.project(inputs).unbind(1), self.of_input(inputs).unbind(1)
+        for gate, ask in zip(gates, asked, strict=True):
+            query = torch.addmm(ask, read, W)[:, None]
+            seen = memory if memory.slots else self.blank(len(read), 1)
+            read, kept = self.attention(query, seen)[:, 0].chunk(2, -1)
+            h, c = recurrence(gate, (read, kept))
+            new = Memory(prepare(h[:, None]), torch.cat([h, c], -1)[:, None])
+            memory = memory.append(new)
+            outputs.append(h)
+        return torch.stack(outputs, 1), Tape(memory, read)
+
+    def renewed(self, tape: Tape) -> Tape:
+        """With keys made anew: W_h may have learned since, and learns from what is looked at."""
+        values = tape.memory.values
+        keys = self.attention.score.prepare(values[..., : self.cell.hidden_dim])
+        return Tape(Memory(keys, values), tape.read)
