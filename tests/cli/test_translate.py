@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from regard.config.load import load
-from regard.config.settings import Settings
+from regard.config.settings import TranslateSettings
 
 SMALL = [
     "text.kind=characters",
@@ -54,7 +54,7 @@ def test_init_prints_what_train_reads(regard, tmp_path: Path):
     done = regard("init", "translate")
     assert done.returncode == 0
     (tmp_path / "config.toml").write_text(done.stdout)
-    assert load(tmp_path / "config.toml") == Settings()
+    assert load(tmp_path / "config.toml") == TranslateSettings()
     assert "# Updates to make. Or give epochs." in done.stdout
 
 

@@ -9,7 +9,7 @@ from regard.config.data import DatesData, FilesData, MixData, NamedData
 from regard.config.decode import Beam, Greedy, Sample
 from regard.config.load import load, loads, resolve
 from regard.config.model import Luong, RnnSearch, Transformer
-from regard.config.settings import Settings
+from regard.config.settings import TranslateSettings
 from regard.config.train import Adadelta, Noam, Plateau
 
 
@@ -22,9 +22,9 @@ def said(text, *overrides):
 
 
 def test_nothing_is_the_default():
-    assert loads("") == resolve({}) == Settings()
-    assert isinstance(Settings().data, DatesData)
-    assert isinstance(Settings().model, RnnSearch)
+    assert loads("") == resolve({}) == TranslateSettings()
+    assert isinstance(TranslateSettings().data, DatesData)
+    assert isinstance(TranslateSettings().model, RnnSearch)
 
 
 def test_every_part():
@@ -85,17 +85,19 @@ def test_files_and_mix():
 
 
 def test_python_is_equal_to_toml():
-    assert Settings(model=Luong(score="dot")) == loads('[model]\nkind = "luong"\nscore = "dot"')
+    assert TranslateSettings(model=Luong(score="dot")) == loads(
+        '[model]\nkind = "luong"\nscore = "dot"'
+    )
 
 
 def test_settings_are_frozen_and_strict():
-    settings = Settings()
+    settings = TranslateSettings()
     with pytest.raises(ValueError, match="frozen"):
         settings.seed = 3  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(ValueError, match="frozen"):
         settings.train.steps = 3  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(ValueError, match="int_type"):
-        Settings.model_validate({"seed": "3"})
+        TranslateSettings.model_validate({"seed": "3"})
 
 
 class TestOverrides:
@@ -191,7 +193,7 @@ WRONG = [
     ("[model]\ndropout = 1", "model.dropout: must be less than 1, not 1"),
     ("[train]\nlearning_rate = 0", "train.learning_rate: must be more than 0, not 0"),
     ("[train]\nteacher_forcing = 2", "train.teacher_forcing: must be at most 1, not 2"),
-    ("task = 'translat'", 'task: must be one of "translate", not "translat"; did you mean "translate"?'),
+    ("task = 'translat'", 'task: must be one of "translate", "language", "classify", not "translat"; did you mean "translate"?'),
     ("[train]\nautocast = 'int8'", 'train.autocast: must be one of "bfloat16", "float16", not "int8"'),
     ("[data]\nkind = 'datez'", 'data.kind: must be one of "dates", "reorder", "files", "named", "mix", not "datez"; did you mean "dates"?'),
     ("[data]\nkind = 3", 'data.kind: must be one of "dates", "reorder", "files", "named", "mix", not "3"'),

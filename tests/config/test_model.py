@@ -6,16 +6,24 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attend.catalogue import NORMALISERS, SCORES
-from regard.config import model
+from regard.config import encoder, model, writer
 from regard.config.load import loads
 from regard.models.catalogue import MODELS, build, settings_of
 
-KINDS = {kind.model_fields["kind"].default: kind for kind in get_args(get_args(model.Model)[0])}
-SIZES = {"source_size", "target_size"}
+ASKED = {"translate": model.Translator, "language": writer.Writer, "classify": encoder.Encoder}
+KINDS = {
+    kind.model_fields["kind"].default: kind
+    for one in ASKED.values()
+    for kind in get_args(get_args(one)[0])
+}
+SIZES = {"source_size", "target_size", "size"}
 
 
 def test_every_model_has_a_table():
     assert set(KINDS) == set(MODELS)
+    for task, union in ASKED.items():
+        kinds = {kind.model_fields["kind"].default for kind in get_args(get_args(union)[0])}
+        assert kinds == {name for name, entry in MODELS.items() if task in entry.tasks}
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -48,6 +56,9 @@ def test_choices_are_no_more_than_there_are():
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_model_is_built_from_its_table(kind):
-    small = loads(f'[model]\nkind = "{kind}"\ndim = 8').model
-    made = build(kind, {"source_size": 9, "target_size": 9, **small.model_dump(exclude={"kind"})})
+    heads = "heads = 2\n" if "heads" in KINDS[kind].model_fields else ""
+    task = MODELS[kind].tasks[0]
+    small = loads(f'task = "{task}"\n[model]\nkind = "{kind}"\ndim = 8\n{heads}').model
+    sizes = dict.fromkeys(SIZES & set(settings_of(kind)), 9)
+    made = build(kind, {**sizes, **small.model_dump(exclude={"kind"})})
     assert sum(weight.numel() for weight in made.parameters()) > 0

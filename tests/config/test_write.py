@@ -1,4 +1,4 @@
-"""Settings as TOML: complete, explained, and read back as they were."""
+"""TranslateSettings as TOML: complete, explained, and read back as they were."""
 
 import tomllib
 from types import NoneType
@@ -11,7 +11,7 @@ from regard.config.data import DatesData, FilesData, MixData, NamedData, Portion
 from regard.config.decode import Beam, Greedy, Sample
 from regard.config.load import loads
 from regard.config.model import EncDec, Luong, Rnmt, RnnSearch, Seq2Seq, Transformer
-from regard.config.settings import Settings
+from regard.config.settings import TranslateSettings
 from regard.config.table import Table
 from regard.config.text import Text
 from regard.config.train import (
@@ -25,7 +25,7 @@ from regard.config.train import (
     Noam,
     Plateau,
     Sgd,
-    Train,
+    TranslateTrain,
 )
 from regard.config.write import dumps
 
@@ -63,18 +63,24 @@ optimisers = st.sampled_from([Adam(), Sgd(momentum=0.9), Adadelta()]) | st.build
 )
 schedules = st.sampled_from([Constant(), Noam(), InverseSqrt(), Cosine(floor=0.1), Plateau()])
 trains = st.builds(
-    Train,
+    TranslateTrain,
     steps=st.integers(4000, 10**9),
     optimiser=optimisers,
     schedule=schedules,
     learning_rate=st.floats(1e-300, 1e300),
     clip=st.floats(0, 9),
     alignments=st.none() | words,
-) | st.builds(Train, epochs=positives, sentences_per_batch=positives)
+) | st.builds(TranslateTrain, epochs=positives, sentences_per_batch=positives)
 decodes = st.sampled_from([Greedy(), Beam(width=9), Sample(top_p=0.5)])
 texts = st.builds(Text, normalise=st.sampled_from([None, "NFC"]), size=st.integers(300, 9999))
 everything = st.builds(
-    Settings, seed=positives, data=data, text=texts, model=models, train=trains, decode=decodes
+    TranslateSettings,
+    seed=positives,
+    data=data,
+    text=texts,
+    model=models,
+    train=trains,
+    decode=decodes,
 )
 
 
@@ -123,7 +129,7 @@ def test_what_may_be_unset_is_so_by_default():
 
 
 def test_by_hand():
-    text = dumps(Settings())
+    text = dumps(TranslateSettings())
     assert text.startswith('# What the model is to do.\ntask = "translate"\n')
     assert "\n[train.optimiser]\n# Kingma & Ba 2015.\nkind = " in text
     assert "\n# patience = (not set)\n" in text
@@ -134,11 +140,11 @@ def test_by_hand():
 
 def test_parts_of_a_mix():
     mix = MixData(parts=(Portion(data=DatesData()), Portion(weight=2.0, data=DatesData(size=5))))
-    text = dumps(Settings(data=mix))
+    text = dumps(TranslateSettings(data=mix))
     assert text.count("[[data.parts]]") == text.count("[data.parts.data]") == 2
     assert loads(text).data == mix
 
 
 def test_text_that_must_be_escaped():
     data = FilesData(train='a"b\\c\n\t\x00\x7f\u2028é', fields={"source": "s", "target": "a b"})
-    assert loads(dumps(Settings(data=data))).data == data
+    assert loads(dumps(TranslateSettings(data=data))).data == data

@@ -17,7 +17,7 @@ from regard.decode.rules import Rules
 from regard.models.catalogue import MODELS, build, settings_of
 from regard.tasks.translate import Translator, seeds_of
 from regard.text.learn import train_tokeniser
-from regard.train.run import search_of
+from regard.train.search import search_of
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # the shapes of models are tested elsewhere
 KINDS = [kind for kind, entry in MODELS.items() if "translate" in entry.tasks]

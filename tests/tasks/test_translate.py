@@ -10,7 +10,7 @@ from regard.batch.pair import Pair, collate
 from regard.config.decode import Beam
 from regard.config.load import resolve
 from regard.text.learn import train_tokeniser
-from regard.train.run import Run
+from regard.train.translate import TranslateRun
 
 TEXTS = ["a b c d e", "b a", "e d c b a a", "c", ""]
 MODELS = [
@@ -22,10 +22,10 @@ MODELS = [
 ]
 
 
-def made(model) -> Run:
+def made(model) -> TranslateRun:
     """A model whose random weights are large, so that its words and looks differ."""
     words = train_tokeniser("words", TEXTS, 50)
-    run = Run(resolve({"model": model}), words, words)
+    run = TranslateRun(resolve({"model": model}), {"source": words, "target": words})
     with torch.no_grad():
         for weight in run.model.parameters():
             weight.mul_(3.0)
@@ -53,7 +53,7 @@ def test_many_pairs_are_seen_as_one_is(model):
         assert table.shape == (len(pair.target) + 1, len(pair.source) + 1)
 
 
-def ranked(run: Run, text: str, decode: Beam) -> list[tuple[float, str]]:
+def ranked(run: TranslateRun, text: str, decode: Beam) -> list[tuple[float, str]]:
     """All that the beam finds, ranked by eq. 14 of Wu et al. 2016, in loops."""
     plain = decode.model_copy(update={"coverage_penalty": 0.0, "n_best": decode.width})
     found = []

@@ -143,7 +143,7 @@ def test_scheduled_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ste
         rates.append(forcing)
         return loss(batch, smoothing, forcing)
 
-    monkeypatch.setattr(fit.lessons, "loss", listen)
+    monkeypatch.setattr(fit.run.lessons, "loss", listen)
     monkeypatch.setattr(fit, "validate", lambda: Validation(0, 0.0, 0.0, False))
     list(fit.events())
     falling = [1 - 0.5 * min(step / 8, 1) for step in range(12)]

@@ -19,8 +19,11 @@ from regard.train.schedule import Plateau, constant, cosine, inverse_sqrt, noam
 class Numbers:
     """Batches of unequal size whose place is one number."""
 
+    epoch = 0
+
     def __init__(self):
         self.place = 0
+        self.carried: dict[str, torch.Tensor] = {}
 
     def __next__(self) -> tuple[torch.Tensor, torch.Tensor]:
         self.place += 1

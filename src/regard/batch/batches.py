@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from torch import Tensor
+
 from regard.batch.packed import Packed
-from regard.batch.pair import Batch, Pair, collate
+from regard.batch.pair import Pair, collate
 from regard.corpora.corpus import Record
 from regard.corpora.mix import shuffled
 
@@ -90,6 +92,7 @@ class Batches:
         window: int = 20_000,
         rank: int = 0,
         ranks: int = 1,
+        collate: Callable[[list[Pair]], Any] = collate,
     ):
         if (tokens is None) == (sentences is None):
             raise ValueError("the budget must be either tokens or sentences, and not both")
@@ -100,19 +103,21 @@ class Batches:
             raise ValueError(f"rank must be from 0 to {ranks - 1}, not {rank}")
         self.examples, self.tokens, self.sentences = examples, tokens, sentences
         self.seed, self.window, self.rank, self.ranks = seed, window, rank, ranks
+        self.collate = collate
+        self.carried: dict[str, Tensor] = {}  # nothing: a batch does not go on with the one before
         self.begin(0)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Any]:
         return self
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> Any:
         turn = self.next_turn()
         while turn is None:
             if self.fresh:
                 raise ValueError(f"an epoch has fewer batches than ranks ({self.ranks})")
             self.begin(self.epoch + 1)
             turn = self.next_turn()
-        return collate(turn[self.rank])
+        return self.collate(turn[self.rank])
 
     def next_turn(self) -> list[list[Pair]] | None:
         """One batch for each rank; None when the epoch has not that many any more."""
@@ -173,8 +178,12 @@ def cut(pairs: Iterable[Pair], tokens: int | None, sentences: int | None) -> Ite
 
 
 def in_order(
-    pairs: Sequence[Pair], *, tokens: int, sentences: int | None = None
-) -> Iterator[Batch]:
+    pairs: Sequence[Pair],
+    *,
+    tokens: int,
+    sentences: int | None = None,
+    collate: Callable[[list[Pair]], Any] = collate,
+) -> Iterator[Any]:
     """Every pair once, sorted by length: for scoring and predicting. `Batch.numbers` says which."""
     ordered = sorted(pairs, key=lambda pair: (len(pair.source), len(pair.target)))
     return (collate(group) for group in cut(ordered, tokens, sentences))

@@ -18,7 +18,7 @@ from regard.metric.alignment import SYMMETRISATIONS, agreement, best_links, stro
 from regard.metric.links import Gold, Links, pharaoh, read_gold
 from regard.tasks.align import Aligner, Choice, Texts, Way, by_agreement, by_gold
 from regard.text.tokeniser import WORD
-from regard.train.run import Run
+from regard.train.translate import TranslateRun
 
 GROW = "grow-diag"  # as Garg et al. 2019 and Chen et al. 2020 do
 FORWARD = "forward"  # what signatures say of one direction
@@ -96,8 +96,8 @@ def check_choice(
         raise ValueError("--dev-gold needs --dev: the pairs whose links these are")
 
 
-def opened(folder: Path) -> Run:
-    run = Run.load(folder)
+def opened(folder: Path) -> TranslateRun:
+    run = TranslateRun.load(folder)
     if not run.model.cross:
         kind = run.settings.model.kind
         raise ValueError(f"{folder}: model {kind} has no attention to the source to align by")

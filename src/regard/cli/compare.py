@@ -21,7 +21,7 @@ from regard.metric.comparison import Measured, joined
 from regard.train.compare import Truth, check_models, from_files, measure, planted
 from regard.train.fit import Fit
 from regard.train.log import read
-from regard.train.run import Run
+from regard.train.translate import TranslateRun
 from regard.view import chart, report
 from regard.view.curve import Words
 from regard.view.terminal import Surface
@@ -75,7 +75,7 @@ def compare(
         if not trained(name, settings, runs / name):
             print(f"{name}: stopped. The same command goes on from there.")
             break
-        run, longer = Run.load(runs / name), joined(records, join) if join > 1 else ()
+        run, longer = TranslateRun.load(runs / name), joined(records, join) if join > 1 else ()
         with bar(f"scoring {name}", len(records) + len(longer)) as shown:
             measured, signature = measure(
                 shortened(name, models),
@@ -135,7 +135,7 @@ class Report:
         self.pictures: list[list[str]] = []
         self.maps: list[list[str]] = []
 
-    def add(self, model: Measured, signature: str, run: Run, text: str) -> None:
+    def add(self, model: Measured, signature: str, run: TranslateRun, text: str) -> None:
         self.models.append(model)
         if f"BLEU: {signature}" not in self.notes:
             self.notes.insert(0, f"BLEU: {signature}")
@@ -149,7 +149,7 @@ class Report:
         ):
             write_whole(self.folder / file, content.encode())
 
-    def draw(self, name: str, run: Run, text: str) -> None:
+    def draw(self, name: str, run: TranslateRun, text: str) -> None:
         """BLEU by length of all models so far, and where this one looked."""
         bins = list(self.models[0].by_length)
         curves = {m.name: (list(range(len(bins))), list(m.by_length.values())) for m in self.models}

@@ -14,7 +14,7 @@ from regard.cli.train import follow
 from regard.config.load import resolve
 from regard.config.settings import Settings
 from regard.train.fit import Fit
-from regard.train.run import Run
+from regard.train.translate import TranslateRun
 from regard.view.terminal import Surface
 
 SHOWN = 5  # examples printed
@@ -74,7 +74,7 @@ def settings(steps: int, seed: int) -> Settings:
 
 def report(folder: Path) -> None:
     """How well it does on dates it has never seen, some of them, and where it looked in one."""
-    run = Run.load(folder)
+    run = TranslateRun.load(folder)
     records = list(run.corpus().read("test"))
     outputs = run.predict([record["source"] for record in records])
     right = [best[0].text == r["target"] for best, r in zip(outputs, records, strict=True)]

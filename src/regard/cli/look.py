@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from regard.cli.predict import check_lengths
-from regard.train.run import Run
+from regard.train.translate import TranslateRun
 from regard.view.terminal import Surface, heat, scale
 
 
@@ -19,12 +18,12 @@ def look(
     ] = None,
 ) -> None:
     """Translate TEXT and show which source tokens each target token looked at."""
-    run = Run.load(folder)
-    check_lengths(run, [text], "TEXT")
+    run = TranslateRun.load(folder)
+    run.check([text], "TEXT")
     print(picture(run, text, Surface.of(Console()), target))
 
 
-def picture(run: Run, text: str, surface: Surface, target: str | None = None) -> str:
+def picture(run: TranslateRun, text: str, surface: Surface, target: str | None = None) -> str:
     """The output, and its map: rows are what was written, columns what was read."""
     if not run.model.cross:
         raise ValueError(f"model {run.settings.model.kind} has no attention to the source")

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -19,14 +19,8 @@ def predict(
 ) -> None:
     """Answer each line of standard input, on standard output, in order."""
     run = Run.load(folder)
-    lines = decoded(sys.stdin.buffer)
-    check_lengths(run, lines, "standard input:{}")
-    for line, outputs in zip(lines, run.predict(lines), strict=True):
-        if as_json:
-            found = [{"text": o.text, "score": o.score, "log_prob": o.log_prob} for o in outputs]
-            print(json.dumps({"source": line, "outputs": found}, ensure_ascii=False))
-        else:
-            print(outputs[0].text)
+    for reply in run.reply(decoded(sys.stdin.buffer), "standard input:{}"):
+        print(json.dumps(reply.facts, ensure_ascii=False) if as_json else reply.text)
 
 
 def decoded(lines: Iterable[bytes]) -> list[str]:
@@ -40,14 +34,3 @@ def decoded(lines: Iterable[bytes]) -> list[str]:
                 "which is not UTF-8; convert it, as with iconv -f LATIN1 -t UTF-8"
             ) from None
     return found
-
-
-def check_lengths(run: Run, texts: Sequence[str], place: str) -> None:
-    """Say which text is longer than any that was trained on; nothing is cut off in silence."""
-    for number, ids in enumerate(run.task.source.ids(texts), 1):
-        if len(ids) > run.longest:
-            raise ValueError(
-                f"{place.format(number)}: {len(ids)} tokens, but the run has learnt from texts of "
-                f"{run.longest} at most; split it into sentences, or train with a larger "
-                f"train.longest"
-            )

@@ -8,6 +8,7 @@ import typer
 
 from regard.cli.progress import bar
 from regard.train.run import Run
+from regard.train.translate import TranslateRun
 
 Tokenize = Annotated[
     Literal["13a", "none", "intl", "char", "zh"],
@@ -25,7 +26,8 @@ def score(
     run = Run.load(folder)
     records = list(run.corpus().read(split))
     with bar("scoring", len(records)) as shown:
-        found = run.score(records, shown.advance, tokenize)
+        words = {"tokenize": tokenize} if isinstance(run, TranslateRun) else {}
+        found = run.score(records, shown.advance, **words)
     if as_json:
         print(json.dumps(found, indent=1))
         return

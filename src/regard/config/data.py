@@ -108,6 +108,68 @@ class MixData(Table):
     parts: Several[Portion] = Field(description="What is mixed.")
 
 
-Data = Annotated[
+Pairs = Annotated[
     DatesData | ReorderData | FilesData | NamedData | MixData, Field(discriminator="kind")
 ]
+
+
+class TextData(Table):
+    """Your own texts, to write like them."""
+
+    kind: Literal["text"] = "text"
+    train: Paths = Field(description="Files or folders of plain text; .gz is unpacked.")
+    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
+    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    unit: Literal["file", "paragraph", "line"] = Field(
+        default="file", description="What one document is: a file, a paragraph or a line."
+    )
+    held_out: Share = Field(
+        default=0.1, description="Share of train that is held out for dev where there is none."
+    )
+
+
+class NamedText(Table):
+    """A public text, fetched when it is first needed."""
+
+    kind: Literal["named"] = "named"
+    name: Literal["tinyshakespeare", "wikitext-2"] = Field(
+        default="tinyshakespeare", description="Which one; `regard list` describes them."
+    )
+
+
+Texts = Annotated[TextData | NamedText, Field(discriminator="kind")]
+
+
+class PlantedData(Table):
+    """Documents whose class hangs on one word of one sentence: made here."""
+
+    kind: Literal["planted"] = "planted"
+    size: Positive = Field(default=5000, description="Documents to train on.")
+    held_out: Positive = Field(default=500, description="Documents in dev, and in the test.")
+    seed: Count = Field(default=0, description="Another seed, other documents.")
+
+
+class LabelledData(Table):
+    """Your own texts with their classes."""
+
+    kind: Literal["labelled"] = "labelled"
+    train: Paths = Field(
+        description="TSV, CSV or JSON lines (.gz is unpacked), or a folder of folders, by class."
+    )
+    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
+    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    held_out: Share = Field(
+        default=0.1, description="Share of train that is held out for dev where there is none."
+    )
+
+
+class NamedLabelled(Table):
+    """Public texts with classes, fetched when they are first needed."""
+
+    kind: Literal["named"] = "named"
+    name: Literal["sst2", "imdb_sample", "tweeteval_emotion"] = Field(
+        description="Which one; `regard list` describes them."
+    )
+
+
+Labelled = Annotated[PlantedData | LabelledData | NamedLabelled, Field(discriminator="kind")]

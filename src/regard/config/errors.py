@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from regard.config.settings import Settings
 from regard.config.table import Table
 
 WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
@@ -28,14 +27,14 @@ class Place(NamedTuple):
     """The other kinds that this table could have been."""
 
 
-def worst(errors: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+def worst(errors: Sequence[Mapping[str, Any]], of: type[Table]) -> tuple[str, str]:
     """The key and the message of the first error; an unknown key may be behind all others."""
     # A list whose entry is wrong is called too short besides.
     above = {error["loc"][:length] for error in errors for length in range(len(error["loc"]))}
     errors = [error for error in errors if error["loc"] not in above]
     ordered = sorted(errors, key=lambda error: error["type"] != "extra_forbidden")
-    keys = {find(error["loc"]).key for error in errors}
-    place = find(ordered[0]["loc"])
+    keys = {find(error["loc"], of).key for error in errors}
+    place = find(ordered[0]["loc"], of)
     key, message = place.key, _message(ordered[0], place)
     if ordered[0]["type"].startswith("union_tag"):
         key = f"{key}.kind"
@@ -43,10 +42,10 @@ def worst(errors: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     return key, message + more
 
 
-def find(location: Sequence[int | str]) -> Place:
+def find(location: Sequence[int | str], of: type[Table]) -> Place:
     """Walk down the tables. Pydantic names kinds and alternatives too, which no file has."""
-    place = Place("", Settings, None, ())
-    here: Any = Settings
+    place = Place("", of, None, ())
+    here: Any = of
     for part in location:
         if isinstance(part, int):
             here = get_args(here)[0] if get_args(here) else here
@@ -82,9 +81,9 @@ def _message(error: Mapping[str, Any], place: Place) -> str:
         return f"missing; expected {expected(place.field)}. {help_text}".rstrip(". ")
     if kind == "union_tag_invalid":
         tags = [tag.strip("' ") for tag in context["expected_tags"].split(",")]
-        return _choice(tags, context["tag"])
+        return choice(tags, context["tag"])
     if kind == "literal_error" and place.field:
-        return _choice(list(_literals(place.field.annotation)), given)
+        return choice(list(_literals(place.field.annotation)), given)
     if kind == "value_error":
         return str(context["error"])
     if limit := next((name for name in LIMITS if name in context), None):
@@ -107,7 +106,7 @@ def _unknown(place: Place, name: str) -> str:
     return f"unknown setting{own}; there are {', '.join(place.table.model_fields)}"
 
 
-def _choice(choices: Sequence[Any], given: Any) -> str:
+def choice(choices: Sequence[Any], given: Any) -> str:
     listed = ", ".join(map(shown, choices))
     near = get_close_matches(str(given), [str(choice) for choice in choices], 1)
     hint = f"; did you mean {shown(near[0])}?" if near else ""

@@ -10,11 +10,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from regard.config.errors import BARE, worst
+from regard.config.errors import BARE, choice, worst
 from regard.config.presets import presets
-from regard.config.settings import Settings
+from regard.config.settings import TASKS, Settings
 from regard.config.table import Table
 from regard.config.train import EITHER
+
+DEFAULT = "translate"
 
 
 def load(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
@@ -48,16 +50,25 @@ def resolve(
     """The settings in plain dictionaries; what they leave out has its default."""
     whole = deepcopy(dict(raw))
     changed = [_override(whole, word) for word in overrides]
+    of = _tree(whole, name)
     try:
-        return Settings.model_validate(_with_kinds(whole, Settings))
+        return of.model_validate(_with_kinds(whole, of))
     except ValidationError as error:
-        place, message = worst(error.errors(include_url=False))
+        place, message = worst(error.errors(include_url=False), of)
         by_hand = any(
             f"{place}.".startswith(f"{key}.") or f"{key}.".startswith(f"{place}.")
             for key in changed
         )
         where = "command line" if by_hand else name
         raise ValueError(f"{where}: {f'{place}: ' if place else ''}{message}") from None
+
+
+def _tree(whole: Mapping[str, Any], name: str) -> type[Settings]:
+    """Which settings there are depends on the task."""
+    task = whole.get("task", DEFAULT)
+    if isinstance(task, str) and task in TASKS:
+        return TASKS[task]
+    raise ValueError(f"{name}: task: {choice(list(TASKS), task)}")
 
 
 def _preset(path: Path) -> Path:

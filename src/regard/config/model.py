@@ -1,4 +1,4 @@
-"""[model]: one table for each model; fields and defaults are the keywords of its class."""
+"""[model] for translation: one table for each; fields and defaults are the class's keywords."""
 
 from typing import Annotated, Literal
 
@@ -161,6 +161,6 @@ class Rnmt(Table):
     attention_dropout: Part = Field(default=0.0, description="The same, of attention weights.")
 
 
-Model = Annotated[
+Translator = Annotated[
     EncDec | Seq2Seq | RnnSearch | Luong | Transformer | Rnmt, Field(discriminator="kind")
 ]

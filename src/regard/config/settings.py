@@ -1,35 +1,103 @@
-"""All that a run is made from, as one frozen tree; TOML and Python say the same."""
+"""All that a run is made from, as one frozen tree; TOML and Python say the same.
 
-from typing import Literal
+Each task has its own tree, with what makes sense for it.
+"""
+
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.data import Data, DatesData
-from regard.config.decode import Beam, Decode
-from regard.config.model import Model, RnnSearch
-from regard.config.table import Count, Table
+from regard.config.data import DatesData, Labelled, NamedText, Pairs, PlantedData, Texts
+from regard.config.decode import Beam, Decode, Sample
+from regard.config.encoder import BiRnn, Encoder
+from regard.config.model import RnnSearch, Translator
+from regard.config.table import Count, Part, Positive, Table
 from regard.config.text import Text
-from regard.config.train import Train
+from regard.config.train import ClassifyTrain, LanguageTrain, Train, TranslateTrain
+from regard.config.writer import Gpt2, Writer
 
 
 class Settings(Table):
-    """The settings of a run."""
+    """What all runs have; of which kind, each task says for itself."""
+
+    task: Any = Field(description="What the model is to do.")
+    seed: Count = Field(default=1, description="Of weights, dropout and the order of the data.")
+    data: Any = Field(description="Where the examples come from.")
+    text: Text = Field(default=Text(), description="How text becomes ids.")
+    model: Any = Field(description="Which model; `regard list` shows them.")
+    train: Any = Field(default=Train(), description="How long, how fast, and what is kept.")
+
+
+class TranslateSettings(Settings):
+    """A source text into a target text."""
 
     task: Literal["translate"] = Field(default="translate", description="What the model is to do.")
-    seed: Count = Field(default=1, description="Of weights, dropout and the order of the data.")
-    data: Data = Field(default=DatesData(), description="dates, reorder, files, named or mix.")
-    text: Text = Field(default=Text(), description="How text becomes ids.")
-    model: Model = Field(
+    data: Pairs = Field(default=DatesData(), description="dates, reorder, files, named or mix.")
+    model: Translator = Field(
         default=RnnSearch(), description="encdec, seq2seq, rnnsearch, luong, transformer or rnmt."
     )
-    train: Train = Field(default=Train(), description="How long, how fast, and what is kept.")
+    train: TranslateTrain = Field(
+        default=TranslateTrain(), description="How long, how fast, and what is kept."
+    )
     decode: Decode = Field(default=Beam(), description="greedy, beam or sample.")
 
     @model_validator(mode="after")
-    def _agrees(self) -> "Settings":
+    def _agrees(self) -> "TranslateSettings":
         if self.model.kind == "transformer" and self.model.shared == "all" and not self.text.joint:
             raise ValueError("model.shared = 'all' needs one vocabulary: set text.joint = true")
         if self.train.compile and self.model.kind != "transformer":
             why = "a recurrent loop would be compiled anew for every length"
             raise ValueError(f"train.compile is for the transformer: {why}; set it to false")
         return self
+
+
+class LanguageSettings(Settings):
+    """How likely a text is, and how it goes on."""
+
+    task: Literal["language"] = Field(default="language", description="What the model is to do.")
+    data: Texts = Field(default=NamedText(), description="text or named.")
+    model: Writer = Field(default=Gpt2(), description="gpt2, rnnlm or lstmn.")
+    train: LanguageTrain = Field(
+        default=LanguageTrain(), description="How long, how fast, and what is kept."
+    )
+    decode: Decode = Field(default=Sample(), description="greedy, beam or sample.")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "LanguageSettings":
+        if self.train.carry and self.model.kind != "rnnlm":
+            raise ValueError(f"train.carry is for rnnlm: {self.model.kind} begins each window anew")
+        if self.model.kind == "gpt2" and self.train.context > self.model.context:
+            limit = f"train.context = {self.train.context} is more than model.context"
+            raise ValueError(f"{limit} = {self.model.context}: make one of them fit")
+        return self
+
+
+class Head(Table):
+    """What stands between the encoder and the classes."""
+
+    pooling: Literal["first", "last", "mean", "max", "attention"] | None = Field(
+        default=None, description="One vector of all states; the encoder's own where not set."
+    )
+    hidden_dim: Positive | None = Field(
+        default=None, description="Width of a layer before the classes; none where not set."
+    )
+    dropout: Part = Field(default=0.1, description="Share of values set to zero in training.")
+
+
+class ClassifySettings(Settings):
+    """A text, or two, into one of some classes."""
+
+    task: Literal["classify"] = Field(default="classify", description="What the model is to do.")
+    data: Labelled = Field(default=PlantedData(), description="planted, labelled or named.")
+    model: Encoder = Field(default=BiRnn(), description="birnn, han or bert.")
+    head: Head = Field(default=Head(), description="From the encoder to the classes.")
+    train: ClassifyTrain = Field(
+        default=ClassifyTrain(), description="How long, how fast, and what is kept."
+    )
+
+
+TASKS: dict[str, type[Settings]] = {
+    "translate": TranslateSettings,
+    "language": LanguageSettings,
+    "classify": ClassifySettings,
+}

@@ -110,11 +110,9 @@ class Train(Table):
         default=None, description="Size of a batch. Or give tokens_per_batch."
     )
     accumulate: Positive = Field(default=1, description="Batches for one update.")
-    longest: Positive = Field(
-        default=256, description="Longer pairs (in tokens, a side) are left out."
-    )
+    longest: Positive = Field(default=256, description="Longest text, in tokens.")
     buffer: Positive = Field(
-        default=10_000, description="Pairs in memory, to shuffle data that does not fit into it."
+        default=10_000, description="Texts in memory, to shuffle data that does not fit into it."
     )
     optimiser: Optimiser = Field(default=Adam(), description="adam, adamw, adadelta or sgd.")
     learning_rate: float = Field(default=1e-3, gt=0, description="The highest; but see schedule.")
@@ -126,14 +124,6 @@ class Train(Table):
     )
     label_smoothing: Part = Field(
         default=0.0, description="Share of each target given to all others."
-    )
-    teacher_forcing: Share = Field(
-        default=1.0,
-        description="How often the decoder reads the true token before, not its own: 1 is always, "
-        "less is scheduled sampling.",
-    )
-    teacher_forcing_steps: Count = Field(
-        default=0, description="Steps in which that falls from 1, along a line; 0: at once."
     )
     ema: float | None = Field(
         default=None,
@@ -150,24 +140,12 @@ class Train(Table):
     patience: Positive | None = Field(
         default=None, description="Stop after this many validations without a better one."
     )
-    metric: Literal["loss", "bleu", "chrf", "ter", "exact"] = Field(
-        default="loss", description="What is better: loss, bleu, chrf, ter or exact, on dev."
-    )
+    metric: Any = Field(default="loss", description="What is better, on dev.")  # by task
     autocast: Literal["bfloat16", "float16"] | None = Field(
         default=None, description="Numbers of the forward pass: bfloat16 or float16."
     )
-    compile: bool = Field(
-        default=False, description="Compile the transformer first (torch.compile)."
-    )
     tensorboard: bool = Field(
         default=False, description="Also log for TensorBoard (pip install 'regard[tensorboard]')."
-    )
-    guided_alignment: float = Field(
-        default=0.0, ge=0, description="Weight of a loss on given alignments; 0 is none."
-    )
-    alignments: str | None = Field(
-        default=None,
-        description="These alignments: Pharaoh format, a line for each pair of training data.",
     )
 
     @model_validator(mode="before")
@@ -197,6 +175,64 @@ class Train(Table):
         if self.steps is not None and self.schedule.warmup > self.steps:
             rise = f"schedule.warmup = {self.schedule.warmup}"
             raise ValueError(f"{rise} is more than steps = {self.steps}: it would never end")
+        return self
+
+
+class TranslateTrain(Train):
+    """Training to translate."""
+
+    longest: Positive = Field(
+        default=256, description="Longer pairs (in tokens, a side) are left out."
+    )
+    metric: Literal["loss", "bleu", "chrf", "ter", "exact"] = Field(
+        default="loss", description="What is better: loss, bleu, chrf, ter or exact, on dev."
+    )
+    teacher_forcing: Share = Field(
+        default=1.0,
+        description="How often the decoder reads the true token before, not its own: 1 is always, "
+        "less is scheduled sampling.",
+    )
+    teacher_forcing_steps: Count = Field(
+        default=0, description="Steps in which that falls from 1, along a line; 0: at once."
+    )
+    compile: bool = Field(
+        default=False, description="Compile the transformer first (torch.compile)."
+    )
+    guided_alignment: float = Field(
+        default=0.0, ge=0, description="Weight of a loss on given alignments; 0 is none."
+    )
+    alignments: str | None = Field(
+        default=None,
+        description="These alignments: Pharaoh format, a line for each pair of training data.",
+    )
+
+    @model_validator(mode="after")
+    def _is_guided(self) -> "TranslateTrain":
         if self.guided_alignment and self.alignments is None:
             raise ValueError("guided_alignment needs alignments: name the file that holds them")
         return self
+
+
+class LanguageTrain(Train):
+    """Training to write."""
+
+    context: Positive = Field(default=128, description="Tokens that are read at a time.")
+    carry: bool = Field(
+        default=False,
+        description="Go on with what was read before, window after window (recurrent models); else "
+        "each begins anew, anywhere in the text.",
+    )
+    metric: Literal["loss", "perplexity"] = Field(
+        default="loss", description="What is better, on dev: loss or perplexity."
+    )
+
+
+class ClassifyTrain(Train):
+    """Training to classify."""
+
+    longest: Positive = Field(
+        default=256, description="Of longer texts (in tokens) the end is cut."
+    )
+    metric: Literal["loss", "accuracy", "f1"] = Field(
+        default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
+    )

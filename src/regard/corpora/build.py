@@ -1,6 +1,7 @@
 """The [data] of the settings -> a corpus."""
 
-from regard.config.data import Data, DatesData, FilesData, MixData, NamedData, ReorderData
+from regard.config.data import DatesData, FilesData, MixData, NamedData, ReorderData
+from regard.config.table import Table
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
 from regard.corpora.files import Files
@@ -9,7 +10,7 @@ from regard.corpora.named import Named
 from regard.corpora.reorder import Reorder
 
 
-def build(data: Data) -> Corpus:
+def build(data: Table) -> Corpus:
     match data:
         case DatesData():
             return Dates(
@@ -40,3 +41,5 @@ def build(data: Data) -> Corpus:
         case MixData():
             parts = [build(part.data) for part in data.parts]
             return Mix(parts, [part.weight for part in data.parts], seed=data.seed)
+        case _:
+            raise ValueError(f"data of {type(data).__name__} cannot be built")

@@ -1,5 +1,7 @@
 """Every task by name. No torch here."""
 
 TASKS = {
+    "classify": "a text, or two, into one of some classes",
+    "language": "how likely a text is, what comes next, and how it goes on",
     "translate": "a source text into a target text, with word alignments",
 }

@@ -19,7 +19,8 @@ from regard.corpora.corpus import Corpus, Record, place
 from regard.text.special import UNKNOWN
 from regard.train.advice import advice
 from regard.train.measure import Memory, measure
-from regard.train.run import SIDES, Run, prepare
+from regard.train.run import prepare
+from regard.train.translate import SIDES, TranslateRun
 
 TOKENISED = 200_000  # pairs of a split that are cut into tokens, at most
 AT_ONCE = 10_000
@@ -115,7 +116,9 @@ def count(corpus: Corpus, shown: Shown) -> dict[str, Census]:
     return found
 
 
-def tokens_of(corpus: Corpus, split: str, total: int, usual: int, run: Run, shown: Shown) -> Tokens:
+def tokens_of(
+    corpus: Corpus, split: str, total: int, usual: int, run: TranslateRun, shown: Shown
+) -> Tokens:
     """The second pass. Lengths far off are told by characters, so that no pair is left out."""
     found = Tokens(every=-(-total // TOKENISED) or 1)
     chosen: list[Record] = []

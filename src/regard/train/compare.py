@@ -19,7 +19,7 @@ from regard.models.catalogue import build
 from regard.tasks.align import Aligner
 from regard.tasks.translate import Translator
 from regard.train.log import Entry
-from regard.train.run import Run
+from regard.train.translate import TranslateRun
 
 
 class Truth(NamedTuple):
@@ -42,7 +42,7 @@ def check_models(models: Mapping[str, Settings]) -> None:
 
 def measure(
     name: str,
-    run: Run,
+    run: TranslateRun,
     log: Sequence[Entry],
     records: Sequence[Record],
     *,
@@ -87,7 +87,7 @@ def measure(
 
 
 def said(
-    run: Run, records: Sequence[Record], told: Callable[[int], None] | None = None
+    run: TranslateRun, records: Sequence[Record], told: Callable[[int], None] | None = None
 ) -> list[str]:
     return [best[0].text for best in run.predict([r["source"] for r in records], told=told)]
 

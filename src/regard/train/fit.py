@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
@@ -10,28 +10,22 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.batch.batches import Batches, Stored, Streamed
-from regard.batch.packed import Packed
-from regard.batch.pair import Pair
 from regard.config.load import load as load_settings
 from regard.config.settings import Settings
 from regard.config.whole import clear
 from regard.corpora.build import build as build_corpus
 from regard.corpora.corpus import Corpus, Record
-from regard.metric.translation import bleu, chrf, exact_match, ter
-from regard.tasks.guide import Guided
-from regard.tasks.translate import Translator
 from regard.train.average import mean
 from regard.train.checkpoint import Checkpoint, checkpoints, load, newest, prune, save
 from regard.train.log import LOGS, Log, cut, summary_writer
 from regard.train.loop import Step, Training
 from regard.train.make import training_of
-from regard.train.run import CONFIG, SIDES, VERSIONS, WEIGHTS, Run, prepare
+from regard.train.run import CONFIG, RUNS, VERSIONS, WEIGHTS, Run, find, prepare
 from regard.train.schedule import Plateau
 
-IN_MEMORY = 100_000_000  # characters; a longer corpus is read anew each epoch
 DEV = 5000  # pairs of dev that are looked at
 CHECKPOINTS = "checkpoints"
+LOWER = ("loss", "ter", "perplexity")  # less is better
 
 
 class Validation(NamedTuple):
@@ -49,7 +43,6 @@ class Fit:
         if settings.train.tensorboard:
             summary_writer()  # not installed: said before any work is done
         self.run, self.corpus = self.opened()
-        self.lessons = self.guided()
         self.best: float | None = None
         self.waited = 0
         self.dev: list[Record] = []
@@ -82,8 +75,7 @@ class Fit:
             return True
         if train.steps is not None:
             return done >= train.steps
-        batches = self.training.batches
-        return isinstance(batches, Batches) and batches.epoch >= (train.epochs or math.inf)
+        return self.training.batches.epoch >= (train.epochs or math.inf)
 
     def validate(self) -> Validation:
         """Loss and metric on dev; the best weights so far are those that the run uses."""
@@ -91,7 +83,7 @@ class Fit:
         with nullcontext() if average is None else average.worn_by(self.run.model):
             mean_loss, value = self.measured()
         self.run.model.train()
-        sign = -1 if metric in ("loss", "ter") else 1
+        sign = -1 if metric in LOWER else 1
         best = self.best is None or sign * value > sign * self.best
         self.waited = 0 if best else self.waited + 1
         if best:
@@ -105,13 +97,7 @@ class Fit:
         """A token's loss on dev, and the settings' metric."""
         metric, loss = self.settings.train.metric, self.run.likelihood(self.dev)
         mean_loss = loss.total.item() / loss.tokens
-        if metric == "loss":
-            return mean_loss, mean_loss
-        outputs = [best[0].text for best in self.run.predict([r["source"] for r in self.dev])]
-        references = [record["target"] for record in self.dev]
-        score = {"bleu": bleu, "chrf": chrf, "ter": ter}.get(metric)
-        value = score(outputs, references).value if score else exact_match(outputs, references)
-        return mean_loss, value
+        return mean_loss, mean_loss if metric == "loss" else self.run.measured(metric, self.dev)
 
     def weights(self) -> dict[str, torch.Tensor]:
         average = self.training.average
@@ -147,7 +133,7 @@ class Fit:
         if without_end(before) != without_end(self.settings):
             raise ValueError(f"{self.folder}: holds a run with other settings; take another folder")
         run = Run.load(self.folder)
-        return Run(self.settings, run.task.source, run.task.target), run.corpus()
+        return type(run)(self.settings, run.vocabularies), run.corpus()
 
     def resume(self) -> None:
         clear(self.folder)
@@ -160,42 +146,8 @@ class Fit:
         cut(self.folder, self.training.done)
 
     def made(self) -> Training:
-        train = self.settings.train
-        batches = Batches(
-            self.examples(),
-            tokens=train.tokens_per_batch,
-            sentences=train.sentences_per_batch,
-            seed=self.settings.seed,
-        )
-        return training_of(self.settings, self.lessons, batches)
-
-    def guided(self) -> Translator | Guided:
-        """What gives pairs and their loss: the task, or the task with alignments."""
-        train = self.settings.train
-        if not train.guided_alignment or train.alignments is None:
-            return self.run.task
-        guided = Guided(self.run.task, train.alignments, train.guided_alignment)
-        guided.check(self.corpus.read("train"))
-        return guided
-
-    def examples(self) -> Stored | Streamed:
-        """All pairs as ids if their text is not too much, else read anew each epoch."""
-        seed = self.settings.seed
-
-        def read() -> Iterator[Record]:
-            records = self.corpus.read("train")
-            return self.lessons.linked(records) if isinstance(self.lessons, Guided) else records
-
-        def pairs(records: Iterable[Record]) -> Iterator[Pair]:
-            return self.lessons.pairs(records, self.run.longest)
-
-        if is_short(read(), IN_MEMORY):
-            held = list if isinstance(self.lessons, Guided) else Packed  # which has no links
-            if all_pairs := held(pairs(read())):
-                return Stored(all_pairs, seed)
-        elif next(pairs(read()), None) is not None:
-            return Streamed(read, pairs, seed, self.settings.train.buffer)
-        raise ValueError("train: no pair is left; is the data empty, or train.longest small?")
+        batches = self.run.batches(self.corpus)
+        return training_of(self.settings, self.run.model, self.run.loss, batches)
 
 
 def without_end(settings: Settings) -> dict[str, Any]:
@@ -206,18 +158,10 @@ def without_end(settings: Settings) -> dict[str, Any]:
     return plain
 
 
-def is_short(records: Iterable[Record], most: int) -> bool:
-    """Whether the texts of all records have no more than so many characters."""
-    for record in records:
-        most -= len(record["source"]) + len(record["target"])
-        if most < 0:
-            return False
-    return True
-
-
 def check_free(folder: Path) -> None:
     """A new run goes into a folder of its own: other people's files are not written over."""
-    ours = {CONFIG, WEIGHTS, VERSIONS, CHECKPOINTS, *LOGS, *(f"{side}.json" for side in SIDES)}
+    vocabularies = {f"{name}.json" for task in RUNS for name in find(task).kept}
+    ours = {CONFIG, WEIGHTS, VERSIONS, CHECKPOINTS, *LOGS, *vocabularies}
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file; name a folder for the run")
     for path in folder.iterdir() if folder.exists() else ():

@@ -29,8 +29,15 @@ class Step(NamedTuple):
 
 @runtime_checkable
 class Source(Protocol):
-    """What batches come from: an endless iterator whose place can be kept."""
+    """What batches come from: an endless iterator whose place can be kept.
 
+    `carried` is what a model takes from a batch into the next one, if anything.
+    """
+
+    carried: dict[str, Tensor]
+
+    @property
+    def epoch(self) -> int: ...
     def __next__(self) -> Any: ...
     def state(self) -> dict[str, Any]: ...
     def restore(self, state: dict[str, Any]) -> None: ...
@@ -114,6 +121,8 @@ class Training:
             "optimiser": optimiser,
             "random": {"torch": torch.get_rng_state()},
         }
+        if self.batches.carried:
+            tensors["carried"] = self.batches.carried
         facts = {"done": self.done, "batches": self.batches.state(), "optimiser": settings}
         if isinstance(self.schedule, Plateau):
             facts["schedule"] = self.schedule.state()
@@ -127,6 +136,7 @@ class Training:
         unflatten(self.optimiser, tensors["optimiser"], facts["optimiser"])
         torch.set_rng_state(tensors["random"]["torch"])
         self.batches.restore(facts["batches"])
+        self.batches.carried = dict(tensors.get("carried", {}))
         if isinstance(self.schedule, Plateau):
             self.schedule.restore(facts["schedule"])
         if self.average is not None:

@@ -1,33 +1,32 @@
 """The parts of a training, as the settings name them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from regard.batch.pair import Batch
 from regard.config.settings import Settings
-from regard.config.train import Train
-from regard.tasks.guide import Guided
+from regard.config.train import Train, TranslateTrain
 from regard.tasks.loss import Loss
-from regard.tasks.translate import Translator
 from regard.train.average import Average
 from regard.train.loop import Source, Training
 from regard.train.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
 
 
-def training_of(settings: Settings, lessons: Translator | Guided, batches: Source) -> Training:
-    """Steps as the settings want them."""
-    train, model = settings.train, lessons.model
-    if train.compile:
+def training_of(
+    settings: Settings,
+    model: torch.nn.Module,
+    loss: Callable[[Any, int], Loss],
+    batches: Source,
+) -> Training:
+    """Steps as the settings want them; `loss` is asked for a batch, after so many steps."""
+    train = settings.train
+    if isinstance(train, TranslateTrain) and train.compile:
         for name in ("remember", "forced"):
             setattr(model, name, torch.compile(getattr(model, name), dynamic=True))
-
-    def loss_of(batch: Batch) -> Loss:
-        return lessons.loss(batch, train.label_smoothing, forcing(train, training.done))
-
     training = Training(
         model,
-        loss_of,
+        lambda batch: loss(batch, training.done),
         batches,
         optimiser_of(train, model),
         schedule=schedule_of(train, settings.model),
@@ -39,7 +38,7 @@ def training_of(settings: Settings, lessons: Translator | Guided, batches: Sourc
     return training
 
 
-def forcing(train: Train, done: int) -> float:
+def forcing(train: TranslateTrain, done: int) -> float:
     """How often the decoder reads the truth: it falls along a line, then stays."""
     steps = train.teacher_forcing_steps
     gone = min(done / steps, 1.0) if steps else 1.0

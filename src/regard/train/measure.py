@@ -16,10 +16,11 @@ from regard.batch.pair import Batch
 from regard.config.load import resolve
 from regard.config.settings import Settings
 from regard.models.catalogue import build as build_model
+from regard.tasks.loss import Loss
 from regard.tasks.translate import Translator
 from regard.text.learn import train_tokeniser
 from regard.train.loop import Training
-from regard.train.make import training_of
+from regard.train.make import forcing, training_of
 
 
 class Memory(NamedTuple):
@@ -60,6 +61,10 @@ class Same:
     """The same batch, again and again."""
 
     batch: Batch
+    epoch = 0
+
+    def __init__(self) -> None:
+        self.carried: dict[str, torch.Tensor] = {}
 
     def __next__(self) -> Batch:
         return self.batch
@@ -80,7 +85,12 @@ def main() -> None:
     model = build_model(settings.model.kind, {**wanted, **asked["sizes"]})
     unused = train_tokeniser("characters", ["a"], 5)
     batches = Same()
-    training = training_of(settings, Translator(model, unused, unused), batches)
+    task = Translator(model, unused, unused)
+
+    def loss(batch: Batch, done: int) -> Loss:
+        return task.loss(batch, settings.train.label_smoothing, forcing(settings.train, done))
+
+    training = training_of(settings, model, loss, batches)
 
     def step(batch: Batch) -> None:
         batches.batch = batch

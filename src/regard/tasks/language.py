@@ -1,0 +1,164 @@
+"""Language modelling: how likely a text is, what comes next, and how it could go on.
+
+Documents stand in one stream with the mark of the end between them, before the first and after the
+last, so that each begins where the one before ended: END d1 END d2 END.
+b: rows   t: positions   n: rows of a search   v: vocabulary
+"""
+
+import math
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby, islice
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.batch.pair import Pair
+from regard.batch.windows import Window
+from regard.decode.rules import FREE, Rules
+from regard.decode.stepper import Hypothesis
+from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.translate import AT_ONCE, ROOM, Search, seeds_of
+from regard.text.special import END
+from regard.text.tokeniser import Tokeniser
+
+
+class Completion(NamedTuple):
+    """What was written after a prompt."""
+
+    text: str
+    score: float  # by which it was ranked
+    log_prob: float
+    ids: list[int]
+
+
+class Language:
+    """A language model and its vocabulary."""
+
+    fields = ("text",)
+
+    def __init__(self, model: nn.Module, text: Tokeniser):
+        # any model with begin, read, output, logits and the steps of a search
+        self.model: Any = model
+        self.text = text
+        self.reach = getattr(model, "context", math.inf)  # tokens that it can read
+
+    def stream(self, records: Iterable[Mapping[str, str]]) -> Int[Tensor, " n"]:
+        """All documents as one row of ids."""
+        ids, texts = array("i", [END]), (record["text"] for record in records)
+        while some := list(islice(texts, AT_ONCE)):
+            for one in self.text.ids(some):
+                ids.extend(one)
+                ids.append(END)
+        return torch.frombuffer(ids, dtype=torch.int32)
+
+    def loss(self, window: Window, state: Any = None, smoothing: float = 0.0) -> tuple[Loss, Any]:
+        """Of a window, read after `state`; and the state at its end."""
+        before = self.model.begin(len(window.given)) if state is None else state
+        states, after = self.model.read(before, window.given)
+        loss = cross_entropy(
+            self.model.output, states, window.wanted, window.valid, smoothing=smoothing
+        )
+        return loss, after
+
+    @torch.no_grad()
+    def likelihood(self, windows: Iterable[Window]) -> Loss:
+        """-log p of all that is wanted; a window that is not fresh goes on after the last one."""
+        self.model.eval()
+        losses, state = list[Loss](), None
+        for window in windows:
+            loss, state = self.loss(window, None if window.fresh else state)
+            losses.append(loss)
+        total = torch.stack([loss.total.double() for loss in losses]).sum()
+        return Loss(total, sum(loss.tokens for loss in losses))
+
+    @torch.no_grad()
+    def complete(
+        self,
+        prompts: Sequence[str],
+        search: Search,
+        rules: Rules = FREE,
+        *,
+        told: Callable[[int], None] | None = None,
+    ) -> list[list[Completion]]:
+        """The n best ways to go on after each prompt, in their order.
+
+        Prompts of equal length are read together: no padding, and no output depends on the others.
+        Of a prompt that leaves no room for an answer, the beginning is forgotten.
+        """
+        self.model.eval()
+        longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
+        longest = int(min(longest, max(1, self.reach // 2)))
+        kept = self.room(longest)
+        pairs = [
+            Pair(number, [END, *ids][kept], [])
+            for number, ids in enumerate(self.text.ids(list(prompts)))
+        ]
+        seeds, results = seeds_of(pairs), [list[Completion]() for _ in pairs]
+        ordered = sorted(pairs, key=lambda pair: len(pair.source))
+        for length, group in groupby(ordered, key=lambda pair: len(pair.source)):
+            while some := list(islice(group, max(1, ROOM // length))):
+                memory = self.prompted(torch.tensor([pair.source for pair in some]))
+                limited = replace(rules, max_length=longest)
+                drawn = [seeds[pair.number] for pair in some]
+                found = search(Continued(self.model), memory, drawn, limited)
+                for pair, best in zip(some, found, strict=True):
+                    results[pair.number] = [self.told_as(one) for one in best]
+                if told is not None:
+                    told(len(some))
+        return results
+
+    def told_as(self, found: Hypothesis) -> Completion:
+        return Completion(self.text.decode(found.ids), found.score, found.log_prob, found.ids)
+
+    @torch.no_grad()
+    def following(self, prompt: str, count: int = 10) -> list[tuple[str, float]]:
+        """The likeliest next tokens with their probabilities; "</s>" is the end."""
+        self.model.eval()
+        ids = torch.tensor([[END, *self.text.ids([prompt])[0]][self.room(0)]])
+        log_probs, _ = Continued(self.model).step(self.prompted(ids), torch.tensor([END]))
+        best = log_probs[0].exp().topk(min(count, log_probs.shape[1]))
+        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [(self.text.token(number), p) for number, p in pairs]
+
+    def room(self, longest: int) -> slice:
+        """The end of a prompt for which there is room beside so many tokens."""
+        return slice(None) if math.isinf(self.reach) else slice(longest - int(self.reach), None)
+
+    def prompted(self, ids: Int[Tensor, "b t"]) -> "Prompted":
+        """All of the prompts read but for their last token, which the search is to read first."""
+        state = self.model.begin(len(ids))
+        if ids.shape[1] > 1:
+            _, state = self.model.read(state, ids[:, :-1])
+        return Prompted(state, ids[:, -1])
+
+
+class Prompted(NamedTuple):
+    """A state, and the token of each row that is to be read next, whatever the search says."""
+
+    state: Any
+    last: Int[Tensor, " n"] | None
+
+
+class Continued:
+    """A language model for a search, which begins with START: here it begins after a prompt."""
+
+    def __init__(self, model: Any):
+        self.model = model
+
+    def start(self, memory: Prompted) -> Prompted:
+        return memory
+
+    def step(
+        self, state: Prompted, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], Prompted]:
+        read = tokens if state.last is None else state.last
+        log_probs, after = self.model.step(state.state, read)
+        return log_probs, Prompted(after, None)
+
+    def select(self, state: Prompted, rows: Int[Tensor, " m"]) -> Prompted:
+        last = None if state.last is None else state.last[rows]
+        return Prompted(self.model.select(state.state, rows), last)

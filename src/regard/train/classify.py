@@ -1,0 +1,108 @@
+"""A run that classifies: a text or two into one of the classes of its data."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, ClassVar
+
+from regard.batch.batches import Batches
+from regard.batch.pair import Pair
+from regard.config.settings import ClassifySettings, Settings
+from regard.corpora.corpus import Corpus, Record, place
+from regard.metric.classes import accuracy, macro_f1
+from regard.models.catalogue import build as build_model
+from regard.tasks.classify import Classify, Headed, Labelled, Verdict
+from regard.tasks.inputs import BySentence, Inputs, Marked, Plain
+from regard.tasks.loss import Loss
+from regard.text.labels import Labels
+from regard.text.tokeniser import Tokeniser
+from regard.train.examples import examples
+from regard.train.run import Reply, Run, Told, vocabulary
+
+READ = {"han": BySentence, "bert": Marked}  # how a model wants its texts; the others: Plain
+
+
+class ClassifyRun(Run):
+    """Sentiment, topics, pairs of sentences: any label."""
+
+    kept: ClassVar = {"text": Tokeniser, "labels": Labels}
+    settings: ClassifySettings
+    task: Classify
+
+    def asked(self) -> Classify:
+        text, labels = self.vocabularies["text"], self.vocabularies["labels"]
+        kind, head = self.settings.model.kind, self.settings.head
+        wanted = self.settings.model.model_dump(exclude={"kind"})
+        encoder = build_model(kind, {**wanted, "size": text.size})
+        model = Headed(
+            encoder,
+            labels.size,
+            pooling=head.pooling,
+            hidden_dim=head.hidden_dim,
+            dropout=head.dropout,
+        )
+        inputs: Inputs = READ.get(kind, Plain)(text)
+        return Classify(model, inputs, labels)
+
+    @classmethod
+    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
+        fields = ["text", *("pair" for _ in [0] if "pair" in next(corpus.read("train"), {}))]
+        labels = Labels.learn(record["label"] for record in corpus.read("train"))
+        return {"text": vocabulary(settings.text, corpus, *fields), "labels": labels}
+
+    def batches(self, corpus: Corpus) -> Batches:
+        """Texts of about equal length together; the labels of all splits are looked at first."""
+        train, longest = self.settings.train, self.longest
+        for split in corpus.splits:
+            for number, record in enumerate(corpus.read(split)):
+                if record["label"] not in self.task.labels.numbers:
+                    self.task.labels.number(record["label"], place(corpus, split, number))
+
+        def pairs(records: Iterable[Record]) -> Iterator[Pair]:
+            return self.task.pairs(records, longest)
+
+        return Batches(
+            examples(lambda: corpus.read("train"), pairs, ["text"], self.settings),
+            tokens=train.tokens_per_batch,
+            sentences=train.sentences_per_batch,
+            seed=self.settings.seed,
+            collate=self.task.collate,
+        )
+
+    def loss(self, batch: Labelled, done: int) -> Loss:  # noqa: ARG002 - every step is alike
+        return self.task.loss(batch, self.settings.train.label_smoothing)
+
+    def likelihood(self, records: Iterable[Record]) -> Loss:
+        return self.task.likelihood(list(self.task.pairs(records, self.longest)))
+
+    def measured(self, metric: str, records: Sequence[Record]) -> float:
+        return float(self.rate(records, self.predict(records))[metric])
+
+    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
+        """Accuracy and macro F1 in percent, and the loss of a text."""
+        records = list(records)
+        if not records:
+            raise ValueError("records are missing: there is nothing to score")
+        loss = self.likelihood(records)
+        found = self.rate(records, self.predict(records, told))
+        return {**found, "loss": loss.total.item() / loss.tokens, "texts": len(records)}
+
+    def rate(self, records: Sequence[Record], verdicts: Sequence[Verdict]) -> dict[str, Any]:
+        said, true = [one.label for one in verdicts], [record["label"] for record in records]
+        return {"accuracy": 100 * accuracy(said, true), "f1": 100 * macro_f1(said, true)}
+
+    def predict(self, records: Sequence[Record], told: Told | None = None) -> list[Verdict]:
+        """What each record's text is taken for."""
+        return self.task.verdicts(records, self.longest, told)
+
+    def __call__(self, text: str, pair: str | None = None) -> Verdict:
+        """What one text, or two, are taken for."""
+        return self.predict([{"text": text} if pair is None else {"text": text, "pair": pair}])[0]
+
+    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:  # noqa: ARG002
+        """One label a line. Two texts stand with a tab between them."""
+        records: list[Record] = [
+            dict(zip(("text", "pair"), text.split("\t"), strict=False)) for text in texts
+        ]
+        return [
+            Reply(one.label, {**record, "label": one.label, "probabilities": one.probabilities})
+            for record, one in zip(records, self.predict(records), strict=True)
+        ]
