@@ -1,0 +1,14 @@
+"""What an encoder has made of its input: a vector for each position, and perhaps one for all."""
+
+from typing import NamedTuple
+
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+class States(NamedTuple):
+    """States at padding are of no meaning, and change nothing that is real."""
+
+    states: Float[Tensor, "b t d"]
+    valid: Bool[Tensor, "b t"]
+    pooled: Float[Tensor, "b p"] | None = None
