@@ -86,6 +86,14 @@ def test_laws(rows, length, seed, whole):
     assert torch.equal(again.ids, read)
 
 
+def test_a_special_piece_ends_a_word():
+    """Text that was cut in the middle of a word begins with a piece that begins none."""
+    ids = torch.tensor([[CLS, 7, SEP, 9, SEP]] * 200)
+    begins = torch.tensor([[True, True, True, False, True]] * 200)
+    _, (_, chosen) = hidden(ids, torch.ones_like(begins), begins)
+    assert not torch.equal(chosen[:, 1], chosen[:, 3])
+
+
 def test_each_time_others():
     ids, valid, _ = texts(20, 30, 5)
     free, generator = free_of(ids, valid, SPECIALS), drawn(0)

@@ -92,7 +92,8 @@ class Additive(Score):
         super().__init__()
         check_positive("hidden_dim", hidden_dim)
         self.query_dim, self.memory_dim = query_dim, memory_dim
-        self.of_query = None if query_dim is None else linear(query_dim, hidden_dim, bias, heads)
+        asked = nn.Identity() if query_dim is None else linear(query_dim, hidden_dim, bias, heads)
+        self.of_query = asked
         self.of_key = linear(memory_dim, hidden_dim, bias=False, heads=heads)
         bound = 1 / math.sqrt(hidden_dim)
         shape = (hidden_dim,) if heads is None else (heads, hidden_dim)
@@ -104,8 +105,7 @@ class Additive(Score):
     def forward(
         self, query: Float[Tensor, "*b q dq"], keys: Float[Tensor, "*#b k dk"]
     ) -> Float[Tensor, "*b q k"]:
-        asked = query if self.of_query is None else self.of_query(query)
-        return tanh_energy(asked, keys, self.energy)
+        return tanh_energy(self.of_query(query), keys, self.energy)
 
 
 class Location(Score):

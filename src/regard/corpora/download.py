@@ -30,6 +30,7 @@ class Source(NamedTuple):
     """Where a text file comes from, and what it must be."""
 
     url: str
+    """Empty: nobody serves it, and only a mirror has it."""
     mirrored: str
     """Its place below a mirror."""
     sha256: str
@@ -60,6 +61,11 @@ def fetched(source: Source, path: Path) -> Path:
                 raise ValueError(f"{packed}: the mirror (REGARD_MIRROR) lacks this file")
             _unpack(packed, source, path, str(packed))
             return path
+        if not mirror and not source.url:
+            raise ValueError(
+                f"{source.mirrored}: no address serves this file, which was made from an archive; "
+                "set REGARD_MIRROR to a folder or an address that has it"
+            )
         url = f"{mirror}/{quote(source.mirrored)}" if mirror else source.url
         part = path.with_name(path.name + ".part")
         resumed = part.exists()

@@ -36,12 +36,16 @@ def tsv(path: Path | str, columns: Sequence[str] = FIELDS) -> Iterator[Record]:
     for number, line in enumerate(lines(path), 1):
         cells = line.split("\t")
         if len(cells) != width:
-            found = f"{len(cells)} column{'s' if len(cells) > 1 else ''}"
-            raise ValueError(
-                f"{shown(path)}:{number}: {found}, but {width} expected ({', '.join(columns)}); "
-                "separate them by single tabs, and name one to skip '-'"
-            )
+            raise ValueError(ragged(f"{shown(path)}:{number}", cells, columns, "single tabs"))
         yield {name: cells[place] for place, name in kept}
+
+
+def ragged(place: str, cells: Sequence[str], columns: Sequence[str], marks: str) -> str:
+    found = f"{len(cells)} column{'' if len(cells) == 1 else 's'}"
+    return (
+        f"{place}: {found}, but {len(columns)} expected ({', '.join(columns)}); "
+        f"separate them by {marks}, and name one to skip '-'"
+    )
 
 
 def parallel(paths: Sequence[Path | str], fields: Sequence[str] = FIELDS) -> Iterator[Record]:
@@ -89,8 +93,18 @@ def pairs(paths: Sequence[Path | str]) -> Iterator[Record]:
     return Files(paths).read("train")
 
 
-def json_lines(path: Path | str, fields: Mapping[str, str], of: type = str) -> Iterator[Record]:
-    """One object a line. `fields` says where each of ours is in it: "de" or "translation.de"."""
+def json_lines(
+    path: Path | str,
+    fields: Mapping[str, str],
+    of: type = str,
+    also: Mapping[str, type] | None = None,
+) -> Iterator[Record]:
+    """One object a line. `fields` says where each of ours is in it: "de" or "translation.de".
+
+    Values are of the type `of`; that of a field in `also` may be of the type named there, too.
+    """
+    more = also or {}
+    kinds = {name: (of, more[name]) if name in more else (of,) for name in fields}
     for number, line in enumerate(lines(path), 1):
         place = f"{shown(path)}:{number}"
         try:
@@ -100,7 +114,7 @@ def json_lines(path: Path | str, fields: Mapping[str, str], of: type = str) -> I
             raise ValueError(f"{place}: not JSON ({reason}); put one object on each line") from None
         record = {ours: _found(whole, theirs, place) for ours, theirs in fields.items()}
         for ours, value in record.items():
-            _check_value(f"{place}: {fields[ours]!r}", value, of)
+            _check_value(f"{place}: {fields[ours]!r}", value, *kinds[ours])
         if "\\u" in line:
             _check_unicode(record, place)
         yield record
@@ -119,9 +133,10 @@ def _found(whole: Any, name: str, place: str) -> Any:
     return value
 
 
-def _check_value(place: str, value: Any, of: type) -> None:
-    if not isinstance(value, of):
-        raise ValueError(f"{place} must be {of.__name__}, not {type(value).__name__}")
+def _check_value(place: str, value: Any, *kinds: type) -> None:
+    if not isinstance(value, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(f"{place} must be {wanted}, not {type(value).__name__}")
 
 
 def _check_unicode(record: Record, place: str) -> None:

@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 STDIN = "-"
 BLOCK = 1 << 20
 LONGEST = 1 << 26  # bytes in a line: more is no text, or text of another format
+MARK = b"\xef\xbb\xbf"  # that some programs put before UTF-8
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
@@ -54,7 +55,7 @@ def lines(path: Path | str) -> Iterator[str]:
     number = 0
     for block in _blocks(path):
         if not number:
-            block = block.removeprefix(b"\xef\xbb\xbf")
+            block = block.removeprefix(MARK)
         try:
             text = block.decode()
         except UnicodeDecodeError as error:
@@ -65,8 +66,25 @@ def lines(path: Path | str) -> Iterator[str]:
         number += len(found)
         yield from found
     if not number:
-        once = "; it can be read only once" if str(path) == STDIN else ""
-        raise ValueError(f"{shown(path)}: empty, no line to read{once}")
+        raise ValueError(_empty(path))
+
+
+def whole(path: Path | str) -> str:
+    """All of a file that is UTF-8 and not empty, with LF at the end of its lines."""
+    with opened(path) as file:
+        data = file.read().removeprefix(MARK)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(_not_utf8(path, 0, data, error.start)) from None
+    if not text:
+        raise ValueError(_empty(path))
+    return text.replace("\r\n", "\n")
+
+
+def _empty(path: Path | str) -> str:
+    once = "; it can be read only once" if str(path) == STDIN else ""
+    return f"{shown(path)}: empty, no line to read{once}"
 
 
 def _blocks(path: Path | str) -> Iterator[bytes]:

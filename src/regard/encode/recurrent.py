@@ -289,6 +289,12 @@ def select(state: State, rows: Int[Tensor, " r"]) -> State:
     return tuple(part.index_select(1, rows) for part in state)
 
 
+def turned(valid: Bool[Tensor, "b t"]) -> Int[Tensor, "b t"]:
+    """For `gather`: each row's real steps from the last to the first, padding where it was."""
+    place = torch.arange(valid.shape[1], device=valid.device)
+    return torch.where(valid, valid.sum(1, keepdim=True) - 1 - place, place)
+
+
 def unrolled(
     cells: list[Cell],
     data: Tensor,

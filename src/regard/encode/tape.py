@@ -23,7 +23,7 @@ from regard.encode.cell import LSTM
 
 
 class Tape(NamedTuple):
-    """A slot for each step so far, with key W_h h_i and value [h_i; c_i]; and what was last read."""
+    """A slot for each step so far, key W_h h_i and value [h_i; c_i]; and what was last read."""
 
     memory: Memory
     read: Float[Tensor, "n h"]  # h~ of the last step, 0 before the first

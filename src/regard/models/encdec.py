@@ -31,7 +31,7 @@ from regard.encode.cell import GRU, LSTM
 from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
 from regard.encode.output import DeepOutput
-from regard.encode.recurrent import Masks, Recurrent
+from regard.encode.recurrent import Masks, Recurrent, turned
 
 
 class Summary(NamedTuple):
@@ -190,9 +190,7 @@ class Seq2Seq(nn.Module):
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Copied:
         if self.reverse:  # differs: the end token, which is a part of our sources, is read first
-            place = torch.arange(source.shape[1], device=source.device)
-            last = valid.sum(1, keepdim=True) - 1
-            source = source.gather(1, torch.where(valid, last - place, place))
+            source = source.gather(1, turned(valid))
         _, (h, c) = self.encoder(self.drop(self.source_words(source)), valid)
         return Copied(h, c)
 

@@ -33,7 +33,7 @@ from regard.attend.memory import Memory
 from regard.encode.cell import LSTM, State
 from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
-from regard.encode.recurrent import Recurrent
+from regard.encode.recurrent import Recurrent, turned
 
 Layers = tuple[State, ...]  # (h, c) of each layer, [n h] each
 
@@ -127,11 +127,10 @@ class Luong(nn.Module):
             states, last = self.encoder(self.drop(self.source_words(source)), valid)
             return Read(self.attention.remember(states, valid), last)
         # differs: the end token, which is a part of our sources, is read first
-        place = torch.arange(source.shape[1], device=source.device)
-        turned = torch.where(valid, valid.sum(1, keepdim=True) - 1 - place, place)
-        words = self.drop(self.source_words(source.gather(1, turned)))
+        order = turned(valid)
+        words = self.drop(self.source_words(source.gather(1, order)))
         states, last = self.encoder(words, valid)
-        states = states.gather(1, turned[..., None].expand_as(states))
+        states = states.gather(1, order[..., None].expand_as(states))
         return Read(self.attention.remember(states, valid), last)
 
     def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t h"]:
