@@ -2,14 +2,25 @@
 
 import subprocess
 import sys
-from inspect import signature
+from inspect import Parameter, signature
 from typing import get_args
 
 import pytest
 
-from regard.config.data import LANGUAGES, DatesData, FilesData, NamedData, ReorderData
+from regard.config.data import (
+    LANGUAGES,
+    DatesData,
+    FilesData,
+    LabelledData,
+    NamedData,
+    NamedLabelled,
+    NamedText,
+    PlantedData,
+    ReorderData,
+    TextData,
+)
 from regard.config.text import Text
-from regard.corpora import dates, files, named, reorder
+from regard.corpora import dates, documents, files, labelled, named, planted, published, reorder
 from regard.text import learn
 
 
@@ -19,12 +30,18 @@ def test_languages_are_those_of_the_dates():
 
 def test_names_are_those_that_are_published():
     assert get_args(NamedData.model_fields["name"].annotation) == tuple(named.PUBLISHED)
+    for table, with_labels in ((NamedLabelled, True), (NamedText, False)):
+        names = [n for n, one in published.PUBLISHED.items() if bool(one.labels) == with_labels]
+        assert list(get_args(table.model_fields["name"].annotation)) == names
 
 
 def test_formats_are_those_that_can_be_read():
     formats = get_args(get_args(FilesData.model_fields["format"].annotation)[0])
     assert formats == get_args(files.Format)
     assert FilesData.model_fields["columns"].default == files.FIELDS
+    formats = get_args(get_args(LabelledData.model_fields["format"].annotation)[0])
+    assert formats == get_args(labelled.Format)
+    assert get_args(TextData.model_fields["unit"].annotation) == get_args(documents.Unit)
 
 
 def test_kinds_of_text_are_those_that_can_be_trained():
@@ -49,13 +66,21 @@ def accepted(kind, size):
 
 
 @pytest.mark.parametrize(
-    ("made", "data"), [(dates.Dates, DatesData), (reorder.Reorder, ReorderData)]
+    ("made", "data"),
+    [
+        (dates.Dates, DatesData),
+        (reorder.Reorder, ReorderData),
+        (planted.Planted, PlantedData),
+        (labelled.Labelled, LabelledData),
+        (documents.Documents, TextData),
+    ],
 )
 def test_defaults_are_those_of_the_constructor(made, data):
     parameters = signature(made).parameters
     assert set(parameters) == set(data.model_fields) - {"kind"}
     for name, parameter in parameters.items():
-        assert data.model_fields[name].default == parameter.default
+        if parameter.default is not Parameter.empty:
+            assert data.model_fields[name].default == parameter.default
 
 
 def test_orders_are_those_that_can_be_made():

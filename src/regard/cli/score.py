@@ -22,7 +22,7 @@ def score(
     tokenize: Tokenize = "13a",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Score a run on a split of its data: BLEU, chrF, TER, exact match and perplexity."""
+    """Score a run on a split of its data by the standard metrics of its task."""
     run = Run.load(folder)
     records = list(run.corpus().read(split))
     with bar("scoring", len(records)) as shown:
@@ -31,10 +31,15 @@ def score(
     if as_json:
         print(json.dumps(found, indent=1))
         return
+    missing = found.pop("not_in_perplexity", 0)
+    wide = max(
+        12, 2 + max(len(name) for name, value in found.items() if not isinstance(value, str))
+    )
     for name, value in found.items():
         if isinstance(value, float):
             signature = found.get(f"{name}_signature", "")
-            print(f"{name:12}{value:8.2f}  {signature}".rstrip())
-    print(f"{'sentences':12}{found['sentences']:8}")
-    if missing := found.get("not_in_perplexity"):
+            print(f"{name:{wide}}{value:8.2f}  {signature}".rstrip())
+        elif isinstance(value, int):
+            print(f"{name:{wide}}{value:8}")
+    if missing:
         print(f"{missing} of them are too long for the perplexity, and not in it")

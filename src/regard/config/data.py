@@ -10,6 +10,8 @@ LANGUAGES = (
     *("en", "de", "nl", "sv", "da", "nb", "fr", "es", "it", "pt"),
     *("ro", "pl", "cs", "ru", "uk", "el", "hu", "tr", "fi", "ja"),
 )
+HELD_OUT = "Share of train that is held out for a dev or test that is not given."
+WHICH = "Which one; `regard list` describes them."
 Paths = Annotated[str, Field(min_length=1)] | Several[str]
 
 
@@ -120,20 +122,18 @@ class TextData(Table):
     train: Paths = Field(description="Files or folders of plain text; .gz is unpacked.")
     dev: Paths | None = Field(default=None, description="The same, for validation while training.")
     test: Paths | None = Field(default=None, description="The same, for `regard score`.")
-    unit: Literal["file", "paragraph", "line"] = Field(
-        default="file", description="What one document is: a file, a paragraph or a line."
+    unit: Literal["file", "line", "paragraph"] = Field(
+        default="file", description="What one document is: a file, a line or a paragraph."
     )
-    held_out: Share = Field(
-        default=0.1, description="Share of train that is held out for dev where there is none."
-    )
+    held_out: Share = Field(default=0.05, description=HELD_OUT)
 
 
 class NamedText(Table):
     """A public text, fetched when it is first needed."""
 
     kind: Literal["named"] = "named"
-    name: Literal["tinyshakespeare", "wikitext-2"] = Field(
-        default="tinyshakespeare", description="Which one; `regard list` describes them."
+    name: Literal["wikitext2", "tinyshakespeare"] = Field(
+        default="tinyshakespeare", description=WHICH
     )
 
 
@@ -144,9 +144,16 @@ class PlantedData(Table):
     """Documents whose class hangs on one word of one sentence: made here."""
 
     kind: Literal["planted"] = "planted"
-    size: Positive = Field(default=5000, description="Documents to train on.")
-    held_out: Positive = Field(default=500, description="Documents in dev, and in the test.")
+    size: Positive = Field(default=4000, description="Documents to train on.")
     seed: Count = Field(default=0, description="Another seed, other documents.")
+    held_out: Positive = Field(default=500, description="Documents in dev, and in the test.")
+    classes: Positive = Field(default=4, description="Classes.")
+    keys: Positive = Field(default=5, description="Words that each of them hangs on.")
+    words: Positive = Field(default=500, description="Words that say nothing.")
+    fewest: Positive = Field(default=18, description="Sentences of a document, at least.")
+    most: Positive = Field(default=22, description="Sentences of a document, at most.")
+    shortest: Positive = Field(default=5, description="Words of a sentence, at least.")
+    longest: Positive = Field(default=12, description="Words of a sentence, at most.")
 
 
 class LabelledData(Table):
@@ -154,22 +161,32 @@ class LabelledData(Table):
 
     kind: Literal["labelled"] = "labelled"
     train: Paths = Field(
-        description="TSV, CSV or JSON lines (.gz is unpacked), or a folder of folders, by class."
+        description="TSV, CSV or JSON lines (.gz is unpacked), two parallel files, or a folder of "
+        "folders, one for each class, with .txt files in them."
     )
     dev: Paths | None = Field(default=None, description="The same, for validation while training.")
     test: Paths | None = Field(default=None, description="The same, for `regard score`.")
-    held_out: Share = Field(
-        default=0.1, description="Share of train that is held out for dev where there is none."
+    format: Literal["tsv", "csv", "jsonl", "parallel", "folder"] | None = Field(
+        default=None,
+        description="tsv, csv, jsonl, parallel or folder; not set, the names of the files tell.",
     )
+    columns: Several[str] | None = Field(
+        default=None,
+        description='What each column of a TSV or CSV without header is: "text", "pair", "label"; '
+        '"-" skips one.',
+    )
+    fields: dict[str, str] | None = Field(
+        default=None,
+        description="What our fields are called in JSON lines, or in the header of a TSV or CSV.",
+    )
+    held_out: Share = Field(default=0.1, description=HELD_OUT)
 
 
 class NamedLabelled(Table):
     """Public texts with classes, fetched when they are first needed."""
 
     kind: Literal["named"] = "named"
-    name: Literal["sst2", "imdb_sample", "tweeteval_emotion"] = Field(
-        description="Which one; `regard list` describes them."
-    )
+    name: Literal["sst2", "imdb_sample", "tweeteval_emotion"] = Field(description=WHICH)
 
 
 Labelled = Annotated[PlantedData | LabelledData | NamedLabelled, Field(discriminator="kind")]

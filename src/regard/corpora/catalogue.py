@@ -49,5 +49,30 @@ CORPORA = {
         "any",
         "yours",
     ),
+    "planted": Entry(
+        "planted.Planted",
+        "made-up documents whose class hangs on one word, and where it stands",
+        "made up",
+        "made here",
+    ),
+    "sst2": Entry(
+        "published.Published", "sentences of film reviews, by sentiment", "en", "not stated"
+    ),
+    "imdb_sample": Entry(
+        "published.Published", "a fifth of IMDB's film reviews, by sentiment", "en", "not stated"
+    ),
+    "tweeteval_emotion": Entry(
+        "published.Published", "tweets by emotion", "en", "not restricted by its publishers"
+    ),
+    "labelled": Entry(
+        "labelled.Labelled", "your own, with classes: TSV, CSV, JSON lines, folders", "any", "yours"
+    ),
+    "wikitext2": Entry("published.Published", "two million words of Wikipedia", "en", "CC BY-SA"),
+    "tinyshakespeare": Entry(
+        "published.Published", "a million characters of Shakespeare", "en", "public domain"
+    ),
+    "text": Entry(
+        "documents.Documents", "your own texts: files, lines or paragraphs", "any", "yours"
+    ),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

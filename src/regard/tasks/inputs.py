@@ -6,7 +6,7 @@ b: texts   t: positions   s: sentences   w: words of a sentence
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from regard.text.special import END, PAD, START
 from regard.text.tokeniser import Tokeniser
 
 
+@runtime_checkable
 class Inputs(Protocol):
     """Rows hold at most `longest` ids of text; what is more is cut off at the end."""
 

@@ -91,7 +91,8 @@ class Language:
         """
         self.model.eval()
         longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
-        longest = int(min(longest, max(1, self.reach // 2)))
+        if self.reach < math.inf:  # at most half of what it can read is left to the answer
+            longest = min(longest, max(1, int(self.reach) // 2))
         kept = self.room(longest)
         pairs = [
             Pair(number, [END, *ids][kept], [])

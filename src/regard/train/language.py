@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.batch.windows import Crops, Lanes, Window, whole, window
+from regard.batch.windows import Crops, Lanes, Window, whole
 from regard.config.decode import Decode
 from regard.config.settings import LanguageSettings, Settings
 from regard.corpora.corpus import Corpus, Record
@@ -124,9 +124,7 @@ def side_by_side(ids: Int[Tensor, " n"], rows: int, context: int) -> Iterator[Wi
     lanes = Lanes(ids, rows=rows, context=min(context, len(ids) - 1))
     while lanes.place < lanes.lanes.shape[1]:
         yield next(lanes)
-    rest = ids[lanes.lanes.numel() :]
-    if len(rest) > 1:
-        yield window(rest[None])
+    yield from whole(ids[lanes.lanes.numel() :], rows=1, context=context)
 
 
 def tensors_of(state: Any) -> list[Tensor]:

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import safetensors
 import safetensors.torch
@@ -41,6 +41,7 @@ R = TypeVar("R", bound="Run")
 Told = Callable[[int], None]  # hears how many more are done
 
 
+@runtime_checkable
 class Vocabulary(Protocol):
     """What is learnt from data and kept in a file beside the weights."""
 

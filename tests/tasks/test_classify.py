@@ -1,0 +1,130 @@
+"""Classification as a task: how texts are laid out, and runs from data to verdict."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.config.load import resolve
+from regard.corpora.build import build
+from regard.models.catalogue import MODELS
+from regard.tasks.inputs import BySentence, Marked, Plain, shared, split
+from regard.text.learn import train_tokeniser
+from regard.text.special import END, START
+from regard.train.classify import ClassifyRun
+from regard.train.fit import Fit
+from regard.train.run import prepare
+
+KINDS = [kind for kind, entry in MODELS.items() if "classify" in entry.tasks]
+SMALL = {
+    "birnn": {"dim": 12, "hidden_dim": 8},
+    "han": {"dim": 12, "hidden_dim": 8},
+}
+GOOD, BAD = ["a fine film", "good and fine. very good"], ["a dull film", "bad! dull and bad"]
+WORDS = train_tokeniser("words", [*GOOD, *BAD], 100)
+
+
+class TestInputs:
+    def test_plain(self):
+        a, film = WORDS.ids(["a", "film"])
+        [row] = Plain(WORDS).rows([{"text": "a film"}], 9)
+        assert row == [*a, *film, END]
+        [row] = Plain(WORDS).rows([{"text": "a film", "pair": "film"}], 9)
+        assert row == [*a, *film, END, *film, END]
+
+    def test_marked(self):
+        inputs = Marked(WORDS)
+        rows = inputs.rows([{"text": "a film", "pair": "a"}, {"text": "a", "pair": "a film"}], 9)
+        assert all(row[0] == START and row[-1] == END for row in rows)
+        found = inputs.tensors([*rows, rows[0][:4]])
+        assert found["segments"].tolist() == [
+            [0, 0, 0, 0, 1, 1],
+            [0, 0, 0, 1, 1, 1],
+            [0, 0, 0, 0, 0, 0],
+        ]
+        assert found["valid"].sum(1).tolist() == [6, 6, 4]
+
+    def test_by_sentence(self):
+        inputs = BySentence(WORDS)
+        rows = inputs.rows([{"text": "a film. good"}, {"text": ""}], 99)
+        assert [len(sentence) for sentence in split(rows[0])] == [3, 2]
+        found = inputs.tensors(rows)
+        assert found["ids"].shape == (2, 2, 3)
+        assert found["valid"].sum(-1).tolist() == [[3, 2], [1, 0]]
+        [cut] = inputs.rows([{"text": "a film. good and fine"}], 5)
+        assert len(cut) == 5
+        assert cut[-1] == END
+
+    @pytest.mark.parametrize(
+        ("first", "second", "kept"),
+        [(9, 2, (8, 2)), (2, 9, (2, 8)), (9, 9, (5, 5)), (3, 3, (3, 3))],
+    )
+    def test_the_longer_one_gives_way(self, first, second, kept):
+        assert tuple(map(len, shared(range(first), range(second), 10))) == kept
+
+
+def settings(tmp_path: Path, kind: str, steps: int = 40):
+    lines = [f"{text}\t{label}\n" for label, texts in (("+", GOOD), ("-", BAD)) for text in texts]
+    for name in ("train", "dev", "test"):
+        (tmp_path / f"{name}.tsv").write_text("".join(lines * 4))
+    files = {name: str(tmp_path / f"{name}.tsv") for name in ("train", "dev", "test")}
+    return resolve(
+        {
+            "task": "classify",
+            "data": {"kind": "labelled", **files},
+            "text": {"kind": "words"},
+            "model": {"kind": kind, **SMALL[kind]},
+            "train": {
+                "steps": steps,
+                "sentences_per_batch": 4,
+                "learning_rate": 0.02,
+                "validate_every": 20,
+                "save_every": 15,
+                "metric": "accuracy",
+            },
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_data_to_verdict(tmp_path, kind):
+    list(Fit(settings(tmp_path, kind), tmp_path / "run", lambda _: None).events())
+    run = ClassifyRun.load(tmp_path / "run")
+    scores = run.score(run.corpus().read("test"))
+    assert scores["accuracy"] == scores["f1"] == 100.0
+    assert scores["texts"] == 16
+    assert run("fine film").label == "+"
+    plus, minus = run.reply(["good", "dull"])
+    assert (plus.text, minus.text) == ("+", "-")
+    assert sum(minus.facts["probabilities"].values()) == pytest.approx(1)
+    assert run.reply([""])[0].text in "+-"  # nothing to read is no reason to fail
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_verdict_depends_on_its_text_alone(tmp_path, kind):
+    wanted = settings(tmp_path, kind)
+    run = prepare(wanted, build(wanted.data))
+    texts = [{"text": " ".join(GOOD + BAD)[:n]} for n in (0, 1, 9, 30, 50)]
+    together = run.predict(texts)
+    for text, one in zip(texts, together, strict=True):
+        [alone] = run.predict([text])
+        for label, p in one.probabilities.items():
+            assert alone.probabilities[label] == pytest.approx(p, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_can_be_seen(tmp_path, kind):
+    wanted = settings(tmp_path, kind)
+    run = prepare(wanted, build(wanted.data))
+    found = run.task.looked({"text": "good and fine. very good"})
+    assert found
+    for weights in found.values():
+        assert torch.allclose(weights.sum(-1), torch.ones(()), atol=1e-5)
+
+
+def test_a_label_that_training_has_not(tmp_path):
+    wanted = settings(tmp_path, "birnn")
+    (tmp_path / "dev.tsv").write_text("a fine film\t+\nso so\t0\n")
+    place = rf"{tmp_path}/dev.tsv:2: label '0' is not in the training data; there are \+, -"
+    with pytest.raises(ValueError, match=place):
+        Fit(wanted, tmp_path / "run", lambda _: None)
