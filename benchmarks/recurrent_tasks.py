@@ -8,8 +8,8 @@
            error, 1/6 without looking.
 - reber    words of the embedded Reber grammar: share of words in which the letter before the last
            is known to be the second one's again; 0.5 without a memory.
-- recall   k tagged values in a row, then one tag: say its value (1 of 8). LSTM and LSTMN with 16
-           units; for the LSTMN also how often its greatest weight is on the right place.
+- recall   k tagged values in a row, then tags alone: say the value of each (1 of 8). LSTM and LSTMN
+           with 16 units; for the LSTMN also how often its greatest weight is on the right place.
 
 Prints one row for each: the figure, what it is at best and without a memory, CPU seconds on one
 thread.
@@ -19,7 +19,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -28,10 +28,10 @@ from torch import Tensor, nn
 from regard.attend.tap import observe
 from regard.encode.cell import GRU, LSTM, Elman
 from regard.encode.recurrent import Recurrent
-from regard.models.lstmn import Lstmn
+from regard.encode.tape import TapeLSTM
 from regard.models.rnnlm import Rnnlm
 
-VALUES = 8  # of recall
+VALUES, UNITS = 8, 16  # of recall
 # Reber 1967: from each state, letter -> next state; 6 is the end
 REBER = [
     {"T": 1, "P": 2},
@@ -143,41 +143,46 @@ def reber(cell: str) -> Row:
 
 
 def tagged(rows: int, count: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Ids [rows, count + 1], the value asked for, and where it stands.
+    """Vectors to read, the values asked for, and the places where they stand.
 
-    An id is a value and its tag; the last is a tag alone. Tags come in a random order.
+    First `count` items, a tag and a value each, tags in any order; then half of the tags alone.
     """
-    tags = torch.rand(rows, count).argsort(1)
-    values = torch.randint(VALUES, (rows, count))
-    place = torch.randint(count, (rows,))
-    asked = tags.gather(1, place[:, None])
-    ids = torch.cat([VALUES + tags * VALUES + values, VALUES * (1 + count) + asked], 1)
-    return ids, values.gather(1, place[:, None])[:, 0], place
+    tags, values = torch.rand(rows, count).argsort(1), torch.randint(VALUES, (rows, count))
+    place = torch.rand(rows, count).argsort(1)[:, : count // 2]
+    items = torch.cat([F.one_hot(tags, count), F.one_hot(values, VALUES)], -1)
+    asked = F.pad(F.one_hot(tags.gather(1, place), count), (0, VALUES))
+    return torch.cat([items, asked], 1).float(), values.gather(1, place), place
 
 
-def recall(kind: str, count: int, steps: int = 3000) -> Row:
-    make: dict[str, Callable[..., Any]] = {"lstm": Rnnlm, "lstmn": Lstmn}
-    model = make[kind](VALUES + count * VALUES + count, dim=16, hidden_dim=16)
+def recall(kind: str, count: int, steps: int = 600) -> Row:
+    layer = (
+        TapeLSTM(count + VALUES, UNITS, 2 * UNITS)
+        if kind == "lstmn"
+        else Recurrent(LSTM, count + VALUES, UNITS)
+    )
+    out, asked = nn.Linear(UNITS, VALUES), count // 2
+
+    def told(inputs: Tensor) -> Tensor:
+        begin = layer.begin(len(inputs)) if isinstance(layer, TapeLSTM) else None
+        return out(layer(inputs, begin)[0][:, -asked:])
 
     def loss() -> Tensor:
-        ids, value, _ = tagged(64, count)
-        return F.cross_entropy(model.logits(model.forced(None, ids)[:, -1]), value)
+        inputs, values, _ = tagged(32, count)
+        return F.cross_entropy(told(inputs).flatten(0, 1), values.flatten())
 
-    train(list(model.parameters()), loss, steps, 1e-2)
-    ids, value, place = tagged(2000, count)
+    train([*layer.parameters(), *out.parameters()], loss, steps, 2e-2)
+    inputs, values, place = tagged(500, count)
     beside = ""
     with torch.no_grad():
+        right = (told(inputs).argmax(-1) == values).float().mean().item()
         if kind == "lstmn":
-            with observe(model) as seen:
-                states = model.forced(None, ids)
-            weights = seen["layers.0"][-1][:, 0]
+            with observe(layer) as seen:
+                told(inputs)
+            weights = seen.whole()["attention"][:, -asked:]
             peak = (weights.argmax(-1) == place).float().mean().item()
-            mean = weights.gather(1, place[:, None]).mean().item()
-            beside = f"greatest weight there {peak:.3f}, mean weight {mean:.3f}"
-        else:
-            states = model.forced(None, ids)
-        right = (model.logits(states[:, -1])[:, :VALUES].argmax(-1) == value).float().mean()
-    return Row(f"recall {count}", kind, right.item(), 1.0, 1 / VALUES, beside)
+            mean = weights.gather(2, place[..., None]).mean().item()
+            beside = f"greatest weight there {peak:.3f}, mean weight there {mean:.3f}"
+    return Row(f"recall {count}", kind, right, 1.0, 1 / VALUES, beside)
 
 
 TASKS: dict[str, list[Callable[[], Row]]] = {
