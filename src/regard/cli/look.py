@@ -1,26 +1,39 @@
-"""`regard look`: what a run looked at while it wrote."""
+"""`regard look`: what a run looked at while it wrote, or before it judged."""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from regard.train.classify import ClassifyRun, records_of
+from regard.train.language import LanguageRun
+from regard.train.run import Run
 from regard.train.translate import TranslateRun
+from regard.view.shade import shaded
 from regard.view.terminal import Surface, heat, scale
 
 
 def look(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    text: Annotated[str, typer.Argument(help="What to translate.")],
+    text: Annotated[str, typer.Argument(help="What to translate, to classify or to read.")],
     target: Annotated[
-        str | None, typer.Option(help="Look at this output, not at the model's own.")
+        str | None, typer.Option(help="Look at this translation, not at the model's own.")
     ] = None,
 ) -> None:
-    """Translate TEXT and show which source tokens each target token looked at."""
-    run = TranslateRun.load(folder)
-    run.check([text], "TEXT")
-    print(picture(run, text, Surface.of(Console()), target))
+    """Give TEXT to a run and show what each token looked at, or what a verdict rests on."""
+    run, surface = Run.load(folder), Surface.of(Console())
+    if target is not None and not isinstance(run, TranslateRun):
+        raise ValueError(f"--target is for translation, and {folder} is for {run.settings.task}")
+    match run:
+        case TranslateRun():
+            run.check([text], "TEXT")
+            print(picture(run, text, surface, target))
+        case ClassifyRun():
+            print(judged(run, text, surface))
+        case LanguageRun():
+            print(read(run, text, surface))
 
 
 def picture(run: TranslateRun, text: str, surface: Surface, target: str | None = None) -> str:
@@ -37,4 +50,36 @@ def picture(run: TranslateRun, text: str, surface: Surface, target: str | None =
         f"{text} -> {target}\n\n"
         f"{heat(seen.weights.tolist(), seen.target, seen.source, surface)}\n\n"
         f"weight: {scale(surface)}"
+    )
+
+
+def judged(run: ClassifyRun, text: str, surface: Surface) -> str:
+    """The verdict, and the text with its words shaded; before each sentence, its own weight.
+
+    Where sentences have weights, a word is shaded by its weight times the root of its sentence's:
+    what matters in a sentence that does not is seen, and seen to be weak (Yang et al. 2016, 3.5).
+    """
+    [record] = records_of([text])
+    [verdict] = run.predict([record])
+    parts = run.task.parts(record, run.longest)
+    strengths = [[math.sqrt(part.weight) * w for w in part.weights] for part in parts]
+    top = max(max(row, default=0.0) for row in strengths) or 1.0
+    lines = []
+    for part, row in zip(parts, strengths, strict=True):
+        whole = part.weight if len(parts) > 1 else None
+        lines.append(shaded(part.tokens, row, surface, top=top, whole=whole))
+    share = verdict.probabilities[verdict.label]
+    return (
+        f"{verdict.label} ({share:.1%})\n\n" + "\n".join(lines) + f"\n\nweight: "
+        f"{scale(surface, round(top, 3))}"
+    )
+
+
+def read(run: LanguageRun, text: str, surface: Surface) -> str:
+    """A map: rows are tokens, columns what they looked at, and what could come next."""
+    tokens, weights = run.task.looked(text)
+    following = ", ".join(f"{token!r} {p:.1%}" for token, p in run.task.following(text, 5))
+    return (
+        f"{heat(weights.tolist(), tokens, tokens, surface)}\n\n"
+        f"weight: {scale(surface)}\nnext: {following}"
     )

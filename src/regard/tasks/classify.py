@@ -17,7 +17,7 @@ from regard.attend.tap import observe
 from regard.batch.batches import in_order
 from regard.batch.pair import Pair
 from regard.encode.head import Classifier, Pooling, make_pooling
-from regard.tasks.inputs import Inputs
+from regard.tasks.inputs import BySentence, Inputs, split
 from regard.tasks.loss import Loss
 from regard.tasks.translate import AT_ONCE, ROOM
 from regard.text.labels import Labels
@@ -37,6 +37,14 @@ class Verdict(NamedTuple):
 
     label: str
     probabilities: dict[str, float]
+
+
+class Part(NamedTuple):
+    """A sentence: how much it was looked at, its tokens, and how much each of them was."""
+
+    weight: float
+    tokens: list[str]
+    weights: list[float]
 
 
 class Headed(nn.Module):
@@ -129,6 +137,26 @@ class Classify:
         with observe(self.model.eval()) as seen:
             self.model(self.inputs.tensors([row]))
         return seen.whole()
+
+    def parts(self, record: Mapping[str, str], longest: int = 256) -> list[Part]:
+        """What the verdict rests on: sentences with their words, or one part that is the text.
+
+        Of a transformer's attentions it is what the last layer's first position looked at, in the
+        mean of its heads; of several hops, their mean.
+        """
+        [row] = self.inputs.rows([record], longest)
+        seen = self.looked(record, longest)
+        if len(seen) == 2 and isinstance(self.inputs, BySentence):
+            words, sentences = seen.values()
+            return [
+                Part(weight, self.inputs.tokens(ids), each[: len(ids)].tolist())
+                for weight, ids, each in zip(
+                    sentences[0, 0].tolist(), split(row), words[:, 0], strict=True
+                )
+            ]
+        last = list(seen.values())[-1][0]
+        weights = last.mean(0)[0] if last.ndim == 3 else last.mean(0)
+        return [Part(1.0, self.inputs.tokens(row), weights.tolist())]
 
     def in_order(self, pairs: Sequence[Pair]) -> Iterator[Labelled]:
         return in_order(pairs, tokens=ROOM, collate=self.collate) if pairs else iter(())

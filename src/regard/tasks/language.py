@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from regard.attend.tap import observe
 from regard.batch.pair import Pair
 from regard.batch.windows import Window
 from regard.decode.rules import FREE, Rules
@@ -124,6 +125,18 @@ class Language:
         best = log_probs[0].exp().topk(min(count, log_probs.shape[1]))
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.text.token(number), p) for number, p in pairs]
+
+    @torch.no_grad()
+    def looked(self, text: str) -> tuple[list[str], Float[Tensor, "t t"]]:
+        """The tokens of a text, the mark before it first, and what each looked at, of those before.
+
+        It is the last attention of the model, in the mean of its heads.
+        """
+        ids = [END, *self.text.ids([text])[0]][self.room(0)]
+        with observe(self.model.eval()) as seen:
+            self.model.forced(None, torch.tensor([ids]))
+        last = list(seen.whole().values())[-1][0]
+        return [self.text.token(n) for n in ids], last.mean(0) if last.ndim == 3 else last
 
     def room(self, longest: int) -> slice:
         """The end of a prompt for which there is room beside so many tokens."""

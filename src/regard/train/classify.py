@@ -98,11 +98,14 @@ class ClassifyRun(Run):
         return self.predict([{"text": text} if pair is None else {"text": text, "pair": pair}])[0]
 
     def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:  # noqa: ARG002
-        """One label a line. Two texts stand with a tab between them."""
-        records: list[Record] = [
-            dict(zip(("text", "pair"), text.split("\t"), strict=False)) for text in texts
-        ]
+        """One label for each."""
+        records = records_of(texts)
         return [
             Reply(one.label, {**record, "label": one.label, "probabilities": one.probabilities})
             for record, one in zip(records, self.predict(records), strict=True)
         ]
+
+
+def records_of(texts: Sequence[str]) -> list[Record]:
+    """One text each, or two with a tab between them."""
+    return [dict(zip(("text", "pair"), text.split("\t"), strict=False)) for text in texts]

@@ -69,7 +69,7 @@ def heat(
         part = slice(first, first + fit)
         head = " " * margin + "".join(_pad(text, pitch) for text in across[part])
         body = [
-            _pad(text, margin) + "".join(_cell(w / top, pitch, surface.ink) for w in row[part])
+            _pad(text, margin) + "".join(cell(w / top, pitch, surface.ink) for w in row[part])
             for text, row in zip(down, weights, strict=True)
         ]
         blocks.append("\n".join(line.rstrip(" ") for line in [head, *body]))
@@ -84,7 +84,7 @@ def scale(surface: Surface = Surface(), top: float = 1.0) -> str:  # noqa: B008 
         case "shades":
             cells = "".join(shade * 2 for shade in SHADES)
         case colours:
-            cells = "".join(_cell(i / 8, 2, colours) for i in range(9))
+            cells = "".join(cell(i / 8, 2, colours) for i in range(9))
     return f"0 {cells} {top:g}"
 
 
@@ -129,7 +129,8 @@ def _pad(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
 
 
-def _cell(level: float, width: int, ink: Ink) -> str:
+def cell(level: float, width: int, ink: Ink) -> str:
+    """A level, so many cells wide."""
     if math.isnan(level):
         return _pad("?", width)
     level = min(max(level, 0.0), 1.0)
@@ -137,11 +138,18 @@ def _cell(level: float, width: int, ink: Ink) -> str:
         return _pad(DIGITS[int(level * 10 + 0.5)], width)
     if ink == "shades":  # below 5 % nothing, as with the digits; then a shade for each quarter
         return SHADES[0 if level < 0.05 else min(int(level * 4), 3) + 1] * width
+    return ground(" " * width, level, ink)
+
+
+def ground(text: str, level: float, ink: Ink) -> str:
+    """A text on the colour of a level, in black or white, whichever can be read."""
+    level = min(max(level, 0.0), 1.0)
     red, green, blue = _mix(level)
+    letters = "" if text.isspace() else f";{30 if level > 0.5 else 97}"
     if ink == "truecolor":
-        return f"\x1b[48;2;{red};{green};{blue}m{' ' * width}\x1b[0m"
+        return f"\x1b[48;2;{red};{green};{blue}{letters}m{text}\x1b[0m"
     cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
-    return f"\x1b[48;5;{cube}m{' ' * width}\x1b[0m"
+    return f"\x1b[48;5;{cube}{letters}m{text}\x1b[0m"
 
 
 def _mix(level: float) -> tuple[int, int, int]:
