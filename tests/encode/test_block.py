@@ -18,7 +18,8 @@ from regard.attend.heads import MultiHead
 from regard.attend.mask import causal
 from regard.attend.score import Additive
 from regard.attend.tap import observe
-from regard.encode.block import Block, FeedForward, Stack, tanh_gelu
+from regard.encode.block import Block, FeedForward, Stack
+from regard.encode.activation import tanh_gelu
 from regard.encode.position import RelativeBias, Rotary
 
 DOUBLE = torch.float64
@@ -444,7 +445,9 @@ def test_looking_names_each_attention_and_changes_nothing():
 COMPILED = """
 import torch
 from regard.attend.mask import causal
-from regard.encode.block import Block, tanh_gelu
+from regard.encode.block import Block
+from regard.encode.activation import tanh_gelu
+from regard.encode.activation import tanh_gelu
 from regard.encode.position import RelativeBias, Rotary
 
 for pieces in [

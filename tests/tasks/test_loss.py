@@ -16,7 +16,7 @@ F64 = torch.float64
 def test_smoothed_cross_entropy_is_its_equation(
     smoothing: float, rows: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "ROWS", rows)
+    monkeypatch.setattr(module, "AT_ONCE", 6 * rows)
     layer = nn.Linear(4, 6, dtype=F64)
     states = torch.randn(2, 5, 4, dtype=F64)
     target = torch.randint(1, 6, (2, 5))
@@ -36,7 +36,7 @@ def test_smoothed_cross_entropy_is_its_equation(
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("rows", [3, 256])
 def test_gradient_is_that_of_autograd(smoothing: float, rows: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "ROWS", rows)
+    monkeypatch.setattr(module, "AT_ONCE", 6 * rows)
     layer = nn.Linear(4, 6, dtype=F64)
     states = torch.randn(2, 5, 4, dtype=F64, requires_grad=True)
     target = torch.randint(1, 6, (2, 5))

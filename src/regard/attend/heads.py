@@ -1,8 +1,9 @@
 """Several attentions side by side, each in its own subspace; and pooling."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -13,6 +14,8 @@ from regard.attend.memory import Memory
 
 Rotary = Callable[[Tensor, int], Tensor]  # (states [*b t d], first position) -> turned states
 Relative = Callable[[int, int, int], Tensor]  # (queries, slots, first query) -> bias [h q k]
+
+TOGETHER = 256  # states from which on one projection for all three is worth its joined weights
 
 
 class MultiHead(nn.Module):
@@ -62,6 +65,15 @@ class MultiHead(nn.Module):
         check_width("states", states, self.memory_dim)
         check_finite("states", states)
         keys, values = self.split(self.to_key(states)), self.split(self.to_value(states))
+        return self.keep(keys, values, valid, start)
+
+    def keep(
+        self,
+        keys: Float[Tensor, "b h k dh"],
+        values: Float[Tensor, "b h k dh"],
+        valid: Bool[Tensor, "b k"] | None,
+        start: int,
+    ) -> Memory:
         if self.rotary is not None:
             keys = self.rotary(keys, start)
         return self.attention._remember(keys, None if valid is None else valid[:, None], values)
@@ -76,7 +88,43 @@ class MultiHead(nn.Module):
     ) -> Float[Tensor, "b q d"]:
         """`start` is the position of the first query; None: the queries are the memory's last."""
         check_width("query", query, self.dim)
-        asked, queries = self.split(self.to_query(query)), query.shape[1]
+        return self.look(self.split(self.to_query(query)), memory, mask, bias, start)
+
+    def within(
+        self,
+        states: Float[Tensor, "b t d"],
+        valid: Bool[Tensor, "b t"] | None = None,
+        mask: Mask | None = None,
+        past: Memory | None = None,
+    ) -> tuple[Float[Tensor, "b t d"], Memory]:
+        """States that look at themselves and their past: what they read, and the past then."""
+        check_width("states", states, self.dim)
+        check_finite("states", states)
+        start = 0 if past is None else past.slots
+        asked, keys, values = (self.split(x) for x in self.project(states))
+        slots = self.keep(keys, values, valid, start)
+        if past is not None:
+            slots = past.append(slots)
+        return self.look(asked, slots, mask, None, start), slots
+
+    def project(self, states: Float[Tensor, "b t d"]) -> Sequence[Float[Tensor, "b t _"]]:
+        """Query, key and value of each state; of many states in one product, which is quicker."""
+        layers = (self.to_query, self.to_key, self.to_value)
+        if states.shape[0] * states.shape[1] < TOGETHER:
+            return [layer(states) for layer in layers]
+        weight = torch.cat([layer.weight for layer in layers])
+        bias = None if layers[0].bias is None else torch.cat([layer.bias for layer in layers])
+        return F.linear(states, weight, bias).split([len(layer.weight) for layer in layers], -1)
+
+    def look(
+        self,
+        asked: Float[Tensor, "b h q dh"],
+        memory: Memory,
+        mask: Mask | None,
+        bias: Float[Tensor, "*#b #q k"] | None,
+        start: int | None,
+    ) -> Float[Tensor, "b q d"]:
+        queries = asked.shape[2]
         first = memory.slots - queries if start is None else start
         if self.rotary is not None:
             asked = self.rotary(asked, first)

@@ -7,7 +7,7 @@ b: any leading axes (batch, heads)   q: queries   k: memory slots   d*: widths
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -99,6 +99,10 @@ class Memory:
             return self.store.select(rows)
         keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
         return Memory(keys, values, rows_of(self.valid, rows, self.keys.ndim - 1))
+
+    def detach(self) -> "Memory":
+        """The same slots; no gradient goes back through them."""
+        return replace(self, keys=self.keys.detach(), values=self.values.detach())
 
     def trim(self, slots: int) -> "Memory":
         """The first `slots` slots only: take back what was appended since."""

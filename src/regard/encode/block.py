@@ -20,15 +20,9 @@ from regard.attend.heads import MultiHead
 from regard.attend.mask import Mask
 from regard.attend.memory import Memory
 from regard.attend.score import ScaledDot
+from regard.encode.activation import Activation
 from regard.encode.dropout import dropout
 from regard.encode.position import check_states
-
-Activation = Callable[[Tensor], Tensor]
-
-
-def tanh_gelu(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
-    """0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))  (Hendrycks & Gimpel 2016, 2; GPT-2)."""
-    return F.gelu(x, approximate="tanh")
 
 
 class FeedForward(nn.Module):
@@ -127,12 +121,9 @@ class Block(nn.Module):
         """
         check_states(states, self.dim, self.feed.narrow.bias)
         start = 0 if past is None else past.slots
-        around = self.self_attention
         inner = self.self_norm(states) if self.pre else states
-        slots = around.remember(inner, valid, start)
-        if past is not None:
-            slots = past.append(slots)
-        states = self.add(states, around(inner, slots, mask, start=start), self.self_norm)
+        seen, slots = self.self_attention.within(inner, valid, mask, past)
+        states = self.add(states, seen, self.self_norm)
 
         if self.cross_attention is not None and self.cross_norm is not None:
             if memory is None:

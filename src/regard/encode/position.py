@@ -21,6 +21,8 @@ from torch import Tensor, nn
 from regard.attend.check import check_float, check_positive
 from regard.encode.cell import check_dtype
 
+Order = Callable[[Tensor, int, float], Tensor]  # (positions [*t], dim, base) -> features [*t dim]
+
 AHEAD = 256  # positions computed at once, so that a step of decoding finds its row ready
 
 
@@ -48,7 +50,7 @@ class Rows:
     angles come from float64 whatever the model computes in.
     """
 
-    def __init__(self, make: Callable[[Tensor, int, float], Tensor], base: float):
+    def __init__(self, make: Order, base: float):
         check_positive("base", base)
         self.make, self.base = make, base
         self.kept: Kept | None = None
@@ -96,6 +98,12 @@ def waves(positions: Float[Tensor, "*t"], dim: int, base: float) -> Float[Tensor
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[..., :dim]
 
 
+def halves(positions: Float[Tensor, "*t"], dim: int, base: float) -> Float[Tensor, "*t {dim}"]:
+    """The sines of all angles, then their cosines, as in the authors' tensor2tensor, and Marian."""
+    angle = angles(positions, dim, base)
+    return torch.cat([angle.sin(), angle.cos()], -1)[..., :dim]
+
+
 def turns(positions: Float[Tensor, "*t"], dim: int, base: float) -> Float[Tensor, "*t pairs 2"]:
     """e^(i angle), real part first: multiplied by it, a pair of features turns."""
     angle = angles(positions, dim, base)
@@ -105,14 +113,15 @@ def turns(positions: Float[Tensor, "*t"], dim: int, base: float) -> Float[Tensor
 class Sinusoidal(nn.Module):
     """P[t, 2i] = sin(t / 10000^(2i/d)), P[t, 2i+1] = cos(t / 10000^(2i/d))  (Vaswani et al. 2017).
 
-    Sines and cosines alternate, as in the paper's equation. An odd `dim` ends with a sine.
+    Sines and cosines alternate, as in the paper's equation, unless `order` is `halves`. An odd
+    `dim` has one sine more.
     """
 
-    def __init__(self, dim: int, *, base: float = 10_000.0):
+    def __init__(self, dim: int, *, base: float = 10_000.0, order: Order = waves):
         super().__init__()
         check_positive("dim", dim)
         self.dim = dim
-        self.rows = Rows(waves, base)
+        self.rows = Rows(order, base)
 
     def forward(
         self, states: Float[Tensor, "b t d"], start: int | Int[Tensor, " b"] = 0

@@ -22,10 +22,11 @@ from regard.attend.check import check_dropout, check_positive
 from regard.attend.make import make_attention
 from regard.attend.mask import causal
 from regard.attend.memory import Memory
+from regard.encode.activation import make_activation
 from regard.encode.block import Block, Stack
 from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
-from regard.encode.position import Learned, Sinusoidal
+from regard.encode.position import Learned, Sinusoidal, halves
 
 
 class Read(NamedTuple):
@@ -48,7 +49,9 @@ class Transformer(nn.Module):
     `hidden_dim` is the feed-forward layer's, 4 dim by default. `shared`: "all" has one table for
     source words, target words and output, "decoder" one for the latter two. `attention_dropout` (on
     weights) and `hidden_dropout` (after ReLU) are not in the paper. `longest` is how many positions
-    are known where they are learned, and to the location score.
+    are known where they are learned, and to the location score. `positions="halves"` has all sines
+    before the cosines; `output_bias` gives a shared table a bias on its way out, which a table of
+    its own has anyway: MarianNMT (Junczys-Dowmunt et al. 2018) has both, and swish.
     """
 
     def __init__(
@@ -64,10 +67,12 @@ class Transformer(nn.Module):
         norm: Literal["post", "pre"] = "post",
         shared: Literal["none", "decoder", "all"] = "none",
         scaled: bool = True,
-        positions: Literal["sinusoidal", "learned"] = "sinusoidal",
+        positions: Literal["sinusoidal", "halves", "learned"] = "sinusoidal",
         longest: int = 512,
         score: str = "scaled_dot",
         normalise: str = "softmax",
+        activation: str = "relu",
+        output_bias: bool = False,
         dropout: float = 0.1,
         attention_dropout: float = 0.0,
         hidden_dropout: float = 0.0,
@@ -90,14 +95,20 @@ class Transformer(nn.Module):
             norm=norm,
             dropout=dropout,
             hidden_dropout=hidden_dropout,
+            activation=make_activation(activation),
             attention=attention,
         )
-        place = partial(Learned, longest) if positions == "learned" else Sinusoidal
+        place = {
+            "sinusoidal": Sinusoidal,
+            "halves": partial(Sinusoidal, order=halves),
+            "learned": partial(Learned, longest),
+        }[positions]
+        table = partial(Embedding, dim=dim, scaled=scaled)
         self.dropout, below = dropout, decoder_layers or layers
-        self.source_words = Embedding(source_size, dim, scaled=scaled)
+        self.source_words = table(source_size, bias=output_bias and shared == "all")
         # a second name for one table would be saved twice
-        own = None if shared == "all" else Embedding(target_size, dim, scaled=scaled)
-        self.target_words = own
+        bias = output_bias and shared == "decoder"
+        self.target_words = None if shared == "all" else table(target_size, bias=bias)
         self.source_position, self.target_position = place(dim), place(dim)
         self.encoder = Stack(block() for _ in range(layers))
         self.decoder = Stack(block(memory_dim=dim) for _ in range(below))
@@ -158,8 +169,10 @@ class Transformer(nn.Module):
 
 
 def check_choices(positions: str, shared: str, source_size: int, target_size: int) -> None:
-    if positions not in ("sinusoidal", "learned"):
-        raise ValueError(f"positions must be 'sinusoidal' or 'learned', not {positions!r}")
+    if positions not in ("sinusoidal", "halves", "learned"):
+        raise ValueError(
+            f"positions must be 'sinusoidal', 'halves' or 'learned', not {positions!r}"
+        )
     if shared not in ("none", "decoder", "all"):
         raise ValueError(f"shared must be 'none', 'decoder' or 'all', not {shared!r}")
     if shared == "all" and source_size != target_size:

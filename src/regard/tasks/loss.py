@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.encode.embed import Embedding
 
-ROWS = 128  # predictions at a time: with 10,000 words 5 MB of logits
+AT_ONCE = 128 * 10_000  # logits that exist at a time: 5 MB, which a cache holds
 
 
 class Loss(NamedTuple):
@@ -73,7 +73,7 @@ class _Summed(torch.autograd.Function):
             for x, want in zip((rows, weight, bias), wanted, strict=True)
         ]
         total = rows.new_zeros(())
-        for some, label, to_rows in slices(rows, labels, grads[0]):
+        for some, label, to_rows in slices(rows, labels, grads[0], len(weight)):
             logits = nn.functional.linear(some, weight, bias)
             at_label, highest = logits.gather(-1, label[:, None])[:, 0], logits.amax(-1)
             p = torch.softmax(logits, -1, out=logits)
@@ -103,11 +103,12 @@ class _Summed(torch.autograd.Function):
 
 
 def slices(
-    rows: Tensor, labels: Tensor, grads: Tensor | None
+    rows: Tensor, labels: Tensor, grads: Tensor | None, words: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
     """Some rows at a time, with their labels and the place for their gradient."""
-    parts = repeat(None) if grads is None else grads.split(ROWS)
-    return zip(rows.split(ROWS), labels.split(ROWS), parts, strict=False)
+    count = max(1, AT_ONCE // words)
+    parts = repeat(None) if grads is None else grads.split(count)
+    return zip(rows.split(count), labels.split(count), parts, strict=False)
 
 
 def smoothed(

@@ -45,17 +45,17 @@ class Tokeniser:
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """Several texts in parallel; each comes out as it would alone."""
-        _check_texts(texts)
+        check_texts(texts)
         whole = self._inner.encode_batch(list(texts), add_special_tokens=False)
         found = []
         for text, one in zip(texts, whole, strict=True):
-            words = _words_of(text, [start for start, _ in one.offsets])
+            words = words_of(text, [start for start, _ in one.offsets])
             found.append(Encoding(_without_controls(one.ids), one.tokens, words))
         return found
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Only the ids of `encode_batch`, which is quicker."""
-        _check_texts(texts)
+        check_texts(texts)
         whole = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
         return [_without_controls(one.ids) for one in whole]
 
@@ -118,14 +118,14 @@ def _without_controls(ids: list[int]) -> list[int]:
     return ids
 
 
-def _words_of(text: str, starts: list[int]) -> list[int | None]:
+def words_of(text: str, starts: list[int]) -> list[int | None]:
     ends = [match.end() for match in WORD.finditer(text)]
     if not ends:
         return [None] * len(starts)
     return [min(bisect_right(ends, start), len(ends) - 1) for start in starts]
 
 
-def _check_texts(texts: Sequence[str]) -> None:
+def check_texts(texts: Sequence[str]) -> None:
     """Half of a surrogate pair is no character: it comes from broken JSON, and has no UTF-8."""
     for text in texts:
         if not text.isascii():

@@ -1,0 +1,1 @@
+"""Other formats into ours, and back."""

@@ -1,0 +1,131 @@
+"""BERT: Devlin et al. 2019, "Pre-training of deep bidirectional transformers" (1810.04805).
+
+    x      = dropout(LN(E id + P + S segment))                                       fig. 2
+    layers of:  x = LN(x + self-attention(x)),  x = LN(x + W2 gelu(W1 x + b1) + b2)   3
+    pooled = tanh(W x_1 + b)                          x_1: at [CLS]                   3.1
+    p(word at a masked place) = softmax(E LN(gelu(W x + b)) + c)                      task 1
+    p(the second segment follows the first) = softmax(W pooled + b)                   task 2
+
+The equations of the last three lines are those of the authors' code; the paper says them in words.
+b: batch   t: positions   n: masked places   v: size   d: dim
+"""
+
+from typing import Literal
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout, check_positive, check_valid
+from regard.encode.activation import make_activation
+from regard.encode.block import Block, Stack
+from regard.encode.dropout import dropout
+from regard.encode.embed import Embedding
+from regard.encode.position import Learned
+from regard.encode.states import States
+
+STD = 0.02
+SIZES = {
+    "base": {"dim": 768, "heads": 12, "layers": 12},  # 109,482,240 weights with 30,522 tokens
+    "large": {"dim": 1024, "heads": 16, "layers": 24},  # 335,141,888
+}
+
+
+class Bert(nn.Module):
+    """By default the paper's base model, encoder and pooler; `SIZES` has both.
+
+    `context` is how many tokens it can read, `hidden_dim` the feed-forward layer's, 4 dim by
+    default. `pretrain` adds the heads of the paper's tasks: "masked" words, or "both". DistilBERT
+    has no `segments` and no `pooler`, RoBERTa one segment.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        dim: int = 768,
+        heads: int = 12,
+        layers: int = 12,
+        context: int = 512,
+        segments: int = 2,
+        pooler: bool = True,
+        pretrain: Literal["none", "masked", "both"] = "none",
+        hidden_dim: int | None = None,
+        activation: str = "gelu",
+        norm_eps: float = 1e-12,
+        dropout: float = 0.1,
+        attention_dropout: float | None = None,
+    ):
+        super().__init__()
+        check_positive("heads", heads)
+        check_dropout(dropout)
+        check_tasks(pretrain, pooler)
+        self.context, self.dropout, self.activation = context, dropout, make_activation(activation)
+        self.width, self.pooled_width = dim, dim if pooler else None
+        masked, both = pretrain != "none", pretrain == "both"
+        self.words = Embedding(size, dim, bias=masked, std=STD)
+        self.position = Learned(context, dim, std=STD)
+        self.segments = Embedding(segments, dim, std=STD) if segments else None
+        self.norm = nn.LayerNorm(dim, norm_eps)
+        self.encoder = Stack(
+            Block(
+                *(dim, heads, hidden_dim or 4 * dim),
+                norm_eps=norm_eps,
+                activation=self.activation,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+            )
+            for _ in range(layers)
+        )
+        self.pooler = nn.Linear(dim, dim) if pooler else None
+        self.guess = nn.Linear(dim, dim) if masked else None
+        self.guess_norm = nn.LayerNorm(dim, norm_eps) if masked else None
+        self.following = nn.Linear(dim, 2) if both else None  # 0: it follows, 1: it does not
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                # differs: the authors cut the normal distribution off at two deviations
+                nn.init.normal_(module.weight, std=STD)
+                nn.init.zeros_(module.bias)
+
+    def encode(
+        self,
+        ids: Int[Tensor, "b t"],
+        valid: Bool[Tensor, "b t"],
+        segments: Int[Tensor, "b t"] | None = None,
+    ) -> States:
+        """`segments` says which of the two texts a token is of; None: all are of the first."""
+        check_valid(valid, ids.shape)
+        if ids.shape[1] > self.context:
+            raise ValueError(
+                f"ids have {ids.shape[1]} positions, but the context is {self.context}"
+            )
+        words = self.position(self.words(ids))
+        if self.segments is not None:
+            words = words + (
+                self.segments.weight[0] if segments is None else self.segments(segments)
+            )
+        elif segments is not None:
+            raise ValueError("segments are given to a model that has none: leave them out")
+        states, _ = self.encoder(dropout(self.norm(words), self.dropout, self.training), valid)
+        pooled = None if self.pooler is None else self.pooler(states[:, 0]).tanh()
+        return States(states, valid, pooled)
+
+    def guesses(self, states: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+        """From the states at masked places to what `output` reads the words from."""
+        if self.guess is None or self.guess_norm is None:
+            raise ValueError("there is no head for masked words: set pretrain='masked' or 'both'")
+        return self.guess_norm(self.activation(self.guess(states)))
+
+    def logits(self, guesses: Float[Tensor, "*n d"]) -> Float[Tensor, "*n v"]:
+        return self.words.logits(guesses)
+
+    @property
+    def output(self) -> Embedding:
+        """The layer before the softmax over words; `following` is the one of the second task."""
+        return self.words
+
+
+def check_tasks(pretrain: str, pooler: bool) -> None:
+    if pretrain not in ("none", "masked", "both"):
+        raise ValueError(f"pretrain must be 'none', 'masked' or 'both', not {pretrain!r}")
+    if pretrain == "both" and not pooler:
+        raise ValueError("pretrain='both' needs the pooler: the second task is asked of its vector")

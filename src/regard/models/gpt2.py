@@ -1,0 +1,150 @@
+"""GPT-2: Radford et al. 2019, "Language models are unsupervised multitask learners".
+
+    x      = dropout(E id + P)                                              2.3; Radford et al. 2018
+    layers of:  x = x + causal self-attention(LN(x)),  x = x + W2 gelu(W1 LN(x))
+    p(y_t | y_<t) = softmax(E LN(x_t))                                      E: the same table
+
+"Layer normalization was moved to the input of each sub-block [...] and an additional layer
+normalization was added after the final self-attention block" (2.3). Weights start from N(0, 0.02),
+those that write into the residual stream from N(0, 0.02 / sqrt(N)), N = 2 layers of these.
+b: batch   t: positions   n: rows of a search   v: size   d: dim
+"""
+
+import math
+from typing import NamedTuple
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout, check_positive
+from regard.attend.mask import causal
+from regard.attend.memory import Memory
+from regard.encode.activation import make_activation
+from regard.encode.block import Block, Stack
+from regard.encode.dropout import dropout
+from regard.encode.embed import Embedding
+from regard.encode.position import Learned
+
+STD = 0.02
+# Table 2 of the paper; heads as in the released models
+SIZES = {
+    "small": {"dim": 768, "heads": 12, "layers": 12},  # 124,439,808 weights with 50,257 tokens
+    "medium": {"dim": 1024, "heads": 16, "layers": 24},  # 354,823,168
+    "large": {"dim": 1280, "heads": 20, "layers": 36},  # 774,030,080
+    "xl": {"dim": 1600, "heads": 25, "layers": 48},  # 1,557,611,200
+}
+
+
+class State(NamedTuple):
+    """Keys and values of what each row has read, by layer; None before the first token."""
+
+    rows: int
+    past: tuple[Memory, ...] | None
+
+
+class Gpt2(nn.Module):
+    """By default the paper's small model; `SIZES` has the others.
+
+    `context` is how many tokens it can read, `hidden_dim` the feed-forward layer's, 4 dim by
+    default. `dropout` acts on what each sublayer adds; on the sum of word and position and on the
+    attention's weights too, unless `embedding_dropout` and `attention_dropout` say otherwise.
+    """
+
+    cross = ()  # there is no source to look at
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        dim: int = 768,
+        heads: int = 12,
+        layers: int = 12,
+        context: int = 1024,
+        hidden_dim: int | None = None,
+        activation: str = "tanh_gelu",
+        norm_eps: float = 1e-5,
+        dropout: float = 0.1,
+        embedding_dropout: float | None = None,
+        attention_dropout: float | None = None,
+    ):
+        super().__init__()
+        check_positive("heads", heads)
+        check_positive("layers", layers)
+        self.context = context
+        self.dropout = dropout if embedding_dropout is None else embedding_dropout
+        check_dropout(self.dropout)
+        self.words = Embedding(size, dim, std=STD)
+        # differs: the authors' code draws positions from N(0, 0.01), which the paper does not say
+        self.position = Learned(context, dim, std=STD)
+        self.decoder = Stack(
+            Block(
+                *(dim, heads, hidden_dim or 4 * dim),
+                norm="pre",
+                norm_eps=norm_eps,
+                activation=make_activation(activation),
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+            )
+            for _ in range(layers)
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """As the paper starts."""
+        thin = STD / math.sqrt(2 * len(self.decoder.layers))
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear):
+                writes = name.endswith(("self_attention.out", "feed.narrow"))
+                nn.init.normal_(module.weight, std=thin if writes else STD)
+                nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.LayerNorm | Embedding | Learned):
+                module.reset_parameters()
+
+    def begin(self, rows: int) -> State:
+        """Nothing read yet."""
+        return State(rows, None)
+
+    def read(self, state: State, ids: Int[Tensor, "n t"]) -> tuple[Float[Tensor, "n t d"], State]:
+        """Reads on from `state`; the state at a token is what the next one is predicted from."""
+        rows, past = state
+        if len(ids) != rows:
+            raise ValueError(f"ids have {len(ids)} rows, but the state has {rows}")
+        start = 0 if past is None else past[0].slots
+        if start + ids.shape[1] > self.context:
+            raise ValueError(
+                f"ids reach position {start + ids.shape[1]}, but the context is {self.context}: "
+                "read less at a time, and begin anew where the context is full"
+            )
+        words = dropout(self.position(self.words(ids), start), self.dropout, self.training)
+        states, past = self.decoder(words, mask=causal, past=past)
+        return states, State(rows, tuple(past))
+
+    def forced(self, memory: State | None, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+        return self.read(self.begin(len(target)) if memory is None else memory, target)[0]
+
+    def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
+        return self.words.logits(states)
+
+    def start(self, memory: State) -> State:
+        """The memory of a language model is a state: what it has read before it writes."""
+        return memory
+
+    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
+        states, state = self.read(state, tokens[:, None])
+        return self.logits(states[:, 0]).log_softmax(-1), state
+
+    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+        past = state.past
+        if past is not None:
+            past = tuple(layer.select(rows) for layer in past)
+        return State(len(rows), past)
+
+    def detach(self, state: State) -> State:
+        """The same state; no gradient goes back through it."""
+        past = state.past
+        return State(state.rows, None if past is None else tuple(m.detach() for m in past))
+
+    @property
+    def output(self) -> Embedding:
+        """The layer before the softmax."""
+        return self.words

@@ -1,0 +1,197 @@
+"""Tokenisers that others trained, with special ids of their own.
+
+Unlike in our own vocabularies, a special token in a text is that token: "[MASK]" is the mask, as
+those who trained them have it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from regard.config.whole import write_whole
+from regard.text.tokeniser import WORD, Encoding, check_texts, words_of
+
+# Their names of what a special token is for, ours, and the tokens that usually are
+ROLES = {
+    "pad": (("pad_token",), ("[PAD]", "<pad>")),
+    "start": (("cls_token", "bos_token"), ("[CLS]", "<s>", "<|endoftext|>")),
+    "end": (("sep_token", "eos_token"), ("[SEP]", "</s>", "<|endoftext|>")),
+    "mask": (("mask_token",), ("[MASK]", "<mask>")),
+    "unknown": (("unk_token",), ("[UNK]", "<unk>")),
+}
+
+
+class Special(NamedTuple):
+    """The ids of special tokens; None where there is none."""
+
+    pad: int | None
+    start: int | None
+    end: int | None
+    mask: int | None
+    unknown: int | None
+
+
+class Framed(NamedTuple):
+    """A text, or two, with the special tokens that the model was trained with."""
+
+    ids: list[int]
+    segments: list[int]
+
+
+class ForeignTokeniser:
+    """The face of our `Tokeniser` over a vocabulary that is not ours."""
+
+    def __init__(self, inner: tokenizers.Tokenizer, given: Mapping[str, str] | None = None) -> None:
+        inner.no_padding()
+        inner.no_truncation()
+        self._inner = inner
+        self.size: int = max(inner.get_vocab().values()) + 1
+        found = {}
+        for role, (names, usual) in ROLES.items():
+            tokens = [given[name] for name in names if given and name in given] or usual
+            ids = (inner.token_to_id(token) for token in tokens)
+            found[role] = next((number for number in ids if number is not None), None)
+        self.special = Special(**found)
+
+    def encode(self, text: str) -> Encoding:
+        """The ids of the text, with no special tokens added."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
+        """Several texts in parallel; each comes out as it would alone."""
+        check_texts(texts)
+        whole = self._inner.encode_batch(list(texts), add_special_tokens=False)
+        return [
+            Encoding(one.ids, one.tokens, words_of(text, [start for start, _ in one.offsets]))
+            for text, one in zip(texts, whole, strict=True)
+        ]
+
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Only the ids of `encode_batch`, which is quicker."""
+        check_texts(texts)
+        whole = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [one.ids for one in whole]
+
+    def framed(self, texts: Sequence[str], others: Sequence[str] | None = None) -> list[Framed]:
+        """With special tokens, as [CLS] text [SEP], or [CLS] text [SEP] other [SEP]."""
+        check_texts(texts)
+        check_texts(others or [])
+        both = list(texts) if others is None else list(zip(texts, others, strict=True))
+        return [Framed(one.ids, one.type_ids) for one in self._inner.encode_batch(both)]
+
+    def decode(self, ids: Iterable[int], *, skip_specials: bool = True) -> str:
+        return self._inner.decode(self._checked(ids), skip_special_tokens=skip_specials)
+
+    def words(self, text: str) -> list[str]:
+        """What stands between white space: the words that `Encoding.words` counts."""
+        return WORD.findall(text)
+
+    def token(self, number: int) -> str:
+        """The entry of the vocabulary with this id; "" where the vocabulary has a gap."""
+        return self._inner.id_to_token(self._checked([number])[0]) or ""
+
+    def save(self, path: Path | str) -> None:
+        """Write a `tokenizer.json`, whole or not at all."""
+        write_whole(Path(path), self.to_json().encode())
+
+    def to_json(self) -> str:
+        return self._inner.to_str(pretty=True)
+
+    def config(self) -> dict[str, str]:
+        """What tokenizer_config.json says beside a tokenizer.json."""
+        known = {"tokenizer_class": "PreTrainedTokenizerFast"}
+        for role, number in self.special._asdict().items():
+            if number is not None:
+                known |= dict.fromkeys(ROLES[role][0], self.token(number))
+        return known
+
+    def _checked(self, ids: Iterable[int]) -> list[int]:
+        ids = list(ids)
+        if ids and (min(ids) < 0 or max(ids) >= self.size):
+            wrong = next(n for n in ids if not 0 <= n < self.size)
+            raise ValueError(f"ids must be in [0, {self.size}), not {wrong}")
+        return ids
+
+
+def read_tokeniser(folder: Path, kind: str) -> ForeignTokeniser | None:
+    """The tokeniser in a folder of Hugging Face's; None if there is none that can be read.
+
+    tokenizer.json, or the vocabulary that a model of this `kind` (their `model_type`) has.
+    """
+    given: dict[str, str] = {}
+    options: dict[str, Any] = {}
+    for name in ("special_tokens_map.json", "tokenizer_config.json"):
+        if (folder / name).is_file():
+            options = object_of(folder / name)
+            given |= {key: text_of(value) for key, value in options.items() if text_of(value)}
+    try:
+        if (folder / "tokenizer.json").is_file():
+            path = folder / "tokenizer.json"
+            inner = tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
+        elif (path := folder / "vocab.txt").is_file():
+            inner = word_pieces(path, options)
+        elif (path := folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
+            inner = byte_pairs(path, folder / "merges.txt", frame=kind == "roberta")
+        else:
+            return None
+    except Exception as error:  # the library raises the base class for whatever it cannot read
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path}: not a tokeniser, or a damaged one ({reason})") from None
+    return ForeignTokeniser(inner, given)
+
+
+def word_pieces(vocabulary: Path, options: Mapping[str, Any]) -> tokenizers.Tokenizer:
+    """BERT's: words cut into the longest pieces that are known (Wu et al. 2016)."""
+    inner = tokenizers.Tokenizer(models.WordPiece.from_file(str(vocabulary), unk_token="[UNK]"))
+    inner.normalizer = normalizers.BertNormalizer(
+        lowercase=options.get("do_lower_case", True),
+        strip_accents=options.get("strip_accents"),
+        handle_chinese_chars=options.get("tokenize_chinese_chars", True),
+    )
+    inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    inner.decoder = decoders.WordPiece()
+    ends = {token: inner.token_to_id(token) for token in ("[SEP]", "[CLS]")}
+    if None in ends.values():
+        raise ValueError("[CLS] and [SEP] are missing")
+    inner.add_special_tokens([t for t in ROLES_OF_BERT if inner.token_to_id(t) is not None])
+    inner.post_processor = processors.BertProcessing(*ends.items())
+    return inner
+
+
+ROLES_OF_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def byte_pairs(vocabulary: Path, merges: Path, *, frame: bool = False) -> tokenizers.Tokenizer:
+    """GPT-2's: bytes joined by the merges of a list (Radford et al. 2019, 2.2); RoBERTa frames."""
+    inner = tokenizers.Tokenizer(models.BPE.from_file(str(vocabulary), str(merges)))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    usual = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")
+    inner.add_special_tokens([token for token in usual if inner.token_to_id(token) is not None])
+    if frame:
+        ends = [(token, inner.token_to_id(token)) for token in ("</s>", "<s>")]
+        inner.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=False)
+    else:
+        inner.post_processor = processors.ByteLevel(trim_offsets=False)
+    return inner
+
+
+def object_of(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path}: is not JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: must hold a JSON object, not a {type(found).__name__}")
+    return found
+
+
+def text_of(value: Any) -> str:
+    """A token, written as a string or as an object with its `content`."""
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else ""
