@@ -1,4 +1,4 @@
-"""LSTMN against a loop written from the paper's equations."""
+"""LSTMN against loops written from the paper's equations: alone, and with a source."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from regard.attend.tap import intervene, observe, zero
 from regard.encode.tape import TapeLSTM
-from regard.models.lstmn import Lstmn
+from regard.models.lstmn import Lstmn, LstmnFusion
 
 IDS = torch.tensor([[3, 1, 4, 1, 5], [2, 6, 5, 3, 5]])
 
@@ -21,26 +21,43 @@ def wide(model: nn.Module) -> nn.Module:
     return model.double().eval()
 
 
+Slot = tuple[Tensor, Tensor]  # h_i, c_i
+
+
 def by_the_equations(
-    p: dict[str, Tensor], inputs: list[Tensor]
-) -> tuple[list[Tensor], list[list[float]]]:
-    """h_t, and what each step looked at, for one row and one layer."""
+    p: dict[str, Tensor], inputs: list[Tensor], source: list[Slot] | None = None
+) -> tuple[list[Slot], list[list[float]]]:
+    """h_t and c_t, and what each step looked at, for one row and one layer.
+
+    With a source, deep fusion: what is returned is what each step looked at there.
+    """
     W_x, W_r = p["of_input.weight"], p["of_read.weight"]
     W_h, v = p["attention.score.of_key.weight"], p["attention.score.energy"]
     W, U, b = p["cell.weight_ih"], p["cell.weight_hh"], p["cell.bias_ih"] + p["cell.bias_hh"]
     width = U.shape[1]
     nothing = torch.zeros(width, dtype=torch.float64)
-    tape, looked, read = list[tuple[Tensor, Tensor]](), [], nothing
+    tape, looked, read, told = list[Slot](), [], nothing, nothing
+
+    def looked_up(energy: list[Tensor], slots: list[Slot]) -> tuple[list[Tensor], Tensor, Tensor]:
+        weights = [e.exp() / sum(one.exp() for one in energy) for e in energy]
+        h = sum((s * h for s, (h, _) in zip(weights, slots, strict=True)), nothing)
+        return weights, h, sum((s * c for s, (_, c) in zip(weights, slots, strict=True)), nothing)
+
     for x in inputs:
-        energy = [(v @ torch.tanh(W_h @ h + W_x @ x + W_r @ read)).exp() for h, _ in tape]
-        weights = [e / sum(energy) for e in energy]
-        read = sum((s * h for s, (h, _) in zip(weights, tape, strict=True)), nothing)
-        cell = sum((s * c for s, (_, c) in zip(weights, tape, strict=True)), nothing)
+        energy = [v @ torch.tanh(W_h @ h + W_x @ x + W_r @ read) for h, _ in tape]
+        weights, read, cell = looked_up(energy, tape)
         i, f, g, o = (W @ x + U @ read + b).chunk(4)
         c = f.sigmoid() * cell + i.sigmoid() * g.tanh()
+        if source is not None:
+            u, W_g = p["cross.score.energy"], p["cross.score.of_key.weight"]
+            of_x, of_told = p["cross_input.weight"] @ x, p["cross_read.weight"] @ told
+            energy = [u @ torch.tanh(W_g @ gamma + of_x + of_told) for gamma, _ in source]
+            weights, told, alpha = looked_up(energy, source)
+            r = p["gate_read.weight"] @ told + p["gate_input.weight"] @ x + p["gate_input.bias"]
+            c = c + r.sigmoid() * alpha
         tape.append((o.sigmoid() * c.tanh(), c))
         looked.append([s.item() for s in weights])
-    return [h for h, _ in tape], looked
+    return tape, looked
 
 
 @pytest.mark.parametrize("layers", [1, 2])
@@ -51,7 +68,8 @@ def test_it_is_its_equations(layers):
     for row, ids in enumerate(IDS):
         x = list(model.words.weight[ids])
         for depth, layer in enumerate(model.layers):
-            x, looked = by_the_equations(dict(layer.named_parameters()), x)
+            tape, looked = by_the_equations(dict(layer.named_parameters()), x)
+            x = [h for h, _ in tape]
             weights = seen.whole()[f"layers.{depth}"][row]
             assert weights.shape == (5, 4)  # five words; the last is looked at by none
             for t, expected in enumerate(looked):
@@ -144,6 +162,76 @@ def test_keys_learn_from_a_carried_tape():
     assert torch.autograd.grad(states.sum(), key)[0].any()
 
 
+def test_deep_fusion_is_its_equations():
+    model = wide(LstmnFusion(7, 8, dim=3, hidden_dim=4, align_dim=5, layers=2))
+    source = torch.tensor([[3, 5, 4, 6, 2], [6, 2, 0, 0, 0]])
+    valid = source != 0
+    with observe(model) as seen:
+        states = model.forced(model.remember(source, valid), IDS)
+    for row, length in enumerate((5, 2)):
+        x = list(model.source_words.weight[source[row, :length]])
+        y = list(model.target_words.weight[IDS[row]])
+        for depth in range(2):
+            below, _ = by_the_equations(dict(model.encoder[depth].named_parameters()), x)
+            own = dict(model.decoder[depth].named_parameters())
+            tape, looked = by_the_equations(own, y, below)
+            x, y = [h for h, _ in below], [h for h, _ in tape]
+            weights = seen.whole()[f"decoder.{depth}.cross"][row]
+            close(weights[:, :length], torch.tensor(looked, dtype=torch.float64))
+            assert not weights[:, length:].any()
+        close(states[row], torch.stack(y))
+    assert model.cross == ("decoder.0.cross", "decoder.1.cross")
+
+
+def test_shallow_fusion_is_a_tape_that_also_reads_the_source():
+    """The state before asks, as Bahdanau's does; what is read stands beside the word."""
+    model = wide(LstmnFusion(7, 8, dim=3, hidden_dim=4, align_dim=5, layers=2, fusion="shallow"))
+    source = torch.tensor([[3, 5, 4, 6, 2]])
+    memory = model.remember(source, source != 0)
+    states = model.forced(memory, IDS[:1])
+    x = list(model.source_words.weight[source[0]])
+    for layer in model.encoder:
+        x = [h for h, _ in by_the_equations(dict(layer.named_parameters()), x)[0]]
+    score = dict(model.attention.score.named_parameters())
+    W, U, v = score["of_query.weight"], score["of_key.weight"], score["energy"]
+    contexts, h = [], torch.zeros(4).double()
+    for t, y in enumerate(IDS[0]):
+        energy = torch.stack([v @ torch.tanh(W @ h + U @ one) for one in x]).softmax(0)
+        contexts.append(torch.cat([model.target_words.weight[y], energy @ torch.stack(x)]))
+        z = contexts
+        for layer in model.decoder:  # from the start each time: slow, and hard to get wrong
+            z = [h for h, _ in by_the_equations(dict(layer.named_parameters()), z)[0]]
+        h = z[-1]
+        close(states[0, t], h)
+
+
+@pytest.mark.parametrize("fusion", ["deep", "shallow"])
+def test_fusion_obeys_a_search(fusion, unchecked):
+    """Steps are teacher forcing, rows may be chosen, and padding does not matter."""
+    model = wide(LstmnFusion(7, 8, dim=3, layers=2, fusion=fusion))
+    source = torch.tensor([[3, 5, 4, 6, 2], [6, 2, 0, 0, 0]])
+    states = model.forced(model.remember(source, source != 0), IDS)
+    expected = model.logits(states).log_softmax(-1)
+    wider = torch.where(source != 0, source, 4).repeat(1, 2)
+    valid = torch.arange(10) < torch.tensor([[5], [2]])
+    rows = torch.tensor([1, 0, 0])
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            state = model.select(model.start(model.remember(wider, valid)), rows)
+            for t, tokens in enumerate(IDS[rows].unbind(1)):
+                scores, after = model.step(state, tokens)
+                close(scores, expected[rows, t])
+                close(model.step(state, tokens)[0], scores)
+                state = model.select(after, torch.tensor([0, 2, 1]))
+    states.sum().backward()
+    for name, weight in model.named_parameters():
+        assert name.startswith("output.") or weight.grad.any(), name
+    model.dropout = 0.5
+    model.train()
+    again = model.forced(model.remember(source, source != 0), IDS)
+    assert not torch.allclose(again, model.forced(model.remember(source, source != 0), IDS))
+
+
 def test_wrong_settings_are_refused(unchecked):
     with pytest.raises(ValueError, match="longest must be positive, not 0"):
         Lstmn(5, longest=0)
@@ -151,3 +239,5 @@ def test_wrong_settings_are_refused(unchecked):
         Lstmn(5, normalise="sparse_max")
     with pytest.raises(ValueError, match="layers must be positive, not 0"):
         Lstmn(5, layers=0)
+    with pytest.raises(ValueError, match="fusion must be 'deep' or 'shallow', not 'cold'"):
+        LstmnFusion(5, 5, fusion="cold")

@@ -9,6 +9,7 @@ Cheng, Dong, Lapata 2016 (1601.06733), eq. 3-8. The first step reads zeros from 
 n: rows   t: steps   k: slots of a tape   d: input_dim   h: hidden_dim   a: align_dim
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -68,24 +69,84 @@ class TapeLSTM(nn.Module):
         What x_t adds to gates and score is computed for all steps at once.
         """
         (memory, read), outputs = tape, list[Tensor]()
-        recurrence, W, prepare = (
-            self.cell.recurrence(),
-            self.of_read.weight.t(),
-            self.attention.score.prepare,
-        )
+        recurrence, look = self.cell.recurrence(), self.looking()
         gates, asked = self.cell.project(inputs).unbind(1), self.of_input(inputs).unbind(1)
         for gate, ask in zip(gates, asked, strict=True):
-            query = torch.addmm(ask, read, W)[:, None]
-            seen = memory if memory.slots else self.blank(len(read), 1)
-            read, kept = self.attention(query, seen)[:, 0].chunk(2, -1)
+            read, kept = look(ask, read, memory)
             h, c = recurrence(gate, (read, kept))
-            new = Memory(prepare(h[:, None]), torch.cat([h, c], -1)[:, None])
-            memory = memory.append(new)
+            memory = self.write(memory, h, c)
             outputs.append(h)
         return torch.stack(outputs, 1), Tape(memory, read)
+
+    def looking(self) -> Callable[[Tensor, Tensor, Memory], tuple[Tensor, Tensor]]:
+        """(W_x x_t, h~_{t-1}, tape) -> h~_t, c~_t."""
+        W, attention = self.of_read.weight.t(), self.attention
+
+        def look(ask: Tensor, read: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
+            seen = memory if memory.slots else self.blank(len(read), 1)
+            h, c = attention(torch.addmm(ask, read, W)[:, None], seen)[:, 0].chunk(2, -1)
+            return h, c
+
+        return look
+
+    def write(self, memory: Memory, h: Tensor, c: Tensor) -> Memory:
+        key = self.attention.score.prepare(h[:, None])
+        return memory.append(Memory(key, torch.cat([h, c], -1)[:, None]))
 
     def renewed(self, tape: Tape) -> Tape:
         """With keys made anew: W_h may have learned since, and learns from what is looked at."""
         values = tape.memory.values
         keys = self.attention.score.prepare(values[..., : self.cell.hidden_dim])
         return Tape(Memory(keys, values), tape.read)
+
+
+class Told(NamedTuple):
+    """Where a layer that also looks at a source stands: its tape, and what was last read there."""
+
+    tape: Tape
+    read: Float[Tensor, "n h"]  # gamma~ of the last step, 0 before the first
+
+    def select(self, rows: Int[Tensor, " m"]) -> "Told":
+        return Told(self.tape.select(rows), self.read.index_select(0, rows))
+
+
+class FusedTapeLSTM(TapeLSTM):
+    """Deep fusion: the source's tapes [gamma_j; alpha_j] are read inside the cell  (sec. 4).
+
+        [gamma~_t; alpha~_t] = sum_j p_j [gamma_j; alpha_j],  p from gamma_j, x_t, gamma~_{t-1}
+        r   = sigma(W_r [gamma~_t; x_t] + b)
+        c_t = r alpha~_t + f c~_t + i g
+
+    The source is as wide as the layer, and `cross` shows what was looked at there.
+    """
+
+    def __init__(self, input_dim: int, hidden_dim: int, align_dim: int, normalise: str = "softmax"):
+        super().__init__(input_dim, hidden_dim, align_dim, normalise)
+        self.cross_input = nn.Linear(input_dim, align_dim, bias=False)
+        self.cross_read = nn.Linear(hidden_dim, align_dim, bias=False)
+        self.cross = Attention(Additive(None, hidden_dim, align_dim), make_normaliser(normalise))
+        self.gate_input = nn.Linear(input_dim, hidden_dim)
+        self.gate_read = nn.Linear(hidden_dim, hidden_dim, bias=False)
+
+    def fuse(
+        self, inputs: Float[Tensor, "n t d"], told: Told, source: Memory
+    ) -> tuple[Float[Tensor, "n t h"], Told]:
+        """As `forward`, with the source."""
+        ((memory, read), seen), outputs, look = told, list[Tensor](), self.looking()
+        U, W, V = (
+            w.t() for w in (self.cell.weight_hh, self.cross_read.weight, self.gate_read.weight)
+        )
+        known = (self.cell.project, self.of_input, self.cross_input, self.gate_input)
+        for gate, ask, ask_source, admit in zip(
+            *(of_x(inputs).unbind(1) for of_x in known), strict=True
+        ):
+            read, kept = look(ask, read, memory)
+            query = torch.addmm(ask_source, seen, W)[:, None]
+            seen, stored = self.cross(query, source)[:, 0].chunk(2, -1)
+            i, f, g, o = torch.addmm(gate, read, U).chunk(4, -1)
+            c = torch.addcmul(f.sigmoid() * kept, i.sigmoid(), g.tanh())
+            c = torch.addcmul(c, torch.addmm(admit, seen, V).sigmoid(), stored)
+            h = o.sigmoid() * c.tanh()
+            memory = self.write(memory, h, c)
+            outputs.append(h)
+        return torch.stack(outputs, 1), Told(Tape(memory, read), seen)

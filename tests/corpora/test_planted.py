@@ -1,0 +1,80 @@
+"""Documents with a planted word: it is where the record says, and nothing else tells the label."""
+
+from collections import Counter
+from itertools import islice
+
+import pytest
+
+from regard.corpora.planted import Planted
+
+
+def small(**more):
+    return Planted(**{"size": 200, "held_out": 30, **more})
+
+
+def test_the_key_word_is_where_the_record_says():
+    corpus = small()
+    meant = {word: label for label, words in corpus.keys.items() for word in words}
+    assert len(meant) == 20
+    for record in corpus.read("train"):
+        lines = [line.split() for line in record["text"].split("\n")]
+        assert meant[lines[record["sentence"]][record["word"]]] == record["label"]
+        assert sum(word in meant for line in lines for word in line) == 1
+        assert 18 <= len(lines) <= 22
+        assert all(5 <= len(line) <= 12 for line in lines)
+
+
+def test_nothing_else_tells():
+    """Classes, key words and places are drawn evenly; filler is of all words."""
+    corpus = Planted(2000, words=50, fewest=3, most=5, shortest=2, longest=4)
+    records = list(corpus.read("train"))
+    labels = Counter(record["label"] for record in records)
+    assert set(labels) == {"class0", "class1", "class2", "class3"}
+    assert all(400 < count < 600 for count in labels.values())
+    lines = [record["text"].split("\n") for record in records]
+    assert {record["sentence"] for record in records} == {0, 1, 2, 3, 4}
+    first = sum(record["sentence"] == 0 for record in records)
+    expected = sum(1 / len(some) for some in lines)
+    assert abs(first - expected) < 4 * (len(records) * 0.25 * 0.75) ** 0.5
+    words = {word for some in lines for line in some for word in line.split()}
+    assert words == {*corpus.filler, *(word for some in corpus.keys.values() for word in some)}
+    assert len(words) == 70
+
+
+def test_no_document_is_in_two_splits():
+    corpus = Planted(2000, held_out=500, words=20, fewest=2, most=2, shortest=2, longest=2)
+    seen = {split: {r["text"] for r in corpus.read(split)} for split in corpus.splits}
+    assert not seen["train"] & (seen["dev"] | seen["test"])
+    assert not seen["dev"] & seen["test"]
+    assert len(list(corpus.read("dev"))) == 500
+
+
+def test_the_same_seed_gives_the_same_documents():
+    assert list(small(seed=7).read("dev")) == list(small(seed=7).read("dev"))
+    one, other = small(seed=7), small(seed=8)
+    assert one.keys != other.keys
+    assert one.document("train", 60) == next(islice(one.read("train"), 60, None))
+    first = next(small().read("train"))
+    assert (first["label"], first["sentence"], first["word"]) == FIRST
+    assert "\n" not in small().describe()
+
+
+FIRST = ("class0", 17, 1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"size": 0}, "size must be at least 1, not 0"),
+        ({"keys": 0}, "keys must be at least 1, not 0"),
+        ({"fewest": 0}, r"fewest must be from 1 to most \(22\), not 0"),
+        ({"shortest": 13}, r"shortest must be from 1 to longest \(12\), not 13"),
+        ({"words": 4000}, "4000 different words can be made"),
+        ({"words": 5, "fewest": 1, "shortest": 2}, "too few documents for three splits"),
+    ],
+)
+def test_wrong_arguments(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        Planted(**wrong)
+    with pytest.raises(ValueError, match="not 'tset'; did you mean 'test'"):
+        list(small().read("tset"))
