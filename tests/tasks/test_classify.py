@@ -19,6 +19,7 @@ KINDS = [kind for kind, entry in MODELS.items() if "classify" in entry.tasks]
 SMALL = {
     "birnn": {"dim": 12, "hidden_dim": 8},
     "han": {"dim": 12, "hidden_dim": 8},
+    "bert": {"dim": 16, "heads": 2, "layers": 1, "context": 60, "dropout": 0.0},
 }
 GOOD, BAD = ["a fine film", "good and fine. very good"], ["a dull film", "bad! dull and bad"]
 WORDS = train_tokeniser("words", [*GOOD, *BAD], 100)
@@ -77,7 +78,7 @@ def settings(tmp_path: Path, kind: str, steps: int = 40):
             "train": {
                 "steps": steps,
                 "sentences_per_batch": 4,
-                "learning_rate": 0.02,
+                "learning_rate": 0.005 if kind == "bert" else 0.02,
                 "validate_every": 20,
                 "save_every": 15,
                 "metric": "accuracy",

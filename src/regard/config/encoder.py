@@ -2,12 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from regard.config.model import ACTIVATION, DIM, DROPOUT, Activation
 from regard.config.table import Part, Positive, Table
 
-DIM = "Width of a word vector."
-DROPOUT = "Share of values set to zero in training."
+HEADS = "Attentions side by side; dim is divided among them."
 ALIGN = "Width inside the score of the attention; as the states where not set."
 
 
@@ -44,4 +44,35 @@ class Han(Table):
     dropout: Part = Field(default=0.0, description=DROPOUT)
 
 
-Encoder = Annotated[BiRnn | Han, Field(discriminator="kind")]
+class Bert(Table):
+    """A transformer that reads both ways (Devlin et al. 2019)."""
+
+    kind: Literal["bert"] = "bert"
+    dim: Positive = Field(default=768, description="Width of a state, and of a word vector.")
+    heads: Positive = Field(default=12, description=HEADS)
+    layers: Positive = Field(default=12, description="Layers, one on the other.")
+    context: Positive = Field(default=512, description="Tokens that it can read.")
+    segments: Positive = Field(default=2, description="Texts that it can tell apart.")
+    pooler: bool = Field(default=True, description="One vector of the whole, from its first state.")
+    pretrain: Literal["none", "masked", "both"] = Field(
+        default="none", description="Also weights to tell hidden words (masked), and what follows."
+    )
+    hidden_dim: Positive | None = Field(
+        default=None,
+        description="Width inside the feed-forward layers; four times dim where not set.",
+    )
+    activation: Activation = Field(default="gelu", description=ACTIVATION)
+    norm_eps: float = Field(default=1e-12, gt=0, description="Added to a variance.")
+    dropout: Part = Field(default=0.1, description=DROPOUT)
+    attention_dropout: Part | None = Field(
+        default=None, description="The same, of attention weights; as dropout where not set."
+    )
+
+    @model_validator(mode="after")
+    def _is_divided(self) -> "Bert":
+        if self.dim % self.heads:
+            raise ValueError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
+        return self
+
+
+Encoder = Annotated[BiRnn | Han | Bert, Field(discriminator="kind")]

@@ -9,6 +9,7 @@ from regard.config.table import Part, Positive, Table
 Score = Literal["dot", "scaled_dot", "general", "additive", "location", "cosine", "salience"]
 Normaliser = Literal["softmax", "sparsemax", "entmax15", "reinforce", "straight_through"]
 Start = Literal["paper", "scaled"]
+Activation = Literal["relu", "gelu", "tanh_gelu", "swish", "tanh"]
 
 DIM = "Width of a word vector."
 HIDDEN = "Width of a state; as dim where not set."
@@ -19,6 +20,7 @@ LONGEST = "Longest source, for the location score."
 START = "Weights to begin with: as in the paper, or scaled by width."
 DROPOUT = "Share of values set to zero in training."
 STATE_DROPOUT = "The same in recurrent products, one mask for a sequence."
+ACTIVATION = "In the feed-forward layers: relu, gelu, tanh_gelu, swish or tanh."
 LAYERS = "Layers of the encoder, and of the decoder."
 
 
@@ -119,12 +121,17 @@ class Transformer(Table):
         description="One table for output and target words (decoder), and source words (all).",
     )
     scaled: bool = Field(default=True, description="Word vectors times sqrt(dim), as in the paper.")
-    positions: Literal["sinusoidal", "learned"] = Field(
-        default="sinusoidal", description="sinusoidal or learned."
+    positions: Literal["sinusoidal", "halves", "learned"] = Field(
+        default="sinusoidal",
+        description="sinusoidal, halves (all sines before the cosines) or learned.",
     )
     longest: Positive = Field(default=512, description="Longest text, for learned positions.")
     score: Score = Field(default="scaled_dot", description=SCORE)
     normalise: Normaliser = Field(default="softmax", description=NORMALISE)
+    activation: Activation = Field(default="relu", description=ACTIVATION)
+    output_bias: bool = Field(
+        default=False, description="A bias of the output where its table is shared."
+    )
     dropout: Part = Field(default=0.1, description=DROPOUT)
     attention_dropout: Part = Field(default=0.0, description="The same, of attention weights.")
     hidden_dropout: Part = Field(
@@ -161,6 +168,24 @@ class Rnmt(Table):
     attention_dropout: Part = Field(default=0.0, description="The same, of attention weights.")
 
 
+class LstmnFusion(Table):
+    """LSTMs that look at all they have read, and at the source (Cheng et al. 2016)."""
+
+    kind: Literal["lstmn_fusion"] = "lstmn_fusion"
+    dim: Positive = Field(default=256, description=DIM)
+    hidden_dim: Positive | None = Field(default=None, description=HIDDEN)
+    align_dim: Positive | None = Field(
+        default=None, description="Width inside the scores; as hidden_dim where not set."
+    )
+    layers: Positive = Field(default=1, description=LAYERS)
+    fusion: Literal["deep", "shallow"] = Field(
+        default="deep", description="The source inside the cell (deep), or on top of it (shallow)."
+    )
+    normalise: Normaliser = Field(default="softmax", description=NORMALISE)
+    dropout: Part = Field(default=0.0, description=DROPOUT)
+
+
 Translator = Annotated[
-    EncDec | Seq2Seq | RnnSearch | Luong | Transformer | Rnmt, Field(discriminator="kind")
+    EncDec | Seq2Seq | RnnSearch | Luong | Transformer | Rnmt | LstmnFusion,
+    Field(discriminator="kind"),
 ]

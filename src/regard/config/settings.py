@@ -34,7 +34,7 @@ class TranslateSettings(Settings):
     task: Literal["translate"] = Field(default="translate", description="What the model is to do.")
     data: Pairs = Field(default=DatesData(), description="dates, reorder, files, named or mix.")
     model: Translator = Field(
-        default=RnnSearch(), description="encdec, seq2seq, rnnsearch, luong, transformer or rnmt."
+        default=RnnSearch(), description="Which model; `regard list` shows them."
     )
     train: TranslateTrain = Field(
         default=TranslateTrain(), description="How long, how fast, and what is kept."
@@ -56,7 +56,7 @@ class LanguageSettings(Settings):
 
     task: Literal["language"] = Field(default="language", description="What the model is to do.")
     data: Texts = Field(default=NamedText(), description="text or named.")
-    model: Writer = Field(default=Gpt2(), description="gpt2, rnnlm or lstmn.")
+    model: Writer = Field(default=Gpt2(), description="Which model; `regard list` shows them.")
     train: LanguageTrain = Field(
         default=LanguageTrain(), description="How long, how fast, and what is kept."
     )
@@ -89,7 +89,7 @@ class ClassifySettings(Settings):
 
     task: Literal["classify"] = Field(default="classify", description="What the model is to do.")
     data: Labelled = Field(default=PlantedData(), description="planted, labelled or named.")
-    model: Encoder = Field(default=BiRnn(), description="birnn, han or bert.")
+    model: Encoder = Field(default=BiRnn(), description="Which model; `regard list` shows them.")
     head: Head = Field(default=Head(), description="From the encoder to the classes.")
     train: ClassifyTrain = Field(
         default=ClassifyTrain(), description="How long, how fast, and what is kept."

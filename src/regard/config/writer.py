@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.model import DIM, DROPOUT, HIDDEN, NORMALISE, Normaliser
+from regard.config.model import ACTIVATION, DIM, DROPOUT, HIDDEN, NORMALISE, Activation, Normaliser
 from regard.config.table import Part, Positive, Table
 
 
@@ -22,6 +22,7 @@ class Gpt2(Table):
         default=None,
         description="Width inside the feed-forward layers; four times dim where not set.",
     )
+    activation: Activation = Field(default="tanh_gelu", description=ACTIVATION)
     norm_eps: float = Field(default=1e-5, gt=0, description="Added to a variance.")
     dropout: Part = Field(default=0.1, description=DROPOUT)
     embedding_dropout: Part | None = Field(

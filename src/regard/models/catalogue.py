@@ -33,11 +33,15 @@ MODELS = {
         "regard.models.transformer:Transformer", "Vaswani et al. 2017, 1706.03762", ("translate",)
     ),
     "rnmt": Entry("regard.models.rnmt:Rnmt", "Chen et al. 2018, 1804.09849", ("translate",)),
+    "lstmn_fusion": Entry(
+        "regard.models.lstmn:LstmnFusion", "Cheng et al. 2016, 1601.06733", ("translate",)
+    ),
     "gpt2": Entry("regard.models.gpt2:Gpt2", "Radford et al. 2019", ("language",)),
     "rnnlm": Entry("regard.models.rnnlm:Rnnlm", "Elman 1990; Mikolov et al. 2010", ("language",)),
     "lstmn": Entry("regard.models.lstmn:Lstmn", "Cheng et al. 2016, 1601.06733", ("language",)),
     "birnn": Entry("regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130", ("classify",)),
     "han": Entry("regard.models.han:Han", "Yang et al. 2016, N16-1174", ("classify",)),
+    "bert": Entry("regard.models.bert:Bert", "Devlin et al. 2019, 1810.04805", ("classify",)),
 }
 
 
