@@ -152,3 +152,22 @@ def test_states_can_be_taken_apart():
     assert len(parts) == 2
     again = refilled(model.begin(3), iter(parts))
     assert all(a is b for a, b in zip(tensors_of(again), parts, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "lstmn"])
+def test_what_was_looked_at(kind):
+    letters = train_tokeniser("characters", [TEXT], 100)
+    task = Language(build(kind, {**SMALL[kind], "size": letters.size}), letters)
+    tokens, weights = task.looked("the")
+    assert tokens == ["</s>", "t", "h", "e"]
+    assert weights.shape == (4, 4)
+    assert torch.equal(weights, weights.tril(0 if kind == "gpt2" else -1))
+    rows = weights.sum(1)[0 if kind == "gpt2" else 1 :]  # the first of an lstmn has nothing before
+    assert torch.allclose(rows, torch.ones_like(rows))
+
+
+def test_nothing_to_look_at():
+    letters = train_tokeniser("characters", [TEXT], 100)
+    task = Language(build("rnnlm", {**SMALL["rnnlm"], "size": letters.size}), letters)
+    with pytest.raises(ValueError, match="model Rnnlm has no attention to look at"):
+        task.looked("the")

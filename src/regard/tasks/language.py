@@ -13,6 +13,7 @@ from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
@@ -136,7 +137,9 @@ class Language:
         with observe(self.model.eval()) as seen:
             self.model.forced(None, torch.tensor([ids]))
         last = list(seen.whole().values())[-1][0]
-        return [self.text.token(n) for n in ids], last.mean(0) if last.ndim == 3 else last
+        table = last.mean(0) if last.ndim == 3 else last
+        # a model that looks at what was before, and not at itself, has one slot less
+        return [self.text.token(n) for n in ids], F.pad(table, (0, len(ids) - table.shape[1]))
 
     def room(self, longest: int) -> slice:
         """The end of a prompt for which there is room beside so many tokens."""
