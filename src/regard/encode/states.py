@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class States(NamedTuple):
-    """`valid` says which positions are real; `pooled` is the whole as one vector, if there is one."""
+    """`valid` says which positions are real, `pooled` is the whole as one vector, if any."""
 
     states: Float[Tensor, "b t d"]
     valid: Bool[Tensor, "b t"]
