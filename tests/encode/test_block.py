@@ -18,8 +18,8 @@ from regard.attend.heads import MultiHead
 from regard.attend.mask import causal
 from regard.attend.score import Additive
 from regard.attend.tap import observe
-from regard.encode.block import Block, FeedForward, Stack
 from regard.encode.activation import tanh_gelu
+from regard.encode.block import Block, FeedForward, Stack
 from regard.encode.position import RelativeBias, Rotary
 
 DOUBLE = torch.float64

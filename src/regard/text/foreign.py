@@ -146,7 +146,8 @@ def read_tokeniser(folder: Path, kind: str) -> ForeignTokeniser | None:
 
 def word_pieces(vocabulary: Path, options: Mapping[str, Any]) -> tokenizers.Tokenizer:
     """BERT's: words cut into the longest pieces that are known (Wu et al. 2016)."""
-    inner = tokenizers.Tokenizer(models.WordPiece.from_file(str(vocabulary), unk_token="[UNK]"))
+    pieces = models.WordPiece.from_file(str(vocabulary))  # its unknown token is [UNK]
+    inner = tokenizers.Tokenizer(pieces)
     inner.normalizer = normalizers.BertNormalizer(
         lowercase=options.get("do_lower_case", True),
         strip_accents=options.get("strip_accents"),

@@ -1,0 +1,145 @@
+"""BERT against its equations in float64, padding, and its published sizes."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.attend.tap import observe
+from regard.models.bert import SIZES, Bert
+from regard.tasks.loss import cross_entropy
+
+SIZE, DIM, HEADS, LAYERS = 11, 8, 2, 2
+IDS = torch.tensor([[3, 5, 4, 6, 2, 10], [6, 7, 2, 0, 0, 0]])
+SEGMENTS = torch.tensor([[0, 0, 1, 1, 1, 1], [0, 1, 1, 0, 0, 0]])
+VALID = torch.tensor([[True] * 6, [True] * 3 + [False] * 3])
+
+
+def made(**settings: Any) -> Any:
+    model = Bert(SIZE, dim=DIM, heads=HEADS, layers=LAYERS, context=6, **settings)
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.5)
+    return model.double().eval()
+
+
+def normed(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    scaled = centred / (centred.square().mean(-1, keepdim=True) + 1e-12).sqrt()
+    return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def affine(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def gelu(x: Tensor) -> Tensor:
+    return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+
+
+def looked(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    q, k, v = (affine(w, f"{name}.to_{what}", x) for what in ("query", "key", "value"))
+    wide, read = DIM // HEADS, torch.zeros_like(x)
+    for head in range(HEADS):
+        mine = slice(head * wide, (head + 1) * wide)
+        for t in range(len(x)):
+            read[t, mine] = (k[:, mine] @ q[t, mine] / math.sqrt(wide)).softmax(0) @ v[:, mine]
+    return affine(w, f"{name}.out", read)
+
+
+def by_hand(w: dict[str, Tensor], ids: Tensor, segments: Tensor) -> Tensor:
+    """The states of one row without padding."""
+    x = w["words.weight"][ids] + w["position.weight"][: len(ids)] + w["segments.weight"][segments]
+    x = normed(w, "norm", x)
+    for i in range(LAYERS):
+        name = f"encoder.layers.{i}"
+        x = normed(w, f"{name}.self_norm", x + looked(w, f"{name}.self_attention", x))
+        inner = affine(w, f"{name}.feed.narrow", gelu(affine(w, f"{name}.feed.widen", x)))
+        x = normed(w, f"{name}.feed_norm", x + inner)
+    return x
+
+
+def close(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
+
+
+@torch.no_grad()
+def test_it_is_its_equations():
+    model = made(pretrain="both")
+    given, weights = model.encode(IDS, VALID, SEGMENTS), model.state_dict()
+    for row, length in enumerate(VALID.sum(1).tolist()):
+        x = by_hand(weights, IDS[row, :length], SEGMENTS[row, :length])
+        close(given.states[row, :length], x)
+        pooled = affine(weights, "pooler", x[0]).tanh()
+        close(given.pooled[row], pooled)
+        guess = normed(weights, "guess_norm", gelu(affine(weights, "guess", x)))
+        logits = guess @ weights["words.weight"].T + weights["words.bias"]
+        close(model.logits(model.guesses(given.states[row, :length])), logits)
+        close(model.following(given.pooled[row]), affine(weights, "following", pooled))
+    assert given.valid is VALID
+
+
+@pytest.mark.parametrize(("size", "count"), [("base", 109_482_240), ("large", 335_141_888)])
+def test_sizes_are_the_published_ones(size, count):
+    with torch.device("meta"):
+        model = Bert(30_522, **SIZES[size])
+        heads = Bert(30_522, **SIZES[size], pretrain="both")
+    assert sum(weight.numel() for weight in model.parameters()) == count
+    dim = SIZES[size]["dim"]
+    more = dim * dim + dim + 2 * dim + 30_522 + 2 * dim + 2  # guess, its norm, bias, following
+    assert sum(weight.numel() for weight in heads.parameters()) == count + more
+
+
+def test_padding_changes_nothing():
+    model = made()
+    expected = model.encode(IDS, VALID, SEGMENTS)
+    other = torch.where(VALID, IDS, 9)
+    given = model.encode(other, VALID, SEGMENTS)
+    close(given.states[VALID], expected.states[VALID])
+    short = model.encode(IDS[1:, :3], VALID[1:, :3], SEGMENTS[1:, :3])
+    close(short.states[0], expected.states[1, :3])
+    close(short.pooled[0], expected.pooled[1])
+
+
+def test_without_segments_all_is_of_the_first():
+    model = made()
+    first = model.encode(IDS, VALID, torch.zeros_like(IDS))
+    close(model.encode(IDS, VALID).states, first.states)
+    assert not torch.allclose(model.encode(IDS, VALID, SEGMENTS).states, first.states)
+
+
+def test_the_loss_of_masked_words_is_asked_at_chosen_places():
+    model = made(pretrain="masked").train()
+    chosen = torch.tensor([[False, True, False, False, True, False], [True] + [False] * 5])
+    states = model.encode(IDS, VALID).states
+    loss = cross_entropy(model.output, model.guesses(states), IDS, chosen)
+    assert loss.tokens == 3
+    logits = model.logits(model.guesses(states[chosen]))
+    close(loss.total, nn.functional.cross_entropy(logits, IDS[chosen], reduction="sum"))
+
+
+def test_parts_may_be_left_out():
+    model = made(segments=0, pooler=False)
+    assert (model.width, model.pooled_width) == (DIM, None)
+    assert model.encode(IDS, VALID).pooled is None
+    assert not {"segments.weight", "pooler.weight", "words.bias"} & set(model.state_dict())
+    with observe(model) as seen:
+        model.encode(IDS, VALID)
+    assert [weights.shape for weights in seen.whole().values()] == [(2, HEADS, 6, 6)] * LAYERS
+
+
+def test_what_cannot_be_is_told(unchecked):
+    model = made(segments=0)
+    with pytest.raises(ValueError, match="segments are given to a model that has none"):
+        model.encode(IDS, VALID, SEGMENTS)
+    with pytest.raises(ValueError, match="no head for masked words: set pretrain='masked'"):
+        model.guesses(torch.zeros(1, DIM))
+    with pytest.raises(ValueError, match="ids have 7 positions, but the context is 6"):
+        model.encode(torch.zeros(1, 7, dtype=torch.long), torch.ones(1, 7, dtype=torch.bool))
+    with pytest.raises(ValueError, match="valid must be boolean"):
+        model.encode(IDS, VALID.long())
+    with pytest.raises(ValueError, match="pretrain must be 'none', 'masked' or 'both'"):
+        Bert(SIZE, pretrain="all")
+    with pytest.raises(ValueError, match="pretrain='both' needs the pooler"):
+        Bert(SIZE, pretrain="both", pooler=False)
