@@ -42,6 +42,12 @@ def loop_additive(score: Additive, q: list[float], h: list[float], slot: int) ->
     return dot(score.energy.tolist(), [math.tanh(x + y) for x, y in both])
 
 
+def loop_asked(score: Additive, q: list[float], h: list[float], slot: int) -> float:
+    """The query comes as W q."""
+    both = zip(q, apply(score.of_key.weight, h), strict=True)
+    return dot(score.energy.tolist(), [math.tanh(x + y) for x, y in both])
+
+
 def loop_location(score: Location, q: list[float], h: list[float], slot: int) -> float:
     return apply(score.of_query.weight, q)[slot]
 
@@ -63,6 +69,7 @@ CASES = {  # score, query width, memory width, loop
     "scaled_dot": (lambda: ScaledDot(), 5, 5, loop_scaled),
     "general": (lambda: General(5, 6), 5, 6, loop_general),
     "additive": (lambda: Additive(5, 6, 7), 5, 6, loop_additive),
+    "additive, W q given": (lambda: Additive(None, 6, 7), 7, 6, loop_asked),
     "additive with bias": (lambda: Additive(5, 6, 7, bias=True), 5, 6, loop_additive),
     "location": (lambda: Location(5, 9), 5, 6, loop_location),
     "cosine": (lambda: Cosine(), 7, 6, loop_cosine),

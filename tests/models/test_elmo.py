@@ -244,4 +244,6 @@ def test_wrong_settings_are_refused(unchecked):
         ValueError, match="words have 2 characters, fewer than the widest filter's 3"
     ):
         CharacterCNN(9, 4, filters=((3, 2),))(torch.ones(1, 2, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"valid has shape \(3, 5\), which does not fit"):
+        elmo().encode(some_words(), VALID[:, :5])
     assert make(dim=4, hidden_dim=4).ahead[0].stack[0].weight_hr is None
