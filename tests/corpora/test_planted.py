@@ -15,7 +15,7 @@ def small(**more):
 def test_the_key_word_is_where_the_record_says():
     corpus = small()
     meant = {word: label for label, words in corpus.keys.items() for word in words}
-    assert len(meant) == 20
+    assert len(meant) == 30
     for record in corpus.read("train"):
         lines = [line.split() for line in record["text"].split("\n")]
         assert meant[lines[record["sentence"]][record["word"]]] == record["label"]
@@ -26,7 +26,7 @@ def test_the_key_word_is_where_the_record_says():
 
 def test_nothing_else_tells():
     """Classes, key words and places are drawn evenly; filler is of all words."""
-    corpus = Planted(2000, words=50, fewest=3, most=5, shortest=2, longest=4)
+    corpus = Planted(2000, classes=4, keys=5, words=50, fewest=3, most=5, shortest=2, longest=4)
     records = list(corpus.read("train"))
     labels = Counter(record["label"] for record in records)
     assert set(labels) == {"class0", "class1", "class2", "class3"}
@@ -59,7 +59,7 @@ def test_the_same_seed_gives_the_same_documents():
     assert "\n" not in small().describe()
 
 
-FIRST = ("class0", 17, 1)
+FIRST = ("class2", 2, 5)
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_every_entry_is_complete():
                 assert source.url.startswith("https://") or name == "imdb_sample"
                 assert source.mirrored.startswith(("classification/", "lm/"))
     assert len(set(sums)) == len(sums) == 15
-    with pytest.raises(ValueError, match="name must be one of .*; did you mean 'sst2'"):
+    with pytest.raises(ValueError, match=r"name must be one of .*; did you mean 'sst2'"):
         Published("sst")
 
 

@@ -1,0 +1,63 @@
+"""HAN finds the one word that tells the class; benchmarks/planted.py has larger documents."""
+
+import time
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from regard.attend.tap import observe
+from regard.corpora.planted import Planted
+from regard.encode.head import Classifier
+from regard.models.han import Han, laid_out
+
+SIZES = {"classes": 12, "keys": 1, "words": 50, "fewest": 4, "most": 6, "shortest": 3, "longest": 5}
+STEPS, BATCH, RATE = 120, 32, 8e-3
+
+
+def tensors(corpus: Planted, split: str) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids [n s w], classes [n], and where the word is [n 2]."""
+    known = [*corpus.filler, *(word for words in corpus.keys.values() for word in words)]
+    ids = {word: number for number, word in enumerate(known, 1)}
+    records = list(corpus.read(split))
+    rows = torch.zeros(len(records), SIZES["most"], SIZES["longest"], dtype=torch.int64)
+    for row, record in zip(rows, records, strict=True):
+        for place, line in enumerate(record["text"].split("\n")):
+            words = [ids[word] for word in line.split()]
+            row[place, : len(words)] = torch.tensor(words)
+    classes = torch.tensor([[*corpus.keys].index(record["label"]) for record in records])
+    return rows, classes, torch.tensor([(r["sentence"], r["word"]) for r in records])
+
+
+def train(model: Han, head: Classifier, ids: Tensor, classes: Tensor) -> None:
+    weights = [*model.parameters(), *head.parameters()]
+    optimiser = torch.optim.Adam(weights, lr=RATE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=STEPS + 1)
+    for _ in range(STEPS):
+        some = torch.randint(len(ids), (BATCH,))
+        pooled = model.encode(ids[some], ids[some] > 0).pooled
+        optimiser.zero_grad()
+        F.cross_entropy(head(pooled), classes[some]).backward()
+        nn.utils.clip_grad_norm_(weights, 1.0)
+        optimiser.step()
+        schedule.step()
+
+
+def test_han_finds_the_planted_word(seed, unchecked):
+    corpus = Planted(600, held_out=200, seed=seed, **SIZES)
+    model = Han(SIZES["words"] + SIZES["classes"] + 1, dim=32, hidden_dim=16)
+    head = Classifier(model.pooled_width, SIZES["classes"])
+    start = time.process_time()
+    train(model, head, *tensors(corpus, "train")[:2])
+    seconds = time.process_time() - start
+    ids, classes, place = tensors(corpus, "test")
+    with torch.no_grad(), observe(model) as seen:
+        _, there, pooled = model.encode(ids, ids > 0)
+    right = (head(pooled).argmax(-1) == classes).float().mean().item()
+    row = torch.arange(len(ids))
+    words = laid_out(seen.whole()["word_attention"], there)[row, place[:, 0], 0, place[:, 1]]
+    sentences = seen.whole()["sentence_attention"][row, 0, place[:, 0]]
+    mass = (words * sentences).mean().item()
+    print(f"{right:.3f} right, {mass:.3f} on the word, after {seconds:.1f} s, seed {seed}")
+    assert right > 0.97, f"seed {seed}"
+    assert mass > 0.8, f"seed {seed}"
