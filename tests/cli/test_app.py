@@ -37,6 +37,8 @@ SURFACE = {
     },
     "compare": {"words", "--vary", "--runs", "--to", "--split", "--joined", "--gold", "--pairs"}
     | {"--base", "--tokenize", "--show", "--threads"},
+    "import": {"folder", "run"},
+    "export": {"run", "folder"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
 }
 

@@ -46,6 +46,8 @@ VERBS = {
     "compare": Verb("regard.cli.compare:compare", "The same data, several models: one report."),
     "look": Verb("regard.cli.look:look", "Show what a run looked at, in the terminal."),
     "align": Verb("regard.cli.align:align", "Word alignments of pairs, and their error rate."),
+    "import": Verb("regard.cli.exchange:import_", "A model of Hugging Face's folders into a run."),
+    "export": Verb("regard.cli.exchange:export", "A run's model into such a folder."),
     "probe": Verb("regard.cli.probe:probe", "Measure how far gradients reach back in time."),
 }
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from regard.config.model import ACTIVATION, DIM, DROPOUT, Activation
-from regard.config.table import Part, Positive, Table
+from regard.config.table import Count, Part, Positive, Table
 
 HEADS = "Attentions side by side; dim is divided among them."
 ALIGN = "Width inside the score of the attention; as the states where not set."
@@ -52,7 +52,7 @@ class Bert(Table):
     heads: Positive = Field(default=12, description=HEADS)
     layers: Positive = Field(default=12, description="Layers, one on the other.")
     context: Positive = Field(default=512, description="Tokens that it can read.")
-    segments: Positive = Field(default=2, description="Texts that it can tell apart.")
+    segments: Count = Field(default=2, description="Texts that it can tell apart.")
     pooler: bool = Field(default=True, description="One vector of the whole, from its first state.")
     pretrain: Literal["none", "masked", "both"] = Field(
         default="none", description="Also weights to tell hidden words (masked), and what follows."

@@ -9,11 +9,17 @@ from pydantic import Field, model_validator
 
 from regard.config.data import DatesData, Labelled, NamedText, Pairs, PlantedData, Texts
 from regard.config.decode import Beam, Decode, Sample
-from regard.config.encoder import BiRnn, Encoder
+from regard.config.encoder import Bert, BiRnn, Encoder
 from regard.config.model import RnnSearch, Translator
 from regard.config.table import Count, Part, Positive, Table
 from regard.config.text import Text
-from regard.config.train import ClassifyTrain, LanguageTrain, Train, TranslateTrain
+from regard.config.train import (
+    ClassifyTrain,
+    LanguageTrain,
+    PretrainTrain,
+    Train,
+    TranslateTrain,
+)
 from regard.config.writer import Gpt2, Writer
 
 
@@ -84,20 +90,81 @@ class Head(Table):
     dropout: Part = Field(default=0.1, description="Share of values set to zero in training.")
 
 
+class Start(Table):
+    """What to begin with, other than chance."""
+
+    run: str | None = Field(
+        default=None,
+        description="The folder of a run (pretrain, classify or imported) whose encoder and "
+        "vocabulary are taken over; [model] and [text] are then as there.",
+    )
+    freeze: bool = Field(default=False, description="The encoder stays as it is.")
+    lora: Count = Field(
+        default=0, description="Rank of LoRA in the encoder, which else stays as it is; 0: none."
+    )
+    layer_decay: float = Field(
+        default=1.0,
+        gt=0,
+        le=1,
+        description="Learning rate of each layer of a transformer, as a share of the layer above.",
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "Start":
+        if self.freeze and self.lora:
+            raise ValueError("freeze and lora are both set: with lora the encoder rests anyway")
+        return self
+
+
 class ClassifySettings(Settings):
     """A text, or two, into one of some classes."""
 
     task: Literal["classify"] = Field(default="classify", description="What the model is to do.")
     data: Labelled = Field(default=PlantedData(), description="planted, labelled or named.")
     model: Encoder = Field(default=BiRnn(), description="Which model; `regard list` shows them.")
+    start: Start = Field(default=Start(), description="What to begin with, other than chance.")
     head: Head = Field(default=Head(), description="From the encoder to the classes.")
     train: ClassifyTrain = Field(
         default=ClassifyTrain(), description="How long, how fast, and what is kept."
     )
 
 
+class Mask(Table):
+    """What has to be told."""
+
+    rate: float = Field(default=0.15, gt=0, lt=1, description="Share of the words that are hidden.")
+    whole_words: bool = Field(
+        default=False, description="Hide all pieces of a word together (wordpiece)."
+    )
+    next_sentence: bool = Field(
+        default=True, description="Also tell whether one stretch of text follows the other."
+    )
+
+
+class PretrainSettings(Settings):
+    """An encoder that learns from plain text, to be built on."""
+
+    task: Literal["pretrain"] = Field(default="pretrain", description="What the model is to do.")
+    data: Texts = Field(default=NamedText(name="wikitext2"), description="text or named.")
+    text: Text = Field(
+        default=Text(kind="wordpiece", lower=True), description="How text becomes ids."
+    )
+    model: Bert = Field(default=Bert(pretrain="both"), description="bert.")
+    mask: Mask = Field(default=Mask(), description="What has to be told.")
+    train: PretrainTrain = Field(
+        default=PretrainTrain(), description="How long, how fast, and what is kept."
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "PretrainSettings":
+        if self.mask.whole_words and self.text.kind != "wordpiece":
+            raise ValueError("mask.whole_words needs text.kind = 'wordpiece'")
+        return self
+
+
 TASKS: dict[str, type[Settings]] = {
     "translate": TranslateSettings,
     "language": LanguageSettings,
     "classify": ClassifySettings,
+    "pretrain": PretrainSettings,
 }

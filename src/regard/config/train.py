@@ -236,3 +236,12 @@ class ClassifyTrain(Train):
     metric: Literal["loss", "accuracy", "f1"] = Field(
         default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
     )
+
+
+class PretrainTrain(Train):
+    """Training to be built on."""
+
+    longest: Positive = Field(default=128, description="Tokens of a pair of stretches of text.")
+    metric: Literal["loss", "accuracy"] = Field(
+        default="loss", description="What is better, on dev: loss or accuracy, of hidden words."
+    )

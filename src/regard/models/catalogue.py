@@ -41,7 +41,9 @@ MODELS = {
     "lstmn": Entry("regard.models.lstmn:Lstmn", "Cheng et al. 2016, 1601.06733", ("language",)),
     "birnn": Entry("regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130", ("classify",)),
     "han": Entry("regard.models.han:Han", "Yang et al. 2016, N16-1174", ("classify",)),
-    "bert": Entry("regard.models.bert:Bert", "Devlin et al. 2019, 1810.04805", ("classify",)),
+    "bert": Entry(
+        "regard.models.bert:Bert", "Devlin et al. 2019, 1810.04805", ("classify", "pretrain")
+    ),
 }
 
 

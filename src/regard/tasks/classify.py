@@ -4,6 +4,7 @@ b: texts   c: classes
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -58,18 +59,29 @@ class Headed(nn.Module):
         pooling: Pooling | None = None,
         hidden_dim: int | None = None,
         dropout: float = 0.0,
+        frozen: bool = False,
     ):
         super().__init__()
         own: int | None = encoder.pooled_width
         if own is None and pooling is None:
             pooling = "attention"  # the encoder has no vector of the whole
-        self.encoder = encoder
+        self.encoder, self.frozen = encoder, frozen
+        if frozen:
+            encoder.requires_grad_(False)
         self.pooling = None if pooling is None else make_pooling(pooling, encoder.width)
         width: int = encoder.width if pooling is not None or own is None else own
         self.head = Classifier(width, classes, hidden_dim=hidden_dim, dropout=dropout)
 
+    def train(self, mode: bool = True) -> "Headed":
+        """A frozen encoder stays as it is in use: without dropout."""
+        super().train(mode)
+        if self.frozen:
+            self.encoder.eval()
+        return self
+
     def forward(self, inputs: Mapping[str, Tensor]) -> Float[Tensor, "b c"]:
-        found = self.encoder.encode(**inputs)
+        with torch.no_grad() if self.frozen else nullcontext():
+            found = self.encoder.encode(**inputs)
         pooled = found.pooled if self.pooling is None else self.pooling(found.states, found.valid)
         return self.head(pooled)
 

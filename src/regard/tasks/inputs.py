@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from regard.batch.pair import padded
+from regard.text.marks import AnyTokeniser
 from regard.text.sentences import sentences
 from regard.text.special import END, PAD, START
-from regard.text.tokeniser import Tokeniser
 
 
 @runtime_checkable
@@ -33,7 +33,7 @@ class Inputs(Protocol):
 class Plain:
     """a END, or a END b END."""
 
-    def __init__(self, text: Tokeniser, end: int = END):
+    def __init__(self, text: AnyTokeniser, end: int = END):
         self.text, self.end = text, end
 
     def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[int]]:
@@ -55,15 +55,19 @@ class Plain:
 class Marked(Plain):
     """START a END, or START a END b END, with the number of the segment: BERT's [CLS] and [SEP]."""
 
-    def __init__(self, text: Tokeniser, start: int = START, end: int = END):
+    def __init__(
+        self, text: AnyTokeniser, start: int = START, end: int = END, *, segments: bool = True
+    ):
         super().__init__(text, end)
-        self.start = start
+        self.start, self.segments = start, segments
 
     def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[int]]:
         return [[self.start, *row] for row in super().rows(records, longest)]
 
     def tensors(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         ids, valid = padded(rows)
+        if not self.segments:
+            return {"ids": ids, "valid": valid}
         ends = (ids == self.end).int()
         segments = (ends.cumsum(1) - ends).clamp(max=1) * valid  # a mark belongs to what it ends
         return {"ids": ids, "valid": valid, "segments": segments.long()}
@@ -72,7 +76,7 @@ class Marked(Plain):
 class BySentence:
     """Sentences, each with END behind it; as a table of sentences for each text."""
 
-    def __init__(self, text: Tokeniser):
+    def __init__(self, text: AnyTokeniser):
         self.text = text
 
     def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[int]]:

@@ -24,8 +24,11 @@ from regard.decode.rules import FREE, Rules
 from regard.decode.stepper import Hypothesis
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.translate import AT_ONCE, ROOM, Search, seeds_of
-from regard.text.special import END
+from regard.text.marks import AnyTokeniser
+from regard.text.special import END, PAD, START
 from regard.text.tokeniser import Tokeniser
+
+SHIFT = 1 + max(PAD, START, END)
 
 
 class Completion(NamedTuple):
@@ -42,19 +45,20 @@ class Language:
 
     fields = ("text",)
 
-    def __init__(self, model: nn.Module, text: Tokeniser):
+    def __init__(self, model: nn.Module, text: AnyTokeniser):
         # any model with begin, read, output, logits and the steps of a search
         self.model: Any = model
         self.text = text
         self.reach = getattr(model, "context", math.inf)  # tokens that it can read
+        self.end = end_of(text)
 
     def stream(self, records: Iterable[Mapping[str, str]]) -> Int[Tensor, " n"]:
         """All documents as one row of ids."""
-        ids, texts = array("i", [END]), (record["text"] for record in records)
+        ids, texts = array("i", [self.end]), (record["text"] for record in records)
         while some := list(islice(texts, AT_ONCE)):
             for one in self.text.ids(some):
                 ids.extend(one)
-                ids.append(END)
+                ids.append(self.end)
         return torch.frombuffer(ids, dtype=torch.int32)
 
     def loss(self, window: Window, state: Any = None, smoothing: float = 0.0) -> tuple[Loss, Any]:
@@ -97,7 +101,7 @@ class Language:
             longest = min(longest, max(1, int(self.reach) // 2))
         kept = self.room(longest)
         pairs = [
-            Pair(number, [END, *ids][kept], [])
+            Pair(number, [self.end, *ids][kept], [])
             for number, ids in enumerate(self.text.ids(list(prompts)))
         ]
         seeds, results = seeds_of(pairs), [list[Completion]() for _ in pairs]
@@ -107,22 +111,29 @@ class Language:
                 memory = self.prompted(torch.tensor([pair.source for pair in some]))
                 limited = replace(rules, max_length=longest)
                 drawn = [seeds[pair.number] for pair in some]
-                found = search(Continued(self.model), memory, drawn, limited)
+                found = search(self.continued(), memory, drawn, limited)
                 for pair, best in zip(some, found, strict=True):
                     results[pair.number] = [self.told_as(one) for one in best]
                 if told is not None:
                     told(len(some))
         return results
 
+    def continued(self) -> "Continued":
+        """For a search, whose special ids are ours, whatever those of the vocabulary are."""
+        if isinstance(self.text, Tokeniser):
+            return Continued(self.model)
+        return Shifted(self.model, self.end)
+
     def told_as(self, found: Hypothesis) -> Completion:
-        return Completion(self.text.decode(found.ids), found.score, found.log_prob, found.ids)
+        ids = found.ids if isinstance(self.text, Tokeniser) else [n - SHIFT for n in found.ids]
+        return Completion(self.text.decode(ids), found.score, found.log_prob, ids)
 
     @torch.no_grad()
     def following(self, prompt: str, count: int = 10) -> list[tuple[str, float]]:
         """The likeliest next tokens with their probabilities; "</s>" is the end."""
         self.model.eval()
-        ids = torch.tensor([[END, *self.text.ids([prompt])[0]][self.room(0)]])
-        log_probs, _ = Continued(self.model).step(self.prompted(ids), torch.tensor([END]))
+        ids = torch.tensor([[self.end, *self.text.ids([prompt])[0]][self.room(0)]])
+        log_probs, _ = Continued(self.model).step(self.prompted(ids), ids[:, -1])
         best = log_probs[0].exp().topk(min(count, log_probs.shape[1]))
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.text.token(number), p) for number, p in pairs]
@@ -133,7 +144,7 @@ class Language:
 
         It is the last attention of the model, in the mean of its heads.
         """
-        ids = [END, *self.text.ids([text])[0]][self.room(0)]
+        ids = [self.end, *self.text.ids([text])[0]][self.room(0)]
         with observe(self.model.eval()) as seen:
             self.model.forced(None, torch.tensor([ids]))
         last = list(seen.whole().values())[-1][0]
@@ -179,3 +190,32 @@ class Continued:
     def select(self, state: Prompted, rows: Int[Tensor, " m"]) -> Prompted:
         last = None if state.last is None else state.last[rows]
         return Prompted(self.model.select(state.state, rows), last)
+
+
+class Shifted(Continued):
+    """The same over a vocabulary whose ids are not ours: a search sees them `SHIFT` higher.
+
+    Below them are PAD and START, which are never said, and END, in the place of the vocabulary's.
+    """
+
+    def __init__(self, model: Any, end: int):
+        super().__init__(model)
+        self.end = end
+
+    def step(
+        self, state: Prompted, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], Prompted]:
+        log_probs, after = super().step(state, tokens - SHIFT)
+        below = log_probs.new_full((len(log_probs), SHIFT), -torch.inf)
+        below[:, END] = log_probs[:, self.end]
+        log_probs[:, self.end] = -torch.inf
+        return torch.cat([below, log_probs], 1), after
+
+
+def end_of(text: AnyTokeniser) -> int:
+    """The id between documents."""
+    if isinstance(text, Tokeniser):
+        return END
+    if text.special.end is None:
+        raise ValueError("the vocabulary has no token for the end of a text")
+    return text.special.end

@@ -13,7 +13,7 @@ import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.config.whole import write_whole
-from regard.text.tokeniser import WORD, Encoding, check_texts, words_of
+from regard.text.tokeniser import WORD, Encoding, Tokeniser, check_texts, words_of
 
 # Their names of what a special token is for, ours, and the tokens that usually are
 ROLES = {
@@ -56,6 +56,11 @@ class ForeignTokeniser:
             ids = (inner.token_to_id(token) for token in tokens)
             found[role] = next((number for number in ids if number is not None), None)
         self.special = Special(**found)
+
+    @classmethod
+    def of(cls, own: Tokeniser) -> "ForeignTokeniser":
+        """One of our own, for others; it frames no text with special tokens."""
+        return cls(tokenizers.Tokenizer.from_str(own.to_json()))
 
     def encode(self, text: str) -> Encoding:
         """The ids of the text, with no special tokens added."""

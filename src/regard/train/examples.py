@@ -18,12 +18,14 @@ def examples(
     settings: Settings,
     *,
     packed: bool = True,
+    stream: bool = True,
 ) -> Stored | Streamed:
     """`pairs` makes ids of what `read` gives; `fields` are the texts of a record.
 
-    Not `packed`: they hold more than ids.
+    Not `packed`: they hold more than ids. Not `stream`: an example needs more than its record, so
+    that all are held, however many there are.
     """
-    if is_short(read(), fields, IN_MEMORY):
+    if not stream or is_short(read(), fields, IN_MEMORY):
         if held := (Packed if packed else list)(pairs(read())):
             return Stored(held, settings.seed)
     elif next(pairs(read()), None) is not None:

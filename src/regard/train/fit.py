@@ -39,6 +39,7 @@ class Fit:
     """One training in one folder. `events` makes it, step by step; stop it when you like."""
 
     def __init__(self, settings: Settings, folder: Path, tell: Callable[[str], None] = print):
+        settings = find(settings.task).settled(settings)
         self.settings, self.folder, self.tell = settings, folder, tell
         if settings.train.tensorboard:
             summary_writer()  # not installed: said before any work is done
@@ -147,7 +148,7 @@ class Fit:
 
     def made(self) -> Training:
         batches = self.run.batches(self.corpus)
-        return training_of(self.settings, self.run.model, self.run.loss, batches)
+        return training_of(self.settings, self.run.model, self.run.loss, batches, self.run.groups())
 
 
 def without_end(settings: Settings) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from regard.metric.language import bits_per_character, perplexity
 from regard.models.catalogue import build as build_model
 from regard.tasks.language import Completion, Language
 from regard.tasks.loss import Loss
+from regard.text.marks import load_tokeniser
 from regard.text.tokeniser import Tokeniser
 from regard.train.run import Reply, Run, Told, vocabulary
 from regard.train.search import rules_of, search_of
@@ -26,7 +27,7 @@ NEXT = 5  # tokens that could come next, in replies
 class LanguageRun(Run):
     """How likely a text is, and how it goes on."""
 
-    kept: ClassVar = {"text": Tokeniser}
+    kept: ClassVar = {"text": load_tokeniser}
     settings: LanguageSettings
     task: Language
     source: Crops | Lanes

@@ -1,6 +1,6 @@
 """The parts of a training, as the settings name them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,8 +18,12 @@ def training_of(
     model: torch.nn.Module,
     loss: Callable[[Any, int], Loss],
     batches: Source,
+    groups: Sequence[Mapping[str, Any]] | None = None,
 ) -> Training:
-    """Steps as the settings want them; `loss` is asked for a batch, after so many steps."""
+    """Steps as the settings want them; `loss` is asked for a batch, after so many steps.
+
+    `groups` are parameters to be trained, and at which share of the learning rate (`rate`).
+    """
     train = settings.train
     if isinstance(train, TranslateTrain) and train.compile:
         for name in ("remember", "forced"):
@@ -28,7 +32,7 @@ def training_of(
         model,
         lambda batch: loss(batch, training.done),
         batches,
-        optimiser_of(train, model),
+        optimiser_of(train, groups or [{"params": list(model.parameters()), "rate": 1.0}]),
         schedule=schedule_of(train, settings.model),
         clip=train.clip or None,
         accumulate=train.accumulate,
@@ -45,8 +49,9 @@ def forcing(train: TranslateTrain, done: int) -> float:
     return 1 - gone * (1 - train.teacher_forcing)
 
 
-def optimiser_of(train: Train, model: torch.nn.Module) -> torch.optim.Optimizer:
-    kind, rate, parameters = train.optimiser, train.learning_rate, model.parameters()
+def optimiser_of(train: Train, groups: Sequence[Mapping[str, Any]]) -> torch.optim.Optimizer:
+    kind, rate = train.optimiser, train.learning_rate
+    parameters = [{"params": one["params"], "lr": rate * one["rate"]} for one in groups]
     match kind.kind:
         case "adam":
             return torch.optim.Adam(parameters, rate, kind.betas, kind.eps, fused=True)

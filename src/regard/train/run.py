@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import safetensors
 import safetensors.torch
@@ -34,21 +34,12 @@ CONFIG, WEIGHTS, VERSIONS = "config.toml", "weights.safetensors", "versions.json
 LEARNT = 1_000_000  # records that a vocabulary is learnt from
 RUNS = {
     "classify": "regard.train.classify:ClassifyRun",
+    "pretrain": "regard.train.pretrain:PretrainRun",
     "language": "regard.train.language:LanguageRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")
 Told = Callable[[int], None]  # hears how many more are done
-
-
-@runtime_checkable
-class Vocabulary(Protocol):
-    """What is learnt from data and kept in a file beside the weights."""
-
-    def save(self, path: Path, /) -> None: ...
-
-    @classmethod
-    def load(cls, path: Path, /) -> Any: ...
 
 
 class Reply(NamedTuple):
@@ -61,7 +52,7 @@ class Reply(NamedTuple):
 class Run(ABC):
     """What can be trained, asked, scored and looked into. There is one kind of it for each task."""
 
-    kept: ClassVar[dict[str, type[Vocabulary]]]  # which vocabularies there are beside the weights
+    kept: ClassVar[dict[str, Callable[[Path], Any]]]  # vocabularies beside the weights: how to load
     model: Any
     task: Any
 
@@ -79,6 +70,18 @@ class Run(ABC):
     @abstractmethod
     def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
         """Vocabularies from the training data."""
+
+    @classmethod
+    def settled(cls, settings: Settings) -> Settings:
+        """Settings with what they take over from elsewhere."""
+        return settings
+
+    def inherit(self) -> None:  # noqa: B027 - most have nothing to inherit
+        """Weights to begin with, other than chance; for a run that is new."""
+
+    def groups(self) -> list[dict[str, Any]]:
+        """What is trained, and `rate` times as fast as the settings say; the first at full rate."""
+        return [{"params": [p for p in self.model.parameters() if p.requires_grad], "rate": 1.0}]
 
     @abstractmethod
     def batches(self, corpus: Corpus) -> Source:
@@ -144,7 +147,7 @@ class Run(ABC):
                 f"{folder}: holds a run of task {settings.task!r}; this is for {', '.join(wanted)}"
             )
         check_files(folder, [f"{name}.json" for name in kind.kept])
-        run = kind(settings, {n: v.load(folder / f"{n}.json") for n, v in kind.kept.items()})
+        run = kind(settings, {n: read(folder / f"{n}.json") for n, read in kind.kept.items()})
         try:
             weights = safetensors.torch.load_file(folder / WEIGHTS)
             run.model.load_state_dict(weights)
@@ -164,7 +167,10 @@ def find(task: str) -> type[Run]:
 def prepare(settings: Settings, corpus: Corpus) -> Any:
     """A new run: vocabularies from the training data, fresh weights."""
     kind = find(settings.task)
-    return kind(settings, kind.learn(settings, corpus))
+    settings = kind.settled(settings)
+    run = kind(settings, kind.learn(settings, corpus))
+    run.inherit()
+    return run
 
 
 def check_files(folder: Path, names: Iterable[str]) -> None:

@@ -28,7 +28,7 @@ SCORED = 256  # tokens of a side, at most, where likelihood is measured
 class TranslateRun(Run):
     """A source text into a target text."""
 
-    kept: ClassVar = dict.fromkeys(SIDES, Tokeniser)
+    kept: ClassVar = dict.fromkeys(SIDES, Tokeniser.load)
     settings: TranslateSettings
     task: Translator
     lessons: Translator | Guided
