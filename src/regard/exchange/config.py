@@ -43,9 +43,9 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any], dict[str, int]]:
 
 
 def value_of(config: Mapping[str, Any], field: Field, path: Path) -> Any:
-    value = config.get(field.theirs, field.default)
-    if value is None and field.default is None:
+    if (config.get(field.theirs), field.default) == (None, None):
         return None
+    value = config.get(field.theirs, field.default)
     if field.ours == "activation":
         if value not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
@@ -82,7 +82,7 @@ def make_config(
         raise ValueError(f"pretrain is {key[1]!r}, which a {name} of Hugging Face does not have")
     config: dict[str, Any] = {"architectures": [ARCHITECTURES[key]], "model_type": name}
     for field in form.fields:
-        value = whole[field.ours]
+        value: Any = whole[field.ours]
         if field.ours == "activation":
             value = next(theirs for theirs, ours in ACTIVATIONS.items() if ours == value)
         elif value is None:
