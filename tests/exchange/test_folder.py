@@ -86,7 +86,7 @@ def vocabulary(size: int) -> Callable[[Path], None]:
         ),
         (vocabulary(8), r"ids up to 7, but the table of words has 7 rows"),
         (lambda f: (f / "tokenizer.json").write_text("{}"), r"tokenizer.json: not a tokeniser"),
-        (lambda f: (f / "vocab.txt").write_text("a\nb"), r"vocab.txt: not a tokeniser.*\[CLS\]"),
+        (lambda f: (f / "vocab.txt").write_text("a\nb"), r"vocab.txt: not a tokeniser.*\[SEP\]"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(damage, told, folder):

@@ -49,7 +49,7 @@ class MultiHead(nn.Module):
         self.dim, self.memory_dim = dim, memory_dim or dim
         self.head_dim = head_dim or dim // heads
         self.attention, self.heads, self.groups = attention, heads, groups
-        self.rotary, self.relative = rotary, relative
+        self.rotary, self.relative, self.biased = rotary, relative, bias
         self.to_query = nn.Linear(dim, heads * self.head_dim, bias)
         self.to_key = nn.Linear(self.memory_dim, groups * self.head_dim, bias)
         self.to_value = nn.Linear(self.memory_dim, groups * self.head_dim, bias)
@@ -113,7 +113,7 @@ class MultiHead(nn.Module):
         if states.shape[0] * states.shape[1] < TOGETHER:
             return [layer(states) for layer in layers]
         weight = torch.cat([layer.weight for layer in layers])
-        bias = None if layers[0].bias is None else torch.cat([layer.bias for layer in layers])
+        bias = torch.cat([layer.bias for layer in layers]) if self.biased else None
         return F.linear(states, weight, bias).split([len(layer.weight) for layer in layers], -1)
 
     def look(

@@ -37,17 +37,15 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any], dict[str, int]]:
                 "which is not supported"
             )
     settings = {field.ours: value_of(config, field, path) for field in form.fields}
-    settings = {name: value for name, value in settings.items() if value is not None}
-    if "source_size" in settings:
-        settings.setdefault("target_size", settings["source_size"])
+    unsaid = {name: derived(name, settings) for name, value in settings.items() if value is None}
     ids = {key: config[key] for key in IDS if isinstance(config.get(key), int)}
-    return name, {**settings, **form.fixed}, ids
+    return name, {**settings, **unsaid, **form.fixed}, ids
 
 
 def value_of(config: Mapping[str, Any], field: Field, path: Path) -> Any:
-    value = config.get(field.theirs, field.default)
-    if value is None and field.default is None:
+    if (config.get(field.theirs), field.default) == (None, None):
         return None
+    value = config.get(field.theirs, field.default)
     if field.ours == "activation":
         if value not in ACTIVATIONS:
             known = ", ".join(ACTIVATIONS)
@@ -84,7 +82,7 @@ def make_config(
         raise ValueError(f"pretrain is {key[1]!r}, which a {name} of Hugging Face does not have")
     config: dict[str, Any] = {"architectures": [ARCHITECTURES[key]], "model_type": name}
     for field in form.fields:
-        value = whole[field.ours]
+        value: Any = whole[field.ours]
         if field.ours == "activation":
             value = next(theirs for theirs, ours in ACTIVATIONS.items() if ours == value)
         elif value is None:
@@ -99,6 +97,8 @@ def derived(name: str, settings: Mapping[str, Any]) -> Any:
     match name:
         case "hidden_dim":
             return 4 * settings["dim"]
+        case "target_size":
+            return settings["source_size"]
         case "decoder_layers":
             return settings["layers"]
         case "attention_dropout" | "embedding_dropout":

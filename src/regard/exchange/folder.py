@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import safetensors.torch
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from regard.config.whole import write_whole
 from regard.exchange.config import CONFIG, make_config, model_class, read_config
-from regard.exchange.table import FORMATS
+from regard.exchange.table import FORMATS, Format
 from regard.exchange.weights import WEIGHTS, read_tensors, to_ours, to_theirs, without_prefix
 from regard.text.foreign import ForeignTokeniser, read_tokeniser
 
@@ -53,7 +54,7 @@ def read_folder(path: Path | str) -> Imported:
         settings["pooler"] = "pooler.dense.weight" in tensors
         settings["pretrain"] = tasks_of(form.names, tensors)
     try:
-        wanted = {key: t.shape for key, t in on_meta(form.place, settings).state_dict().items()}
+        wanted = {key: t.shape for key, t in on_meta(form, settings).state_dict().items()}
     except ValueError as error:
         raise ValueError(f"{folder / CONFIG}: {error}") from None
     weights = to_ours(form, tensors, wanted, folder)
@@ -70,7 +71,7 @@ def read_folder(path: Path | str) -> Imported:
 
 def build(imported: Imported) -> nn.Module:
     """The model with its weights, ready to run."""
-    model = on_meta(FORMATS[imported.format].place, imported.settings)
+    model = on_meta(FORMATS[imported.format], imported.settings)
     model.load_state_dict(imported.weights, assign=True)
     return model.eval()
 
@@ -112,10 +113,19 @@ def write_folder(
     return folder
 
 
-def on_meta(place: str, settings: Mapping[str, Any]) -> nn.Module:
+class Undrawn(TorchFunctionMode):
+    """Weights are not drawn: on the meta device that would do nothing, and import 800 modules."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+def on_meta(form: Format, settings: Mapping[str, Any]) -> nn.Module:
     """The model without memory for its weights."""
-    form = next(form for form in FORMATS.values() if form.place == place)
-    with torch.device("meta"):
+    with torch.device("meta"), Undrawn():
         return model_class(form)(**settings)
 
 

@@ -133,9 +133,9 @@ def read_tokeniser(folder: Path, kind: str) -> ForeignTokeniser | None:
         if (folder / name).is_file():
             options = object_of(folder / name)
             given |= {key: text_of(value) for key, value in options.items() if text_of(value)}
+    path = folder / "tokenizer.json"
     try:
-        if (folder / "tokenizer.json").is_file():
-            path = folder / "tokenizer.json"
+        if path.is_file():
             inner = tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
         elif (path := folder / "vocab.txt").is_file():
             inner = word_pieces(path, options)
@@ -160,15 +160,10 @@ def word_pieces(vocabulary: Path, options: Mapping[str, Any]) -> tokenizers.Toke
     )
     inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     inner.decoder = decoders.WordPiece()
-    ends = {token: inner.token_to_id(token) for token in ("[SEP]", "[CLS]")}
-    if None in ends.values():
-        raise ValueError("[CLS] and [SEP] are missing")
-    inner.add_special_tokens([t for t in ROLES_OF_BERT if inner.token_to_id(t) is not None])
-    inner.post_processor = processors.BertProcessing(*ends.items())
+    usual = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    inner.add_special_tokens([token for token in usual if inner.token_to_id(token) is not None])
+    inner.post_processor = processors.BertProcessing(named(inner, "[SEP]"), named(inner, "[CLS]"))
     return inner
-
-
-ROLES_OF_BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
 def byte_pairs(vocabulary: Path, merges: Path, *, frame: bool = False) -> tokenizers.Tokenizer:
@@ -179,11 +174,18 @@ def byte_pairs(vocabulary: Path, merges: Path, *, frame: bool = False) -> tokeni
     usual = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")
     inner.add_special_tokens([token for token in usual if inner.token_to_id(token) is not None])
     if frame:
-        ends = [(token, inner.token_to_id(token)) for token in ("</s>", "<s>")]
-        inner.post_processor = processors.RobertaProcessing(*ends, add_prefix_space=False)
+        end, start = named(inner, "</s>"), named(inner, "<s>")
+        inner.post_processor = processors.RobertaProcessing(end, start, add_prefix_space=False)
     else:
         inner.post_processor = processors.ByteLevel(trim_offsets=False)
     return inner
+
+
+def named(inner: tokenizers.Tokenizer, token: str) -> tuple[str, int]:
+    number = inner.token_to_id(token)
+    if number is None:
+        raise ValueError(f"{token} is missing")
+    return token, number
 
 
 def object_of(path: Path) -> dict[str, Any]:
