@@ -24,8 +24,8 @@ def import_run(folder: Path | str, to: Path) -> tuple[Run, tuple[str, ...]]:
     rows = found.settings["size"]
     if rows != found.tokeniser.size:
         raise ValueError(
-            f"{folder}: the table of words has {rows} rows, but the tokeniser {found.tokeniser.size} "
-            "entries; the rows that nobody uses must be taken out first"
+            f"{folder}: the table of words has {rows} rows, but the tokeniser knows "
+            f"{found.tokeniser.size}; the rows that nobody uses must be taken out first"
         )
     check_free(to)
     if (to / CONFIG).is_file():
@@ -50,10 +50,11 @@ def export_run(folder: Path, to: Path) -> None:
     run = Run.load(folder)
     kind = run.settings.model.kind
     if kind not in TASKS:
-        raise ValueError(f"{folder}: a {kind} has no form of Hugging Face's: {', '.join(TASKS)} have")
+        known = ", ".join(TASKS)
+        raise ValueError(f"{folder}: a {kind} has no form of Hugging Face's; there are {known}")
     text = run.vocabularies["text"]
     if not isinstance(text, ForeignTokeniser):
-        text = ForeignTokeniser.of(text)
+        text = ForeignTokeniser.of(text, mask=kind == "bert")
     settings = run.settings.model.model_dump(exclude={"kind"})
     match run:
         case PretrainRun() | LanguageRun():

@@ -58,9 +58,15 @@ class ForeignTokeniser:
         self.special = Special(**found)
 
     @classmethod
-    def of(cls, own: Tokeniser) -> "ForeignTokeniser":
-        """One of our own, for others; it frames no text with special tokens."""
-        return cls(tokenizers.Tokenizer.from_str(own.to_json()))
+    def of(cls, own: Tokeniser, *, mask: bool = False) -> "ForeignTokeniser":
+        """One of our own, for others, with a last id that hides a word if `mask`.
+
+        It frames no text with special tokens.
+        """
+        inner = tokenizers.Tokenizer.from_str(own.to_json())
+        if mask:
+            inner.add_special_tokens(["[MASK]"])
+        return cls(inner)
 
     def encode(self, text: str) -> Encoding:
         """The ids of the text, with no special tokens added."""

@@ -44,4 +44,5 @@ def load_tokeniser(path: Path | str) -> AnyTokeniser:
         reason = " ".join(str(error).split())
         raise ValueError(f"{path}: not a tokeniser, or a damaged one ({reason})") from None
     ours = all(inner.token_to_id(token) == number for number, token in enumerate(SPECIALS))
+    ours = ours and inner.token_to_id("[MASK]") is None  # else it was ours, and went out and back
     return Tokeniser(inner) if ours else ForeignTokeniser(inner)
