@@ -203,3 +203,24 @@ class TestBadInput:
             heads.remember(bad)
         with pytest.raises(ValueError, match="query holds NaN"):
             heads(bad, heads.remember(torch.zeros(1, 3, 8)))
+
+
+@pytest.mark.parametrize("groups", [None, 1])
+@pytest.mark.parametrize("bias", [True, False])
+def test_three_projections_at_once_are_three(groups, bias, monkeypatch):
+    """Of many states, query, key and value come from one product."""
+    heads = MultiHead(Attention(ScaledDot()), 8, 4, groups=groups, bias=bias).double()
+    states, valid = torch.randn(2, 5, 8, dtype=torch.float64), torch.ones(2, 5, dtype=torch.bool)
+    valid[1, 3:] = False
+    given = {}
+    for many in (1, 1000):
+        monkeypatch.setattr("regard.attend.heads.TOGETHER", many)
+        read, past = heads.within(states, valid, causal)
+        more, _ = heads.within(states, None, causal, past)
+        (read.sum() + more.square().sum()).backward()
+        given[many] = [read, more, *(weight.grad for weight in heads.parameters())]
+        heads.zero_grad()
+    plain = heads(states, heads.remember(states, valid), causal, start=0)
+    for one, other in zip(given[1], given[1000], strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(given[1][0], plain, rtol=1e-10, atol=1e-12)
