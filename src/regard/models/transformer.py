@@ -11,6 +11,7 @@ norm="pre" puts LN inside the residual branch and one behind each stack (Xiong e
 b: batch   s: source   t: target   n: rows of a search   v: target_size   d: dim
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -98,11 +99,7 @@ class Transformer(nn.Module):
             activation=make_activation(activation),
             attention=attention,
         )
-        place = {
-            "sinusoidal": Sinusoidal,
-            "halves": partial(Sinusoidal, order=halves),
-            "learned": partial(Learned, longest),
-        }[positions]
+        place = make_place(positions, longest)
         table = partial(Embedding, dim=dim, scaled=scaled)
         self.dropout, below = dropout, decoder_layers or layers
         self.source_words = table(source_size, bias=output_bias and shared == "all")
@@ -166,6 +163,17 @@ class Transformer(nn.Module):
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
+
+
+def make_place(positions: str, longest: int) -> Callable[[int], nn.Module]:
+    """What adds positions to states of a width."""
+    match positions:
+        case "sinusoidal":
+            return Sinusoidal
+        case "halves":
+            return partial(Sinusoidal, order=halves)
+        case _:
+            return partial(Learned, longest)
 
 
 def check_choices(positions: str, shared: str, source_size: int, target_size: int) -> None:
