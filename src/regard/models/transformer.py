@@ -99,7 +99,7 @@ class Transformer(nn.Module):
             activation=make_activation(activation),
             attention=attention,
         )
-        place = places_of(positions, longest)
+        place = make_place(positions, longest)
         table = partial(Embedding, dim=dim, scaled=scaled)
         self.dropout, below = dropout, decoder_layers or layers
         self.source_words = table(source_size, bias=output_bias and shared == "all")
@@ -165,8 +165,8 @@ class Transformer(nn.Module):
         return dropout(x, self.dropout, self.training)
 
 
-def places_of(positions: str, longest: int) -> Callable[[int], nn.Module]:
-    """What makes the positions of a width."""
+def make_place(positions: str, longest: int) -> Callable[[int], nn.Module]:
+    """What adds positions to states of a width."""
     match positions:
         case "sinusoidal":
             return Sinusoidal
