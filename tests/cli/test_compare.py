@@ -192,3 +192,6 @@ def test_wrong_words(folder: Path):
     assert not Path("runs/base,kind=luong,score=general").exists()
     with pytest.raises(ValueError, match="did you mean 'test'"):
         compare(["base.toml"], split="tset")
+    Path("classes.toml").write_text('task = "classify"')
+    with pytest.raises(ValueError, match="classes: is for 'classify'; only translators are compa"):
+        compare(["classes.toml"])

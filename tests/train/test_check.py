@@ -103,6 +103,11 @@ def test_of_many_pairs_some_are_cut(settings, monkeypatch: pytest.MonkeyPatch):
     assert train["source"]["median"] == 4
 
 
+def test_other_tasks_are_not_examined_yet():
+    with pytest.raises(ValueError, match="task 'language': only the data of translators"):
+        check(resolve({"task": "language"}), passing, guess)
+
+
 def test_nothing_to_train_on(settings):
     small = settings.model_copy(update={"train": settings.train.model_copy(update={"longest": 1})})
     Path("train.tsv").write_text("a b c\td e f\n")

@@ -78,6 +78,8 @@ class Tokens:
 
 def check(settings: Settings, shown: Shown, asked: Asked = measure) -> dict[str, Any]:
     """All that is to be told, as plain data; `regard.cli.check` prints it."""
+    if settings.task != "translate":
+        raise ValueError(f"task {settings.task!r}: only the data of translators is examined yet")
     corpus = build_corpus(settings.data)
     counted = count(corpus, shown)
     run = prepare(settings, corpus)

@@ -32,6 +32,8 @@ class Truth(NamedTuple):
 def check_models(models: Mapping[str, Settings]) -> None:
     """Fail before the first is trained, not when the last one's turn has come."""
     for name, settings in models.items():
+        if settings.task != "translate":
+            raise ValueError(f"{name}: is for {settings.task!r}; only translators are compared yet")
         wanted = settings.model.model_dump(exclude={"kind"})
         try:
             with torch.device("meta"):  # shapes without memory
