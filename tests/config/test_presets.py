@@ -30,3 +30,9 @@ def test_a_file_goes_before_a_preset(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     Path("ladder-encdec").write_text("seed = 77")
     assert load("ladder-encdec").seed == 77
+
+
+def test_a_folder_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ladder-encdec").mkdir()
+    assert load("ladder-encdec").model.kind == "encdec"

@@ -113,6 +113,16 @@ def test_a_verdict_depends_on_its_text_alone(tmp_path, kind):
             assert alone.probabilities[label] == pytest.approx(p, abs=1e-6)
 
 
+def test_a_text_beyond_the_context_is_cut(tmp_path):
+    wanted = settings(tmp_path, "bert")
+    run = prepare(wanted, build(wanted.data))
+    assert run.longest == SMALL["bert"]["context"] - 3
+    long = " ".join(["fine"] * 99)
+    for pair in (None, long):
+        assert run(long, pair).label in "+-"
+    assert run(long) == run(" ".join(["fine"] * run.longest))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_can_be_seen(tmp_path, kind):
     wanted = settings(tmp_path, kind)

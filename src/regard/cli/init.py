@@ -9,7 +9,9 @@ from regard.config.write import dumps
 
 
 def init(
-    task: Annotated[str, typer.Argument(help="What the model is to do; `regard list` shows the tasks.")],
+    task: Annotated[
+        str, typer.Argument(help="What the model is to do; `regard list` shows the tasks.")
+    ],
     changes: Annotated[
         list[str] | None, typer.Argument(metavar="KEY=VALUE…", help="Such as model.kind=luong.")
     ] = None,

@@ -22,9 +22,7 @@ DEFAULT = "translate"
 def load(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
     """The settings in a file, or of a preset, changed by words such as `train.steps=50`."""
     path = Path(path)
-    if path.is_dir():
-        raise ValueError(f"{path}: this is a folder; give a TOML file")
-    if not path.exists():
+    if not path.exists() or path.is_dir():
         path = _preset(path)
     data = path.read_bytes()
     try:
@@ -73,8 +71,10 @@ def _tree(whole: Mapping[str, Any], name: str) -> type[Settings]:
 
 def _preset(path: Path) -> Path:
     known = presets()
-    if str(path) in known:
+    if str(path) in known:  # a folder of this name may well be the run that was made of it
         return known[str(path)]
+    if path.is_dir():
+        raise ValueError(f"{path}: this is a folder; give a TOML file")
     near = get_close_matches(str(path), known, 1)
     hint = f"did you mean {near[0]!r}?" if near else "`regard init` writes one"
     raise ValueError(f"{path}: there is no such file or preset; {hint}")

@@ -1,5 +1,6 @@
 """A run that classifies: a text or two into one of the classes of its data."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +23,8 @@ from regard.text.labels import Labels
 from regard.text.marks import load_tokeniser, marks_of
 from regard.train.examples import examples
 from regard.train.run import CONFIG, WEIGHTS, Reply, Run, Told, check_files, vocabulary
+
+MARKS = 3  # of two texts: START, and END twice
 
 
 class ClassifyRun(Run):
@@ -129,6 +132,12 @@ class ClassifyRun(Run):
             seed=self.settings.seed,
             collate=self.task.collate,
         )
+
+    @property
+    def longest(self) -> int:
+        """Tokens of text, at most; the marks need places, too."""
+        context = getattr(self.settings.model, "context", math.inf)
+        return int(min(self.settings.train.longest, context - MARKS))
 
     def loss(self, batch: Labelled, done: int) -> Loss:  # noqa: ARG002 - every step is alike
         return self.task.loss(batch, self.settings.train.label_smoothing)
