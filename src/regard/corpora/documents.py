@@ -6,16 +6,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Literal, get_args
 
-from regard.corpora.corpus import SPLITS, Record, check_name, check_split
+from regard.corpora.corpus import Record, check_name
 from regard.corpora.files import Paths
-from regard.corpora.labelled import listed, shares, text_files
+from regard.corpora.labelled import HeldOut, listed, shares, text_files
 from regard.corpora.lines import check_file, lines, shown, whole
 
 Unit = Literal["file", "line", "paragraph"]
 Placed = tuple[str, str]  # where a text stands, and the text
 
 
-class Documents:
+class Documents(HeldOut):
     """Files, or folders of `.txt` and `.txt.gz` files; gzipped where the name says so.
 
     A `unit` is a whole file, a line (an empty one too, so that line ends can be counted), or a
@@ -39,27 +39,15 @@ class Documents:
         self.unit: Unit = unit
         self.shares = shares(self.paths, held_out)
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return tuple(s for s in SPLITS if s in self.paths or s in self.shares)
-
-    def read(self, split: str) -> Iterator[Record]:
-        check_split(split, self.splits)
-        return ({"text": text} for _, text in self._placed(split))
-
-    def place(self, split: str, number: int) -> str:
-        """File and line of a text, or its file alone; found by reading up to it."""
-        for index, (place, _) in enumerate(self._placed(split)):
-            if index == number:
-                return place
-        raise ValueError(f"{split} has no record {number + 1}")
-
     def describe(self) -> str:
         each = [f"{split} {summed(paths)}" for split, paths in self.paths.items()]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
         return f"documents ({self.unit}): {', '.join(each)}; licence as you know it"
 
-    def _placed(self, split: str) -> Iterator[Placed]:
+    def _placed(self, split: str) -> Iterator[tuple[str, Record]]:
+        return ((place, {"text": text}) for place, text in self._texts(split))
+
+    def _texts(self, split: str) -> Iterator[Placed]:
         if split in self.paths and not (split == "train" and self.shares):
             yield from self._units(split)
             return

@@ -6,6 +6,7 @@ label. Everything is gzipped where the name says so, and read one record at a ti
 
 import csv
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -99,7 +100,33 @@ def text_files(folder: Path, pattern: str = "*.txt") -> list[Path]:
     return found
 
 
-class Labelled:
+class HeldOut(ABC):
+    """A corpus in files, by split; a split without files is held out of train, in `shares`."""
+
+    paths: dict[str, tuple[Path | str, ...]]
+    shares: dict[str, float]
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        return tuple(s for s in SPLITS if s in self.paths or s in self.shares)
+
+    def read(self, split: str) -> Iterator[Record]:
+        check_split(split, self.splits)
+        return (record for _, record in self._placed(split))
+
+    def place(self, split: str, number: int) -> str:
+        """File and line of a record, or its file alone; found by reading up to it."""
+        for index, (place, _) in enumerate(self._placed(split)):
+            if index == number:
+                return place
+        raise ValueError(f"{split} has no record {number + 1}")
+
+    @abstractmethod
+    def _placed(self, split: str) -> Iterator[Placed]:
+        """The records of a split, and where each stands."""
+
+
+class Labelled(HeldOut):
     """A corpus in files of one format: for each split a file, two parallel files, or a folder.
 
     `columns` is for TSV and CSV without a header and for parallel files; `fields` for JSON lines,
@@ -125,21 +152,6 @@ class Labelled:
         self.fields = None if fields is None else dict(fields)
         self.shares = shares(self.paths, held_out)
         self._check()
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        return tuple(s for s in SPLITS if s in self.paths or s in self.shares)
-
-    def read(self, split: str) -> Iterator[Record]:
-        check_split(split, self.splits)
-        return (record for _, record in self._placed(split))
-
-    def place(self, split: str, number: int) -> str:
-        """File and line of a record, or its file alone; found by reading up to it."""
-        for index, (place, _) in enumerate(self._placed(split)):
-            if index == number:
-                return place
-        raise ValueError(f"{split} has no record {number + 1}")
 
     def describe(self) -> str:
         each = [f"{split} {' + '.join(map(shown, paths))}" for split, paths in self.paths.items()]

@@ -94,17 +94,13 @@ def make_config(
 
 def derived(name: str, settings: Mapping[str, Any]) -> Any:
     """Settings that follow others when they are None."""
-    match name:
-        case "hidden_dim":
-            return 4 * settings["dim"]
-        case "target_size":
-            return settings["source_size"]
-        case "decoder_layers":
-            return settings["layers"]
-        case "attention_dropout" | "embedding_dropout":
-            return settings["dropout"]
-        case _:
-            raise NotImplementedError(f"{name} is None, and what it follows is not known")
+    follows = {
+        "hidden_dim": 4 * settings["dim"],
+        "decoder_layers": settings["layers"],
+        "attention_dropout": settings["dropout"],
+        "embedding_dropout": settings["dropout"],
+    }
+    return follows[name]
 
 
 def model_class(form: Format) -> "type[nn.Module]":

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
-from regard.config.whole import write_whole
-from regard.text.tokeniser import WORD, Encoding, Tokeniser, check_texts, words_of
+from regard.text.tokeniser import Tokeniser, Vocabulary, check_texts
 
 # Their names of what a special token is for, ours, and the tokens that usually are
 ROLES = {
@@ -42,14 +41,13 @@ class Framed(NamedTuple):
     segments: list[int]
 
 
-class ForeignTokeniser:
+class ForeignTokeniser(Vocabulary):
     """The face of our `Tokeniser` over a vocabulary that is not ours."""
 
     def __init__(self, inner: tokenizers.Tokenizer, given: Mapping[str, str] | None = None) -> None:
         inner.no_padding()
         inner.no_truncation()
-        self._inner = inner
-        self.size: int = max(inner.get_vocab().values()) + 1
+        super().__init__(inner, max(inner.get_vocab().values()) + 1)
         found = {}
         for role, (names, usual) in ROLES.items():
             tokens = [given[name] for name in names if given and name in given] or usual
@@ -68,25 +66,6 @@ class ForeignTokeniser:
             inner.add_special_tokens(["[MASK]"])
         return cls(inner)
 
-    def encode(self, text: str) -> Encoding:
-        """The ids of the text, with no special tokens added."""
-        return self.encode_batch([text])[0]
-
-    def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
-        """Several texts in parallel; each comes out as it would alone."""
-        check_texts(texts)
-        whole = self._inner.encode_batch(list(texts), add_special_tokens=False)
-        return [
-            Encoding(one.ids, one.tokens, words_of(text, [start for start, _ in one.offsets]))
-            for text, one in zip(texts, whole, strict=True)
-        ]
-
-    def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Only the ids of `encode_batch`, which is quicker."""
-        check_texts(texts)
-        whole = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [one.ids for one in whole]
-
     def framed(self, texts: Sequence[str], others: Sequence[str] | None = None) -> list[Framed]:
         """With special tokens, as [CLS] text [SEP], or [CLS] text [SEP] other [SEP]."""
         check_texts(texts)
@@ -97,21 +76,6 @@ class ForeignTokeniser:
     def decode(self, ids: Iterable[int], *, skip_specials: bool = True) -> str:
         return self._inner.decode(self._checked(ids), skip_special_tokens=skip_specials)
 
-    def words(self, text: str) -> list[str]:
-        """What stands between white space: the words that `Encoding.words` counts."""
-        return WORD.findall(text)
-
-    def token(self, number: int) -> str:
-        """The entry of the vocabulary with this id; "" where the vocabulary has a gap."""
-        return self._inner.id_to_token(self._checked([number])[0]) or ""
-
-    def save(self, path: Path | str) -> None:
-        """Write a `tokenizer.json`, whole or not at all."""
-        write_whole(Path(path), self.to_json().encode())
-
-    def to_json(self) -> str:
-        return self._inner.to_str(pretty=True)
-
     def config(self) -> dict[str, str]:
         """What tokenizer_config.json says beside a tokenizer.json."""
         known = {"tokenizer_class": "PreTrainedTokenizerFast"}
@@ -119,13 +83,6 @@ class ForeignTokeniser:
             if number is not None:
                 known |= dict.fromkeys(ROLES[role][0], self.token(number))
         return known
-
-    def _checked(self, ids: Iterable[int]) -> list[int]:
-        ids = list(ids)
-        if ids and (min(ids) < 0 or max(ids) >= self.size):
-            wrong = next(n for n in ids if not 0 <= n < self.size)
-            raise ValueError(f"ids must be in [0, {self.size}), not {wrong}")
-        return ids
 
 
 def read_tokeniser(folder: Path, kind: str) -> ForeignTokeniser | None:

@@ -29,15 +29,11 @@ class Encoding(NamedTuple):
     words: list[int | None]
 
 
-class Tokeniser:
-    """A vocabulary with its way of cutting text. `train_tokeniser` makes one, `load` finds one."""
+class Vocabulary:
+    """What all vocabularies share, whoever made them."""
 
-    def __init__(self, inner: tokenizers.Tokenizer) -> None:
-        self._inner = inner
-        self.size: int = inner.get_vocab_size()
-        for number, token in enumerate(SPECIALS):
-            if inner.token_to_id(token) != number:
-                raise ValueError(f"token {token!r} must have id {number}: not made by regard")
+    def __init__(self, inner: tokenizers.Tokenizer, size: int) -> None:
+        self._inner, self.size = inner, size
 
     def encode(self, text: str) -> Encoding:
         """The ids of the text, with no special tokens added."""
@@ -50,14 +46,51 @@ class Tokeniser:
         found = []
         for text, one in zip(texts, whole, strict=True):
             words = words_of(text, [start for start, _ in one.offsets])
-            found.append(Encoding(_without_controls(one.ids), one.tokens, words))
+            found.append(Encoding(self._said(one.ids), one.tokens, words))
         return found
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Only the ids of `encode_batch`, which is quicker."""
         check_texts(texts)
         whole = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [_without_controls(one.ids) for one in whole]
+        return [self._said(one.ids) for one in whole]
+
+    def words(self, text: str) -> list[str]:
+        """What stands between white space: the words that `Encoding.words` counts."""
+        return WORD.findall(text)
+
+    def token(self, number: int) -> str:
+        """The entry of the vocabulary with this id; "" where the vocabulary has a gap."""
+        return self._inner.id_to_token(self._checked([number])[0]) or ""
+
+    def save(self, path: Path | str) -> None:
+        """Write a `tokenizer.json`, whole or not at all."""
+        write_whole(Path(path), self.to_json().encode())
+
+    def to_json(self) -> str:
+        """What `save` writes. Two vocabularies with the same JSON are the same."""
+        return self._inner.to_str(pretty=True)
+
+    def _said(self, ids: list[int]) -> list[int]:
+        """What a text may say of the ids that were found in it."""
+        return ids
+
+    def _checked(self, ids: Iterable[int]) -> list[int]:
+        ids = list(ids)
+        if ids and (min(ids) < 0 or max(ids) >= self.size):
+            wrong = next(n for n in ids if not 0 <= n < self.size)
+            raise ValueError(f"ids must be in [0, {self.size}), not {wrong}")
+        return ids
+
+
+class Tokeniser(Vocabulary):
+    """A vocabulary with its way of cutting text. `train_tokeniser` makes one, `load` finds one."""
+
+    def __init__(self, inner: tokenizers.Tokenizer) -> None:
+        super().__init__(inner, inner.get_vocab_size())
+        for number, token in enumerate(SPECIALS):
+            if inner.token_to_id(token) != number:
+                raise ValueError(f"token {token!r} must have id {number}: not made by regard")
 
     def decode(self, ids: Iterable[int], *, skip_specials: bool = True) -> str:
         """The text of the ids. An unknown token reads "<unk>"; the other specials are left out."""
@@ -75,22 +108,6 @@ class Tokeniser:
             words.append(None if number <= END or last < 0 else min(here, last))
         return Encoding(ids, [self.token(number) for number in ids], words)
 
-    def words(self, text: str) -> list[str]:
-        """What stands between white space: the words that `Encoding.words` counts."""
-        return WORD.findall(text)
-
-    def token(self, number: int) -> str:
-        """The entry of the vocabulary with this id."""
-        return self._inner.id_to_token(self._checked([number])[0]) or ""
-
-    def save(self, path: Path | str) -> None:
-        """Write a `tokenizer.json`, whole or not at all."""
-        write_whole(Path(path), self.to_json().encode())
-
-    def to_json(self) -> str:
-        """What `save` writes. Two tokenisers with the same JSON are the same."""
-        return self._inner.to_str(pretty=True)
-
     @classmethod
     def load(cls, path: Path | str) -> "Tokeniser":
         """Read what `save` wrote."""
@@ -103,19 +120,11 @@ class Tokeniser:
             reason = " ".join(str(error).split())
             raise ValueError(f"{path}: not a tokeniser, or a damaged one ({reason})") from None
 
-    def _checked(self, ids: Iterable[int]) -> list[int]:
-        ids = list(ids)
-        if ids and (min(ids) < 0 or max(ids) >= self.size):
-            wrong = next(n for n in ids if not 0 <= n < self.size)
-            raise ValueError(f"ids must be in [0, {self.size}), not {wrong}")
+    def _said(self, ids: list[int]) -> list[int]:
+        """A word "</s>" of the text is unknown: only we end sentences."""
+        if ids and min(ids) <= END:
+            return [n if n > END else UNKNOWN for n in ids]
         return ids
-
-
-def _without_controls(ids: list[int]) -> list[int]:
-    """A word "</s>" of the text is unknown: only we end sentences."""
-    if ids and min(ids) <= END:
-        return [n if n > END else UNKNOWN for n in ids]
-    return ids
 
 
 def words_of(text: str, starts: list[int]) -> list[int | None]:

@@ -115,9 +115,9 @@ class ClassifyRun(Run):
         return [{"params": found[n], "rate": decay**n} for n in sorted(found)]
 
     def batches(self, corpus: Corpus) -> Batches:
-        """Texts of about equal length together; the labels of all splits are looked at first."""
+        """Texts of about equal length together; the labels of dev and test are looked at first."""
         train, longest = self.settings.train, self.longest
-        for split in corpus.splits:
+        for split in set(corpus.splits) - {"train"}:  # whose labels these are
             for number, record in enumerate(corpus.read(split)):
                 if record["label"] not in self.task.labels.numbers:
                     self.task.labels.number(record["label"], place(corpus, split, number))

@@ -1,6 +1,5 @@
 """A run that writes: one vocabulary, one long text, perplexity."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -70,10 +69,6 @@ class LanguageRun(Run):
         if not train.carry:
             return whole(ids, rows=max(1, 4096 // train.context), context=train.context)
         return side_by_side(ids, min(LANES, len(ids) - 1), train.context)
-
-    def measured(self, metric: str, records: Sequence[Record]) -> float:
-        loss = self.likelihood(records)
-        return perplexity(loss.total.item(), loss.tokens) if metric == "perplexity" else math.nan
 
     def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
         """Perplexity and loss of a token, the ends included; bits of a character of the text."""

@@ -78,9 +78,6 @@ class PretrainRun(Run):
     def told(self, records: Iterable[Record]) -> Told:
         return self.task.measured(list(self.task.pairs(records, self.longest)))
 
-    def measured(self, metric: str, records: Sequence[Record]) -> float:
-        return float(self.score(records)[metric])
-
     def score(self, records: Iterable[Record], told: Heard | None = None) -> dict[str, float | str]:
         """How many of the hidden words, and of the pairs, are told right, in percent."""
         records = list(records)

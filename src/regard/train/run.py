@@ -95,9 +95,9 @@ class Run(ABC):
     def likelihood(self, records: Iterable[Record]) -> Loss:
         """-log p of what these records say."""
 
-    @abstractmethod
     def measured(self, metric: str, records: Sequence[Record]) -> float:
         """By the `train.metric` of the settings, on these records."""
+        return float(self.score(records)[metric])
 
     @abstractmethod
     def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
