@@ -1,0 +1,73 @@
+"""Every attention of Luong et al. 2015 on Multi30k German -> English, in one `regard compare`.
+
+    REGARD_MIRROR=FOLDER python benchmarks/luong.py [--folder runs/luong] [--steps 1600]
+
+Seven ways to look, and no look at all. The error rate is against the German-English gold of Bicici
+in FOLDER/alignment: 100 sentences of Europarl, whose words captions seldom have, and of a word that
+it does not know a model knows the place only. The same command goes on.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from regard.config.presets import presets
+from regard.config.whole import write_whole
+
+MODELS = {
+    "location": 'score = "location"',
+    "dot": 'score = "dot"',
+    "general": 'score = "general"',
+    "concat": 'score = "additive"',
+    "local-m": 'score = "general"\nwindow = "local_m"',
+    "local-p": 'score = "general"\nwindow = "local_p"',
+    "local-p-dot": 'score = "dot"\nwindow = "local_p"',
+}
+LUONG = 'kind = "luong"\ndim = 128\nhidden_dim = 256\nlayers = 1\ninit = "scaled"\ndropout = 0.3'
+
+
+def configs() -> dict[str, str]:
+    """The settings of the ladder's model without attention; the others differ in [model]."""
+    plain = presets()["ladder-encdec"].read_text("utf-8")
+    head, _, rest = plain.partition("[model]")
+    rest = rest[rest.index("[train]") :]
+    made = {name: f"{head}[model]\n{LUONG}\n{way}\n\n{rest}" for name, way in MODELS.items()}
+    return {"no-attention": plain} | made
+
+
+def truth(folder: Path) -> tuple[str, str]:
+    """Gold links, without the one that points outside its sentence, and the pairs."""
+    sides = [(folder / f"test.{side}").read_text("utf-8-sig").splitlines() for side in ("de", "en")]
+    pairs = list(zip(*sides, strict=True))
+    links = []
+    rows = (folder / "de-en.wa").read_text("utf-8-sig").splitlines()
+    for row, (source, target) in zip(rows, pairs, strict=True):
+        ends = [tuple(map(int, link.split("-"))) for link in row.split()]
+        sizes = len(source.split()), len(target.split())
+        links.append(" ".join(f"{s}-{t}" for s, t in ends if s < sizes[0] and t < sizes[1]))
+    return "\n".join(links) + "\n", "".join(f"{s} ||| {t}\n" for s, t in pairs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path("runs/luong"))
+    parser.add_argument("--steps", type=int, default=1600)
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    for name, text in configs().items():
+        write_whole(given.folder / f"{name}.toml", text.encode())
+    gold, pairs = truth(Path(os.environ["REGARD_MIRROR"]) / "alignment" / "europarl_deen_bicici")
+    write_whole(given.folder / "gold.txt", gold.encode())
+    write_whole(given.folder / "pairs.txt", pairs.encode())
+    words = [f"{name}.toml" for name in configs()] + [f"train.steps={given.steps}"]
+    options = ["--gold", "gold.txt", "--pairs", "pairs.txt", "--tokenize", "none", "--show"]
+    command = [sys.executable, "-m", "regard", "compare", *words, *options]
+    command += ["--threads", str(given.threads)]
+    sys.exit(subprocess.run(command, cwd=given.folder).returncode)
+
+
+if __name__ == "__main__":
+    main()
