@@ -58,7 +58,8 @@ def test_choices_are_no_more_than_there_are():
 def test_a_model_is_built_from_its_table(kind):
     heads = "heads = 2\n" if "heads" in KINDS[kind].model_fields else ""
     task = MODELS[kind].tasks[0]
-    small = loads(f'task = "{task}"\n[model]\nkind = "{kind}"\ndim = 8\n{heads}').model
+    text = 'text = { kind = "words" }'
+    small = loads(f'task = "{task}"\n{text}\n[model]\nkind = "{kind}"\ndim = 8\n{heads}').model
     sizes = dict.fromkeys(SIZES & set(settings_of(kind)), 9)
     made = build(kind, {**sizes, **small.model_dump(exclude={"kind"})})
     assert sum(weight.numel() for weight in made.parameters()) > 0

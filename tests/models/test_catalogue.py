@@ -21,7 +21,7 @@ SPOKEN = {
     "translate": ("remember", "forced", "logits", "start", "step", "select"),
     "language": ("begin", "read", "logits", "start", "step", "select", "detach"),
     "classify": ("encode",),
-    "pretrain": ("encode", "guesses", "logits"),
+    "pretrain": ("encode", "logits"),
 }
 
 

@@ -20,6 +20,7 @@ SMALL = {
     "birnn": {"dim": 12, "hidden_dim": 8},
     "han": {"dim": 12, "hidden_dim": 8},
     "bert": {"dim": 16, "heads": 2, "layers": 1, "context": 60, "dropout": 0.0},
+    "elmo": {"filters": ((1, 8), (2, 8)), "dim": 12, "hidden_dim": 16, "dropout": 0.0},
 }
 GOOD, BAD = ["a fine film", "good and fine. very good"], ["a dull film", "bad! dull and bad"]
 WORDS = train_tokeniser("words", [*GOOD, *BAD], 100)

@@ -6,14 +6,14 @@ from regard.text.spelling import FILL, NO_WORD, SIZE, spell, spell_sentence
 
 
 def test_a_word_by_hand():
-    assert spell("at", 6) == [259, ord("a") + 1, ord("t") + 1, 260, 261, 261]
-    assert spell("é", 5) == [259, 0xC3 + 1, 0xA9 + 1, 260, 261]
-    assert spell("", 3) == [259, 260, 261]
+    assert spell("at", 6) == (259, ord("a") + 1, ord("t") + 1, 260, 261, 261)
+    assert spell("é", 5) == (259, 0xC3 + 1, 0xA9 + 1, 260, 261)
+    assert spell("", 3) == (259, 260, 261)
     assert len(spell("word")) == 50
 
 
 def test_long_words_lose_their_end_and_keep_their_marks():
-    assert spell("abcdef", 5) == [259, *(ord(c) + 1 for c in "abc"), 260]
+    assert spell("abcdef", 5) == (259, *(ord(c) + 1 for c in "abc"), 260)
     full = spell("x" * 100)
     assert (len(full), full[0], full[-1]) == (50, 259, 260)
     assert full == spell("x" * 48)
@@ -22,7 +22,7 @@ def test_long_words_lose_their_end_and_keep_their_marks():
 
 def test_a_sentence_has_a_word_at_each_end():
     sentence = spell_sentence(["at"], 4)
-    assert sentence == [[259, 257, 260, 261], [259, 98, 117, 260], [259, 258, 260, 261]]
+    assert sentence == [(259, 257, 260, 261), (259, 98, 117, 260), (259, 258, 260, 261)]
     assert spell_sentence([], 4) == [sentence[0], sentence[2]]
 
 

@@ -5,7 +5,7 @@ b: pairs in the batch   s: source positions   t: target positions
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ class Pair(NamedTuple):
     """One example; ids are without the marks of start and end."""
 
     number: int  # its place in the corpus, so that answers can be put back in order
-    source: Sequence[int]
+    source: Sequence[Any]  # ids; words, where letters are read
     target: Sequence[int]
     links: Int[np.ndarray, "k 2"] | None = None  # (target position, source position) of each
 

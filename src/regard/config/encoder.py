@@ -5,9 +5,10 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from regard.config.model import ACTIVATION, DIM, DROPOUT, Activation
-from regard.config.table import Count, Part, Positive, Table
+from regard.config.table import Count, Part, Positive, Several, Table
 
 HEADS = "Attentions side by side; dim is divided among them."
+Filter = Annotated[tuple[Positive, Positive], Field(strict=False)]
 ALIGN = "Width inside the score of the attention; as the states where not set."
 
 
@@ -75,4 +76,30 @@ class Bert(Table):
         return self
 
 
-Encoder = Annotated[BiRnn | Han | Bert, Field(discriminator="kind")]
+class Elmo(Table):
+    """Letters, and a language model from each end, mixed (Peters et al. 2018)."""
+
+    kind: Literal["elmo"] = "elmo"
+    characters: Positive = Field(default=262, description="Letters that there are.")
+    character_dim: Positive = Field(default=16, description="Width of a letter's vector.")
+    filters: Several[Filter] = Field(
+        default=((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)),
+        description="Convolutions of letters: how wide, how many.",
+    )
+    highways: Count = Field(default=2, description="Highway layers over the convolutions.")
+    dim: Positive = Field(default=512, description="Width of a state, in each direction.")
+    hidden_dim: Positive = Field(default=4096, description="Cells of a layer; dim or more.")
+    layers: Positive = Field(default=2, description="Layers in each direction.")
+    clip: float = Field(default=3.0, gt=0, description="Cells and states are held to this.")
+    norm: bool = Field(default=False, description="Normalise each layer before they are mixed.")
+    dropout: Part = Field(default=0.1, description=DROPOUT)
+
+    @model_validator(mode="after")
+    def _is_narrowed(self) -> "Elmo":
+        if self.hidden_dim < self.dim:
+            raise ValueError(f"hidden_dim = {self.hidden_dim} must be at least dim = {self.dim}")
+        return self
+
+
+Encoder = Annotated[BiRnn | Han | Bert | Elmo, Field(discriminator="kind")]
+Pretrained = Annotated[Bert | Elmo, Field(discriminator="kind")]

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from regard.config.data import DatesData, Labelled, NamedText, Pairs, PlantedData, Texts
 from regard.config.decode import Beam, Decode, Sample
-from regard.config.encoder import Bert, BiRnn, Encoder
+from regard.config.encoder import Bert, BiRnn, Encoder, Pretrained
 from regard.config.model import RnnSearch, Translator
 from regard.config.table import Count, Part, Positive, Table
 from regard.config.text import Text
@@ -128,6 +128,11 @@ class ClassifySettings(Settings):
         default=ClassifyTrain(), description="How long, how fast, and what is kept."
     )
 
+    @model_validator(mode="after")
+    def _agrees(self) -> "ClassifySettings":
+        check_words(self)
+        return self
+
 
 class Mask(Table):
     """What has to be told."""
@@ -149,7 +154,7 @@ class PretrainSettings(Settings):
     text: Text = Field(
         default=Text(kind="wordpiece", lower=True), description="How text becomes ids."
     )
-    model: Bert = Field(default=Bert(pretrain="both"), description="bert.")
+    model: Pretrained = Field(default=Bert(pretrain="both"), description="bert or elmo.")
     mask: Mask = Field(default=Mask(), description="What has to be told.")
     train: PretrainTrain = Field(
         default=PretrainTrain(), description="How long, how fast, and what is kept."
@@ -159,7 +164,16 @@ class PretrainSettings(Settings):
     def _agrees(self) -> "PretrainSettings":
         if self.mask.whole_words and self.text.kind != "wordpiece":
             raise ValueError("mask.whole_words needs text.kind = 'wordpiece'")
+        check_words(self)
+        if self.model.kind == "elmo" and "mask" in self.model_fields_set and self.mask != Mask():
+            raise ValueError("mask is for bert: elmo tells every word, and hides none")
         return self
+
+
+def check_words(settings: Settings) -> None:
+    """Letters are read of words."""
+    if settings.model.kind == "elmo" and settings.text.kind != "words":
+        raise ValueError("model.kind = 'elmo' spells words: set text.kind = 'words'")
 
 
 TASKS: dict[str, type[Settings]] = {

@@ -44,6 +44,9 @@ MODELS = {
     "bert": Entry(
         "regard.models.bert:Bert", "Devlin et al. 2019, 1810.04805", ("classify", "pretrain")
     ),
+    "elmo": Entry(
+        "regard.models.elmo:Elmo", "Peters et al. 2018, 1802.05365", ("classify", "pretrain")
+    ),
 }
 
 

@@ -44,17 +44,17 @@ class Forced(NamedTuple):
 class Elmo(nn.Module):
     """By default the paper's: 93.6 million weights below the softmax.
 
-    `size` words can be predicted, `characters` letters are known (`text.spelling` has 262). `dim`
-    is what a layer shows in each direction, `hidden_dim` its cells. `clip` holds cells and
-    projections; `norm` normalises each layer before the mix. `dropout` acts on what enters an LSTM
-    and the softmax.
+    `size` words can be predicted (None: it is not asked to), `characters` letters are known
+    (`text.spelling` has 262). `dim` is what a layer shows in each direction, `hidden_dim` its
+    cells. `clip` holds cells and projections; `norm` normalises each layer before the mix.
+    `dropout` acts on what enters an LSTM and the softmax.
     """
 
     pooled_width = None
 
     def __init__(
         self,
-        size: int,
+        size: int | None = None,
         *,
         characters: int = 262,
         character_dim: int = 16,
@@ -80,7 +80,7 @@ class Elmo(nn.Module):
         self.ahead, self.back = (
             nn.ModuleList(Recurrent(cell, dim, hidden_dim) for _ in range(layers)) for _ in range(2)
         )
-        self.output = nn.Linear(dim, size)
+        self.output = None if size is None else nn.Linear(dim, size)
         self.mix = Mix(layers + 1, norm)
 
     def forced(self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]) -> Forced:
@@ -92,6 +92,8 @@ class Elmo(nn.Module):
         return Forced(self.drop(ahead[-1][:, :-1]), self.drop(back[-1][:, 1:]))
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
+        if self.output is None:
+            raise ValueError("this model has no softmax: make it with the size of its vocabulary")
         return self.output(states)
 
     def encode(self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]) -> States:
@@ -109,7 +111,8 @@ class Elmo(nn.Module):
     def read(self, characters: Tensor, valid: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         """x, and what each layer shows in either direction, [b t d] each; 0 at padding."""
         check_valid(valid, characters.shape[:2])
-        found = self.words(characters[valid])
+        spelled, which = characters[valid].unique(dim=0, return_inverse=True)
+        found = self.words(spelled)[which]  # each word once, however often it comes
         words = found.new_zeros(*valid.shape, found.shape[-1]).index_put((valid,), found)
         order = turned(valid)[..., None].expand_as(words)
         ahead = self.climb(self.ahead, words, valid)

@@ -4,7 +4,6 @@ b: texts   c: classes
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
@@ -66,8 +65,9 @@ class Headed(nn.Module):
         if own is None and pooling is None:
             pooling = "attention"  # the encoder has no vector of the whole
         self.encoder, self.frozen = encoder, frozen
-        if frozen:
-            encoder.requires_grad_(False)
+        if frozen:  # but how layers are mixed is for the task to learn
+            for name, weight in encoder.named_parameters():
+                weight.requires_grad_(name.startswith("mix."))
         self.pooling = None if pooling is None else make_pooling(pooling, encoder.width)
         width: int = encoder.width if pooling is not None or own is None else own
         self.head = Classifier(width, classes, hidden_dim=hidden_dim, dropout=dropout)
@@ -80,8 +80,7 @@ class Headed(nn.Module):
         return self
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Float[Tensor, "b c"]:
-        with torch.no_grad() if self.frozen else nullcontext():
-            found = self.encoder.encode(**inputs)
+        found = self.encoder.encode(**inputs)
         pooled = found.pooled if self.pooling is None else self.pooling(found.states, found.valid)
         return self.head(pooled)
 

@@ -1,31 +1,38 @@
-"""Texts as encoders want them: in a row, with marks, by sentence.
+"""Texts as encoders want them: in a row, with marks, by sentence, by letters.
 
 Each way makes one row of ids of a text (and of a second one, if the record has a `pair`), which is
 what is kept and sorted by length; and, of many rows, the tensors that `encode` takes.
-b: texts   t: positions   s: sentences   w: words of a sentence
+b: texts   t: positions   s: sentences   w: words of a sentence   c: characters of a word
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from regard.batch.pair import padded
 from regard.text.marks import AnyTokeniser
 from regard.text.sentences import sentences
 from regard.text.special import END, PAD, START
+from regard.text.spelling import NO_WORD, spell_sentence
+
+T = TypeVar("T")
 
 
 @runtime_checkable
 class Inputs(Protocol):
-    """Rows hold at most `longest` ids of text; what is more is cut off at the end."""
+    """Rows hold at most `longest` ids of text; what is more is cut off at the end.
 
-    def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[int]]: ...
+    Where letters are read, they hold words.
+    """
 
-    def tensors(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]: ...
+    def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[Any]]: ...
 
-    def tokens(self, row: Sequence[int]) -> list[str]:
+    def tensors(self, rows: Sequence[Sequence[Any]]) -> dict[str, Tensor]: ...
+
+    def tokens(self, row: Sequence[Any]) -> list[str]:
         """What stands at each position that a model sees."""
         ...
 
@@ -103,6 +110,34 @@ class BySentence:
         return [self.text.token(number) for number in row]
 
 
+class Spelled:
+    """Words by their letters, known or not: ELMo's. Two texts have an empty word between them."""
+
+    def __init__(self, text: AnyTokeniser):
+        self.text = text
+
+    def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[str]]:
+        found = []
+        for record in records:
+            first = self.text.words(record["text"])
+            if "pair" not in record:
+                found.append(first[:longest] or [""])  # a text without words is an empty one
+                continue
+            a, b = shared(first, self.text.words(record["pair"]), longest)
+            found.append([*a, "", *b])
+        return found
+
+    def tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
+        spelled = [spell_sentence(row) for row in rows]
+        lengths = torch.tensor([len(words) for words in spelled])
+        characters = pad_sequence([torch.tensor(one) for one in spelled], True, NO_WORD)
+        valid = torch.arange(characters.shape[1]) < lengths[:, None]
+        return {"characters": characters, "valid": valid}
+
+    def tokens(self, row: Sequence[str]) -> list[str]:
+        return list(row)
+
+
 def split(row: Sequence[int]) -> list[list[int]]:
     """The sentences of a row, each with its END."""
     found, sentence = list[list[int]](), list[int]()
@@ -115,8 +150,8 @@ def split(row: Sequence[int]) -> list[list[int]]:
 
 
 def shared(
-    first: Sequence[int], second: Sequence[int], longest: int
-) -> tuple[Sequence[int], Sequence[int]]:
+    first: Sequence[T], second: Sequence[T], longest: int
+) -> tuple[Sequence[T], Sequence[T]]:
     """Both within `longest`: the longer one gives way, down to half, as in BERT."""
     half = longest // 2
     over = len(first) + len(second) - longest

@@ -16,6 +16,7 @@ from torch import Generator, Tensor, nn
 
 from regard.batch.batches import in_order
 from regard.batch.pair import Pair, padded
+from regard.metric.language import perplexity
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.mask import RATE, free_of, masked, ordinary_of, sentence_pairs
 from regard.tasks.translate import ROOM
@@ -51,6 +52,7 @@ class Pretrain:
     """A BERT with its heads, and a vocabulary."""
 
     fields = ("text",)
+    places = 3  # of a pair that are not text: START, and END twice
 
     def __init__(
         self,
@@ -127,12 +129,37 @@ class Pretrain:
         columns = zip(*(self.told(batch, draw) for batch in batches), strict=True)
         return Told._make(sum(column) for column in columns)
 
+    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
+        """-log p of the hidden words."""
+        told = self.measured(pairs)
+        return Loss(told.words_loss, told.words)
+
+    def scores(self, pairs: Sequence[Pair]) -> dict[str, float | str]:
+        """How many of the hidden words, and of the pairs, are told right, in percent."""
+        found = self.measured(pairs)
+        scores: dict[str, float | str] = {
+            "accuracy": 100 * found.words_right / found.words,
+            "perplexity": perplexity(found.words_loss.item(), found.words),
+            "words": found.words,
+        }
+        if self.next_sentence:
+            scores["next_sentence"] = 100 * found.pairs_right / found.pairs
+        return {**scores, "pairs": found.pairs}
+
+    def reply(self, text: str, place: str) -> tuple[str, dict[str, Any]]:
+        """The text with each [MASK] filled in."""
+        if MARK not in text:
+            raise ValueError(f"{place}: there is no {MARK} in it to fill in")
+        filled, guesses = text, self.filled(text)
+        for best in guesses:
+            filled = filled.replace(MARK, best[0][0], 1)
+        told = [[{"word": w, "probability": p} for w, p in best] for best in guesses]
+        return filled, {"text": text, "filled": filled, "masks": told}
+
     @torch.no_grad()
-    def filled(
-        self, text: str, mark: str = "[MASK]", count: int = 5
-    ) -> list[list[tuple[str, float]]]:
+    def filled(self, text: str, count: int = 5) -> list[list[tuple[str, float]]]:
         """The likeliest words in the place of each mark, with their probabilities."""
-        parts = self.text.ids(text.split(mark))
+        parts = self.text.ids(text.split(MARK))
         ids = [self.marks.start, *parts[0]]
         for part in parts[1:]:
             ids += [self.marks.mask, *part]

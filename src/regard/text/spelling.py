@@ -6,6 +6,7 @@ byte is its number + 1, then come the five marks.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 NO_WORD = 0
 SENTENCE_START, SENTENCE_END, WORD_START, WORD_END, FILL = range(257, 262)
@@ -13,22 +14,23 @@ SIZE = 262  # ids that there are
 LONGEST = 50  # ids of a word, marks included
 
 
-def spell(word: str, longest: int = LONGEST) -> list[int]:
+@lru_cache(1 << 16)
+def spell(word: str, longest: int = LONGEST) -> tuple[int, ...]:
     """Of a longer word, the first bytes; what UTF-8 has no bytes for is left out."""
     room = check(longest) - 2
     return framed([byte + 1 for byte in word.encode("utf-8", "ignore")[:room]], longest)
 
 
-def spell_sentence(words: Iterable[str], longest: int = LONGEST) -> list[list[int]]:
+def spell_sentence(words: Iterable[str], longest: int = LONGEST) -> list[tuple[int, ...]]:
     """The words, between the one that begins a sentence and the one that ends it."""
     check(longest)
     spelled = [spell(word, longest) for word in words]
     return [framed([SENTENCE_START], longest), *spelled, framed([SENTENCE_END], longest)]
 
 
-def framed(ids: list[int], longest: int) -> list[int]:
-    marked = [WORD_START, *ids, WORD_END]
-    return marked + [FILL] * (longest - len(marked))
+def framed(ids: list[int], longest: int) -> tuple[int, ...]:
+    marked = (WORD_START, *ids, WORD_END)
+    return marked + (FILL,) * (longest - len(marked))
 
 
 def check(longest: int) -> int:

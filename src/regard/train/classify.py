@@ -17,7 +17,7 @@ from regard.encode.lora import add_lora
 from regard.metric.classes import accuracy, macro_f1
 from regard.models.catalogue import build as build_model
 from regard.tasks.classify import Classify, Headed, Labelled, Verdict
-from regard.tasks.inputs import BySentence, Inputs, Marked, Plain
+from regard.tasks.inputs import BySentence, Marked, Plain, Spelled
 from regard.tasks.loss import Loss
 from regard.text.labels import Labels
 from regard.text.marks import load_tokeniser, marks_of
@@ -39,7 +39,8 @@ class ClassifyRun(Run):
         kind, head, start = self.settings.model.kind, self.settings.head, self.settings.start
         wanted = self.settings.model.model_dump(exclude={"kind"})
         marks = marks_of(text) if kind == "bert" else None
-        encoder = build_model(kind, {**wanted, "size": text.size if marks is None else marks.size})
+        size = text.size if marks is None else marks.size
+        encoder = build_model(kind, wanted if kind == "elmo" else {**wanted, "size": size})
         model = Headed(
             encoder,
             labels.size,
@@ -53,8 +54,8 @@ class ClassifyRun(Run):
         if marks is not None:
             marked = Marked(text, marks.start, marks.end, segments=wanted["segments"] > 1)
             return Classify(model, marked, labels)
-        inputs: Inputs = BySentence(text) if kind == "han" else Plain(text)
-        return Classify(model, inputs, labels)
+        ways = {"han": BySentence, "elmo": Spelled}
+        return Classify(model, ways.get(kind, Plain)(text), labels)
 
     @classmethod
     def settled(cls, settings: Settings) -> Settings:
@@ -117,6 +118,7 @@ class ClassifyRun(Run):
     def batches(self, corpus: Corpus) -> Batches:
         """Texts of about equal length together; the labels of dev and test are looked at first."""
         train, longest = self.settings.train, self.longest
+        ids = not isinstance(self.task.inputs, Spelled)  # else rows hold words
         for split in set(corpus.splits) - {"train"}:  # whose labels these are
             for number, record in enumerate(corpus.read(split)):
                 if record["label"] not in self.task.labels.numbers:
@@ -126,7 +128,7 @@ class ClassifyRun(Run):
             return self.task.pairs(records, longest)
 
         return Batches(
-            examples(lambda: corpus.read("train"), pairs, ["text"], self.settings),
+            examples(lambda: corpus.read("train"), pairs, ["text"], self.settings, packed=ids),
             tokens=train.tokens_per_batch,
             sentences=train.sentences_per_batch,
             seed=self.settings.seed,

@@ -1,37 +1,37 @@
-"""A run that learns from plain text what others can be built on: BERT."""
+"""A run that learns from plain text what others can be built on: BERT, ELMo."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from regard.batch.batches import Batches
 from regard.batch.pair import Pair
 from regard.config.settings import PretrainSettings, Settings
 from regard.corpora.corpus import Corpus, Record
-from regard.metric.language import perplexity
 from regard.models.catalogue import build as build_model
+from regard.tasks.bilm import Bilm
 from regard.tasks.loss import Loss
-from regard.tasks.pretrain import MARK, Joined, Pretrain, Told
+from regard.tasks.pretrain import Pretrain
 from regard.text.marks import load_tokeniser, marks_of
 from regard.text.tokeniser import Tokeniser
 from regard.train.examples import examples
-from regard.train.run import Reply, Run, vocabulary
-from regard.train.run import Told as Heard
-
-MARKS = 3  # of a pair: START, and END twice
+from regard.train.run import Reply, Run, Told, vocabulary
 
 
 class PretrainRun(Run):
-    """Hidden words, and whether one stretch of text follows another."""
+    """Hidden words and what follows what (BERT), or the words before and behind (ELMo)."""
 
     kept: ClassVar = {"text": load_tokeniser}
     settings: PretrainSettings
-    task: Pretrain
+    task: Pretrain | Bilm
 
-    def asked(self) -> Pretrain:
+    def asked(self) -> Pretrain | Bilm:
         mask, text = self.settings.mask, self.vocabularies["text"]
-        wanted = self.settings.model.model_dump(exclude={"kind"})
+        kind, wanted = self.settings.model.kind, self.settings.model.model_dump(exclude={"kind"})
+        if kind == "elmo":
+            return Bilm(build_model(kind, {**wanted, "size": text.size}), text)
         return Pretrain(
-            build_model("bert", {**wanted, "size": marks_of(text).size}),
+            build_model(kind, {**wanted, "size": marks_of(text).size}),
             text,
             rate=mask.rate,
             whole_words=mask.whole_words,
@@ -43,7 +43,7 @@ class PretrainRun(Run):
         return {"text": vocabulary(settings.text, corpus, "text")}
 
     def batches(self, corpus: Corpus) -> Batches:
-        """Pairs of stretches of text, drawn once; which words are hidden is drawn each time."""
+        """Stretches of text, or pairs of them; which words are hidden is drawn each time."""
         train = self.settings.train
         return Batches(
             examples(
@@ -51,6 +51,7 @@ class PretrainRun(Run):
                 self.pairs,
                 self.task.fields,
                 self.settings,
+                packed=isinstance(self.task, Pretrain),  # else there are words, not ids
                 stream=False,
             ),
             tokens=train.tokens_per_batch,
@@ -64,44 +65,30 @@ class PretrainRun(Run):
 
     @property
     def longest(self) -> int:
-        """Tokens of a pair, without the marks."""
-        return min(self.settings.train.longest, self.settings.model.context - MARKS)
+        """Tokens of an example, without the marks."""
+        context = getattr(self.settings.model, "context", math.inf)
+        return int(min(self.settings.train.longest, context - self.task.places))
 
-    def loss(self, batch: Joined, done: int) -> Loss:  # noqa: ARG002 - every step is alike
+    def loss(self, batch: Any, done: int) -> Loss:  # noqa: ARG002 - every step is alike
         return self.task.loss(batch)
 
     def likelihood(self, records: Iterable[Record]) -> Loss:
-        """-log p of the hidden words."""
-        told = self.told(records)
-        return Loss(told.words_loss, told.words)
+        return self.task.likelihood(self.told(records))
 
-    def told(self, records: Iterable[Record]) -> Told:
-        return self.task.measured(list(self.task.pairs(records, self.longest)))
+    def told(self, records: Iterable[Record]) -> list[Pair]:
+        """What is measured: the same each time."""
+        return list(self.task.pairs(records, self.longest))
 
-    def score(self, records: Iterable[Record], told: Heard | None = None) -> dict[str, float | str]:
-        """How many of the hidden words, and of the pairs, are told right, in percent."""
+    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
         records = list(records)
-        found = self.told(records)
+        found = self.task.scores(self.told(records))
         if told is not None:
             told(len(records))
-        scores: dict[str, float | str] = {
-            "accuracy": 100 * found.words_right / found.words,
-            "perplexity": perplexity(found.words_loss.item(), found.words),
-            "words": found.words,
-        }
-        if self.settings.mask.next_sentence:
-            scores["next_sentence"] = 100 * found.pairs_right / found.pairs
-        return {**scores, "pairs": found.pairs}
+        return found
 
     def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
-        """The text with each [MASK] filled in."""
-        found = []
-        for number, text in enumerate(texts, 1):
-            if MARK not in text:
-                raise ValueError(f"{place.format(number)}: there is no {MARK} in it to fill in")
-            filled, guesses = text, self.task.filled(text)
-            for best in guesses:
-                filled = filled.replace(MARK, best[0][0], 1)
-            told = [[{"word": w, "probability": p} for w, p in best] for best in guesses]
-            found.append(Reply(filled, {"text": text, "filled": filled, "masks": told}))
-        return found
+        """What the task has to say of a text: what is hidden in it, or how likely it is."""
+        return [
+            Reply(*self.task.reply(text, place.format(number)))
+            for number, text in enumerate(texts, 1)
+        ]

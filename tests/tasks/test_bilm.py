@@ -1,0 +1,151 @@
+"""ELMo's pretraining as a task, and classifiers that start from it."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from regard.config.load import resolve
+from regard.models.catalogue import build
+from regard.tasks.bilm import Bilm
+from regard.tasks.inputs import Spelled
+from regard.text.learn import train_tokeniser
+from regard.text.special import END, START, UNKNOWN
+from regard.text.spelling import spell_sentence
+from regard.train.classify import ClassifyRun
+from regard.train.fit import Fit
+from regard.train.pretrain import PretrainRun
+
+STORIES = ["the cat sat. it saw a mouse.", "a dog ran. it sat on a log.", "the dog saw a cat."]
+SMALL = {"filters": ((1, 4), (2, 8)), "dim": 8, "hidden_dim": 12, "dropout": 0.0}
+WORDS = train_tokeniser("words", STORIES, 50)
+
+
+def quiet(_: str) -> None:
+    pass
+
+
+@pytest.fixture
+def task() -> Bilm:
+    torch.manual_seed(0)
+    return Bilm(build("elmo", {**SMALL, "size": WORDS.size}).double(), WORDS)
+
+
+def test_sentences_and_stretches(task):
+    pairs = list(task.pairs([{"text": "the cat sat. a yak ran on and on."}], 4))
+    assert [list(pair.source) for pair in pairs] == [
+        ["the", "cat", "sat."],
+        ["a", "yak", "ran", "on"],
+        ["and", "on."],
+    ]
+    assert pairs[1].target[1] == UNKNOWN
+    batch = task.collate(pairs)
+    assert batch.ids[2].tolist() == [START, *pairs[2].target, END, 0, 0]
+    spelled = [list(word) for word in spell_sentence(["and", "on."])]
+    assert batch.characters[2, :4].tolist() == spelled
+    assert batch.valid.sum(1).tolist() == [5, 6, 4]
+
+
+def test_the_loss_is_of_both_directions(task):
+    """Against a loop over sentences, each alone, and over their words."""
+    pairs = list(task.pairs([{"text": story} for story in STORIES], 20))
+    ahead = back = 0.0
+    for pair in pairs:
+        one = task.collate([pair])
+        _, forward, backward = task.model.eval().read(one.characters, one.valid)
+        ids = one.ids[0].tolist()
+        for k, word in enumerate(ids):
+            if k > 0:
+                p = task.model.logits(forward[-1][0, k - 1]).log_softmax(-1)
+                ahead -= p[word].item()
+            if k < len(ids) - 1:
+                p = task.model.logits(backward[-1][0, k + 1]).log_softmax(-1)
+                back -= p[word].item()
+    told = task.told(task.collate(pairs))
+    words = sum(len(pair.target) + 1 for pair in pairs)
+    assert told.ahead.item() == pytest.approx(ahead, rel=1e-9)
+    assert told.back.item() == pytest.approx(back, rel=1e-9)
+    assert told.words == words
+    found = task.scores(pairs)
+    assert found["forward"] == pytest.approx(torch.tensor(ahead / words).exp().item(), rel=1e-5)
+    assert found["words"] == words
+
+
+def settings(folder: Path, **more):
+    (folder / "text.txt").write_text("\n\n".join(STORIES * 6))
+    files = dict.fromkeys(("train", "dev", "test"), str(folder / "text.txt"))
+    return resolve(
+        {
+            "task": "pretrain",
+            "data": {"kind": "text", **files, "unit": "paragraph"},
+            "text": {"kind": "words", "size": 60},
+            "model": {"kind": "elmo", **SMALL},
+            "train": {"steps": 30, "sentences_per_batch": 8, "learning_rate": 0.03},
+            **more,
+        }
+    )
+
+
+def test_it_learns_and_tells(tmp_path):
+    list(Fit(settings(tmp_path), tmp_path / "run", quiet).events())
+    run = PretrainRun.load(tmp_path / "run")
+    scores = run.score(run.corpus().read("test"))
+    assert 1 < scores["perplexity"] < 6
+    assert scores["perplexity"] == pytest.approx((scores["forward"] * scores["backward"]) ** 0.5)
+    likely, odd = run.reply(["the cat sat.", "sat. the dog"])
+    assert float(likely.text) < float(odd.text)
+    assert odd.facts["words"] == 5  # two sentences, with their ends
+    with pytest.raises(ValueError, match="line 1: there is no word in it"):
+        run.reply([" "], "line {}")
+
+
+@pytest.mark.parametrize("freeze", [True, False])
+def test_a_classifier_starts_from_it(tmp_path, freeze):
+    list(Fit(settings(tmp_path), tmp_path / "base", quiet).events())
+    rows = [("the cat sat", "cat"), ("a dog ran", "dog"), ("the dog", "dog"), ("a cat", "cat")]
+    (tmp_path / "train.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in rows * 4))
+    files = dict.fromkeys(("train", "dev", "test"), str(tmp_path / "train.tsv"))
+    wanted = resolve(
+        {
+            "task": "classify",
+            "data": {"kind": "labelled", **files},
+            "start": {"run": str(tmp_path / "base"), "freeze": freeze},
+            "train": {"steps": 40, "sentences_per_batch": 8, "learning_rate": 0.05},
+        }
+    )
+    fit = Fit(wanted, tmp_path / "run", quiet)
+    base = PretrainRun.load(tmp_path / "base").model.state_dict()
+    before = {name: w.clone() for name, w in fit.run.task.model.encoder.state_dict().items()}
+    assert set(base) - set(before) == {"output.weight", "output.bias"}
+    assert all(torch.equal(weight, base[name]) for name, weight in before.items())
+    list(fit.events())
+    run = ClassifyRun.load(tmp_path / "run")
+    assert run.score(run.corpus().read("test"))["accuracy"] == 100.0
+    after = run.task.model.encoder.state_dict()
+    moved = {name for name, weight in after.items() if not torch.equal(weight, before[name])}
+    assert {"mix.s", "mix.gamma"} <= moved
+    assert (moved == {"mix.s", "mix.gamma"}) == freeze  # frozen, it is still mixed for the task
+    assert run("a catt").label == "cat"  # a word that it never saw, by its letters
+
+
+def test_spelled_rows():
+    inputs = Spelled(WORDS)
+    records = [{"text": "a b c d", "pair": "e f"}, {"text": "a", "pair": "b"}]
+    assert inputs.rows(records, 4) == [["a", "b", "", "e", "f"], ["a", "", "b"]]
+    assert inputs.rows([{"text": ""}], 4) == [[""]]
+    found = inputs.tensors([["a", "b"], [""]])
+    assert found["valid"].tolist() == [[True] * 4, [True, True, True, False]]
+    assert not found["characters"][1, 3].any()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"text": {"kind": "bpe"}}, "elmo' spells words: set text.kind = 'words'"),
+        ({"mask": {"rate": 0.3}}, "mask is for bert"),
+        ({"model": {"kind": "elmo", "dim": 8, "hidden_dim": 4}}, "hidden_dim = 4 must be"),
+    ],
+)
+def test_bad_settings(tmp_path, more, message):
+    with pytest.raises(ValueError, match=message):
+        settings(tmp_path, **more)
