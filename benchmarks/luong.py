@@ -1,6 +1,6 @@
 """Every attention of Luong et al. 2015 on Multi30k German -> English, in one `regard compare`.
 
-    REGARD_MIRROR=FOLDER python benchmarks/luong.py [--folder runs/luong] [--steps 1600]
+    REGARD_MIRROR=FOLDER python benchmarks/luong.py [--folder runs/luong] [--steps 1200]
 
 Seven ways to look, and no look at all. The error rate is against the German-English gold of Bicici
 in FOLDER/alignment: 100 sentences of Europarl, whose words captions seldom have, and of a word that
@@ -53,7 +53,7 @@ def truth(folder: Path) -> tuple[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path("runs/luong"))
-    parser.add_argument("--steps", type=int, default=1600)
+    parser.add_argument("--steps", type=int, default=1200)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)

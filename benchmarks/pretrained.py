@@ -1,0 +1,149 @@
+"""Does it help to have read before? BERT and ELMo, pretrained on film reviews, on SST-2.
+
+    REGARD_MIRROR=FOLDER python benchmarks/pretrained.py bert|elmo [--folder runs/pretrained]
+
+The text is that of IMDB's sample (10,000 reviews, without their labels). Each network is pretrained
+here, and once more for a single step, which leaves it as chance made it: the two then have the same
+vocabulary, size and training. BERT is fine-tuned on all of SST-2; ELMo rests, only its mix and the
+head learn, from a tenth of the labels, beside a recurrent network with vectors of its own. Three
+seeds each, `regard compare` tells their mean and spread. The same command goes on.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from regard.config.data import NamedLabelled
+from regard.config.whole import write_whole
+from regard.corpora.build import build
+
+WORD = re.compile(r"\w+|[^\w\s]")
+LINES = re.compile(r"<br\s*/?>")
+BERT = """
+task = "pretrain"
+data = { kind = "text", train = "reviews.txt", unit = "paragraph", held_out = 0.02 }
+text = { kind = "wordpiece", size = 8000, lower = true }
+model = { kind = "bert", dim = 128, heads = 2, layers = 2, context = 128, pretrain = "both" }
+[train]
+steps = STEPS
+sentences_per_batch = 32
+longest = 80
+learning_rate = 1e-3
+validate_every = 500
+save_every = 500
+schedule = { kind = "cosine", warmup = WARMUP }
+"""
+ELMO = """
+task = "pretrain"
+data = { kind = "text", train = "reviews.txt", unit = "paragraph", held_out = 0.02 }
+text = { kind = "words", size = 8000 }
+[model]
+kind = "elmo"
+dim = 64
+hidden_dim = 128
+filters = [[1, 16], [2, 16], [3, 32], [4, 64]]
+highways = 1
+[train]
+steps = STEPS
+sentences_per_batch = 48
+longest = 40
+learning_rate = 3e-3
+validate_every = 500
+save_every = 500
+schedule = { kind = "cosine", warmup = WARMUP }
+"""
+TUNED = """
+task = "classify"
+data = { kind = "named", name = "sst2" }
+start = { run = "runs/START" }
+[train]
+steps = 650
+sentences_per_batch = 32
+longest = 80
+learning_rate = 2e-4
+validate_every = 108
+save_every = 325
+metric = "accuracy"
+schedule = { kind = "cosine", warmup = 50 }
+"""
+FEW = """
+task = "classify"
+data = { kind = "labelled", train = "tenth.tsv", dev = "dev.tsv", test = "test.tsv" }
+FROM
+head = { dropout = 0.5 }
+[train]
+steps = 400
+sentences_per_batch = 32
+learning_rate = RATE
+validate_every = 50
+save_every = 200
+metric = "accuracy"
+"""
+OWN = """text = { kind = "words", size = 20000 }
+model = { kind = "birnn", dim = 128, hidden_dim = 64, dropout = 0.5 }"""
+
+
+def apart(text: str) -> str:
+    """In lower case, words and marks apart, as SST-2 has them."""
+    return " ".join(WORD.findall(LINES.sub(" ", text.lower())))
+
+
+def reviews() -> str:
+    corpus = build(NamedLabelled(name="imdb_sample"))
+    texts = [record["text"] for split in corpus.splits for record in corpus.read(split)]
+    return "\n\n".join(map(apart, texts)) + "\n"
+
+
+def configs(which: str, steps: int) -> tuple[dict[str, str], dict[str, str]]:
+    """What is pretrained, and what is compared."""
+    text = BERT if which == "bert" else ELMO
+    read, fresh = f"{which}-read", f"{which}-fresh"
+    first = {
+        read: text.replace("STEPS", str(steps)).replace("WARMUP", "100"),
+        fresh: text.replace("STEPS", "1").replace("WARMUP", "0"),
+    }
+    if which == "bert":
+        return first, {f"{name}-tuned": TUNED.replace("START", name) for name in first}
+    few = {
+        f"{name}-mixed": FEW.replace("RATE", "2e-3").replace(
+            "FROM", f'start = {{ run = "runs/{name}", freeze = true }}'
+        )
+        for name in first
+    }
+    return first, {**few, "birnn": FEW.replace("RATE", "1e-3").replace("FROM", OWN)}
+
+
+def regard(folder: Path, *words: str) -> None:
+    done = subprocess.run([sys.executable, "-m", "regard", *words], cwd=folder)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("which", choices=("bert", "elmo"))
+    parser.add_argument("--folder", type=Path, default=Path("runs/pretrained"))
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--threads", type=int, default=1)
+    given = parser.parse_args()
+    folder, threads = given.folder, ["--threads", str(given.threads)]
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "reviews.txt", reviews().encode())
+    sst = build(NamedLabelled(name="sst2"))
+    for split, name, every in (("train", "tenth", 10), ("dev", "dev", 1), ("test", "test", 1)):
+        rows = [f"{r['text']}\t{r['label']}\n" for r in list(sst.read(split))[::every]]
+        write_whole(folder / f"{name}.tsv", "".join(rows).encode())
+    first, compared = configs(given.which, given.steps)
+    for name, text in {**first, **compared}.items():
+        write_whole(folder / f"{name}.toml", text.encode())
+    for name in first:
+        regard(folder, "train", f"{name}.toml", *threads)
+    names = [f"{name}.toml" for name in compared]
+    report = ["--vary", "seed=1,2,3", "--to", f"runs/report-{given.which}"]
+    regard(folder, "compare", *names, *report, *threads)
+
+
+if __name__ == "__main__":
+    main()
