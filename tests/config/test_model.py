@@ -10,7 +10,14 @@ from regard.config import encoder, model, writer
 from regard.config.load import loads
 from regard.models.catalogue import MODELS, build, settings_of
 
-ASKED = {"translate": model.Translator, "language": writer.Writer, "classify": encoder.Encoder}
+ASKED = {
+    "translate": model.Translator,
+    "language": writer.Writer,
+    "classify": encoder.Encoder,
+    "pretrain": encoder.Pretrained,
+    "tag": encoder.WordEncoder,
+    "understand": encoder.WordEncoder,
+}
 KINDS = {
     kind.model_fields["kind"].default: kind
     for one in ASKED.values()

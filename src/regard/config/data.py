@@ -190,3 +190,36 @@ class NamedLabelled(Table):
 
 
 Labelled = Annotated[PlantedData | LabelledData | NamedLabelled, Field(discriminator="kind")]
+
+
+class TaggedData(Table):
+    """Your own sentences with a tag for each word, and perhaps a label."""
+
+    kind: Literal["tagged"] = "tagged"
+    train: Paths = Field(
+        description="CoNLL columns or JSON lines (.gz is unpacked), or a folder with seq.in, "
+        "seq.out and label."
+    )
+    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
+    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    format: Literal["conll", "jsonl", "folder"] | None = Field(
+        default=None, description="conll, jsonl or folder; not set, the names of the files tell."
+    )
+    scheme: Literal["bio", "iob1", "bioes"] = Field(
+        default="bio", description="How the files write their tags: bio, iob1 or bioes."
+    )
+    columns: Annotated[tuple[int, int], Field(strict=False)] = Field(
+        default=(0, -1),
+        description="Of CoNLL: the columns of word and tag, from 0; -1: the last.",
+    )
+    held_out: Share = Field(default=0.1, description=HELD_OUT)
+
+
+class NamedTags(Table):
+    """Public tagged sentences, fetched when they are first needed."""
+
+    kind: Literal["named"] = "named"
+    name: Literal["wnut17", "atis", "snips"] = Field(description=WHICH)
+
+
+Tags = Annotated[TaggedData | NamedTags, Field(discriminator="kind")]

@@ -4,7 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.model import ACTIVATION, DIM, DROPOUT, Activation
+from regard.config.model import (
+    ACTIVATION,
+    DIM,
+    DROPOUT,
+    NORMALISE,
+    SCORE,
+    Activation,
+    Normaliser,
+    Score,
+)
 from regard.config.table import Count, Part, Positive, Several, Table
 
 HEADS = "Attentions side by side; dim is divided among them."
@@ -101,5 +110,39 @@ class Elmo(Table):
         return self
 
 
+class BilstmCrf(Table):
+    """Words and their letters, read both ways (Huang et al. 2015; Ma & Hovy 2016)."""
+
+    kind: Literal["bilstm_crf"] = "bilstm_crf"
+    dim: Positive = Field(default=100, description=DIM)
+    hidden_dim: Positive = Field(default=200, description="Width of a state, in each direction.")
+    layers: Positive = Field(default=1, description="Layers, one on the other.")
+    characters: Positive = Field(default=262, description="Letters that there are.")
+    character_dim: Positive = Field(default=30, description="Width of a letter's vector.")
+    filters: Several[Filter] = Field(
+        default=((3, 30),), description="Convolutions of letters: how wide, how many."
+    )
+    letters_dim: Positive = Field(default=30, description="Width of what letters add to a word.")
+    dropout: Part = Field(default=0.5, description=DROPOUT)
+
+
+class BiRnnAttention(Table):
+    """Words that look at each other, for slots and intents (Liu & Lane 2016)."""
+
+    kind: Literal["birnn_attention"] = "birnn_attention"
+    dim: Positive = Field(default=128, description=DIM)
+    hidden_dim: Positive = Field(default=128, description="Width of a state, in each direction.")
+    layers: Positive = Field(default=1, description="Layers, one on the other.")
+    score: Score = Field(default="additive", description=SCORE)
+    normalise: Normaliser = Field(default="softmax", description=NORMALISE)
+    dropout: Part = Field(default=0.5, description=DROPOUT)
+    state_dropout: Part = Field(
+        default=0.0, description="The same in recurrent products, one mask for a sequence."
+    )
+
+
+WordEncoder = Annotated[
+    BilstmCrf | BiRnnAttention | BiRnn | Bert | Elmo, Field(discriminator="kind")
+]
 Encoder = Annotated[BiRnn | Han | Bert | Elmo, Field(discriminator="kind")]
 Pretrained = Annotated[Bert | Elmo, Field(discriminator="kind")]

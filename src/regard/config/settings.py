@@ -7,9 +7,26 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.data import DatesData, Labelled, NamedText, Pairs, PlantedData, Texts
+from regard.config.data import (
+    DatesData,
+    Labelled,
+    NamedTags,
+    NamedText,
+    Pairs,
+    PlantedData,
+    Tags,
+    Texts,
+)
 from regard.config.decode import Beam, Decode, Sample
-from regard.config.encoder import Bert, BiRnn, Encoder, Pretrained
+from regard.config.encoder import (
+    Bert,
+    BilstmCrf,
+    BiRnn,
+    BiRnnAttention,
+    Encoder,
+    Pretrained,
+    WordEncoder,
+)
 from regard.config.model import RnnSearch, Translator
 from regard.config.table import Count, Part, Positive, Table
 from regard.config.text import Text
@@ -17,10 +34,16 @@ from regard.config.train import (
     ClassifyTrain,
     LanguageTrain,
     PretrainTrain,
+    TagTrain,
     Train,
     TranslateTrain,
+    UnderstandTrain,
 )
 from regard.config.writer import Gpt2, Writer
+
+IDS = "How text becomes ids."
+MODEL = "Which model; `regard list` shows them."
+TRAIN = "How long, how fast, and what is kept."
 
 
 class Settings(Table):
@@ -29,9 +52,9 @@ class Settings(Table):
     task: Any = Field(description="What the model is to do.")
     seed: Count = Field(default=1, description="Of weights, dropout and the order of the data.")
     data: Any = Field(description="Where the examples come from.")
-    text: Text = Field(default=Text(), description="How text becomes ids.")
-    model: Any = Field(description="Which model; `regard list` shows them.")
-    train: Any = Field(default=Train(), description="How long, how fast, and what is kept.")
+    text: Text = Field(default=Text(), description=IDS)
+    model: Any = Field(description=MODEL)
+    train: Any = Field(default=Train(), description=TRAIN)
 
 
 class TranslateSettings(Settings):
@@ -39,12 +62,8 @@ class TranslateSettings(Settings):
 
     task: Literal["translate"] = Field(default="translate", description="What the model is to do.")
     data: Pairs = Field(default=DatesData(), description="dates, reorder, files, named or mix.")
-    model: Translator = Field(
-        default=RnnSearch(), description="Which model; `regard list` shows them."
-    )
-    train: TranslateTrain = Field(
-        default=TranslateTrain(), description="How long, how fast, and what is kept."
-    )
+    model: Translator = Field(default=RnnSearch(), description=MODEL)
+    train: TranslateTrain = Field(default=TranslateTrain(), description=TRAIN)
     decode: Decode = Field(default=Beam(), description="greedy, beam or sample.")
 
     @model_validator(mode="after")
@@ -62,10 +81,8 @@ class LanguageSettings(Settings):
 
     task: Literal["language"] = Field(default="language", description="What the model is to do.")
     data: Texts = Field(default=NamedText(), description="text or named.")
-    model: Writer = Field(default=Gpt2(), description="Which model; `regard list` shows them.")
-    train: LanguageTrain = Field(
-        default=LanguageTrain(), description="How long, how fast, and what is kept."
-    )
+    model: Writer = Field(default=Gpt2(), description=MODEL)
+    train: LanguageTrain = Field(default=LanguageTrain(), description=TRAIN)
     decode: Decode = Field(default=Sample(), description="greedy, beam or sample.")
 
     @model_validator(mode="after")
@@ -121,17 +138,61 @@ class ClassifySettings(Settings):
 
     task: Literal["classify"] = Field(default="classify", description="What the model is to do.")
     data: Labelled = Field(default=PlantedData(), description="planted, labelled or named.")
-    model: Encoder = Field(default=BiRnn(), description="Which model; `regard list` shows them.")
+    model: Encoder = Field(default=BiRnn(), description=MODEL)
     start: Start = Field(default=Start(), description="What to begin with, other than chance.")
     head: Head = Field(default=Head(), description="From the encoder to the classes.")
-    train: ClassifyTrain = Field(
-        default=ClassifyTrain(), description="How long, how fast, and what is kept."
-    )
+    train: ClassifyTrain = Field(default=ClassifyTrain(), description=TRAIN)
 
     @model_validator(mode="after")
     def _agrees(self) -> "ClassifySettings":
         check_words(self)
         return self
+
+
+class TagHead(Table):
+    """From the state of a word to its tag."""
+
+    crf: bool = Field(default=True, description="Tags depend on each other (a CRF); else alone.")
+    scheme: Literal["bio", "bioes"] = Field(
+        default="bio", description="What the model is taught: bio, or bioes, which says more."
+    )
+    hidden_dim: Positive | None = Field(
+        default=None, description="Width of a layer before the tags; none where not set."
+    )
+    dropout: Part = Field(default=0.1, description="Share of values set to zero in training.")
+
+
+class WordSettings(Settings):
+    """What tasks share that say something of each word."""
+
+    text: Text = Field(default=Text(kind="words", min_count=2), description=IDS)
+    start: Start = Field(default=Start(), description="What to begin with, other than chance.")
+    head: TagHead = Field(default=TagHead(), description="From a word's state to its tag.")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "WordSettings":
+        check_words(self)
+        return self
+
+
+class TagSettings(WordSettings):
+    """Names for stretches of words: entities."""
+
+    task: Literal["tag"] = Field(default="tag", description="What the model is to do.")
+    data: Tags = Field(default=NamedTags(name="wnut17"), description="tagged or named.")
+    model: WordEncoder = Field(default=BilstmCrf(), description=MODEL)
+    train: TagTrain = Field(default=TagTrain(), description=TRAIN)
+
+
+class UnderstandSettings(WordSettings):
+    """What is wanted (an intent), and with what (slots)."""
+
+    task: Literal["understand"] = Field(
+        default="understand", description="What the model is to do."
+    )
+    data: Tags = Field(default=NamedTags(name="atis"), description="tagged or named.")
+    model: WordEncoder = Field(default=BiRnnAttention(), description=MODEL)
+    train: UnderstandTrain = Field(default=UnderstandTrain(), description=TRAIN)
 
 
 class Mask(Table):
@@ -151,14 +212,10 @@ class PretrainSettings(Settings):
 
     task: Literal["pretrain"] = Field(default="pretrain", description="What the model is to do.")
     data: Texts = Field(default=NamedText(name="wikitext2"), description="text or named.")
-    text: Text = Field(
-        default=Text(kind="wordpiece", lower=True), description="How text becomes ids."
-    )
+    text: Text = Field(default=Text(kind="wordpiece", lower=True), description=IDS)
     model: Pretrained = Field(default=Bert(pretrain="both"), description="bert or elmo.")
     mask: Mask = Field(default=Mask(), description="What has to be told.")
-    train: PretrainTrain = Field(
-        default=PretrainTrain(), description="How long, how fast, and what is kept."
-    )
+    train: PretrainTrain = Field(default=PretrainTrain(), description=TRAIN)
 
     @model_validator(mode="after")
     def _agrees(self) -> "PretrainSettings":
@@ -172,8 +229,9 @@ class PretrainSettings(Settings):
 
 def check_words(settings: Settings) -> None:
     """Letters are read of words."""
-    if settings.model.kind == "elmo" and settings.text.kind != "words":
-        raise ValueError("model.kind = 'elmo' spells words: set text.kind = 'words'")
+    kind = settings.model.kind
+    if kind in ("elmo", "bilstm_crf") and settings.text.kind != "words":
+        raise ValueError(f"model.kind = {kind!r} spells words: set text.kind = 'words'")
 
 
 TASKS: dict[str, type[Settings]] = {
@@ -181,4 +239,6 @@ TASKS: dict[str, type[Settings]] = {
     "language": LanguageSettings,
     "classify": ClassifySettings,
     "pretrain": PretrainSettings,
+    "tag": TagSettings,
+    "understand": UnderstandSettings,
 }

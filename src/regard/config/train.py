@@ -245,3 +245,25 @@ class PretrainTrain(Train):
     metric: Literal["loss", "accuracy"] = Field(
         default="loss", description="What is better, on dev: loss or accuracy, of hidden words."
     )
+
+
+class TagTrain(Train):
+    """Training to name stretches of words."""
+
+    longest: Positive = Field(
+        default=256, description="Of longer sentences (in tokens) the end is cut."
+    )
+    metric: Literal["loss", "f1"] = Field(
+        default="loss", description="What is better, on dev: loss or f1."
+    )
+
+
+class UnderstandTrain(Train):
+    """Training to understand."""
+
+    longest: Positive = Field(
+        default=256, description="Of longer sentences (in tokens) the end is cut."
+    )
+    metric: Literal["loss", "slot_f1", "intent", "sentence"] = Field(
+        default="loss", description="What is better, on dev: loss, slot_f1, intent or sentence."
+    )

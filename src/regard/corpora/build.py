@@ -7,9 +7,11 @@ from regard.config.data import (
     MixData,
     NamedData,
     NamedLabelled,
+    NamedTags,
     NamedText,
     PlantedData,
     ReorderData,
+    TaggedData,
     TextData,
 )
 from regard.config.table import Table
@@ -23,6 +25,8 @@ from regard.corpora.named import Named
 from regard.corpora.planted import Planted
 from regard.corpora.published import Published
 from regard.corpora.reorder import Reorder
+from regard.corpora.tagged import Tagged
+from regard.corpora.tagsets import TagSet
 
 
 def build(data: Table) -> Corpus:
@@ -72,6 +76,18 @@ def build(data: Table) -> Corpus:
             )
         case PlantedData():
             return Planted(**data.model_dump(exclude={"kind"}))
+        case TaggedData():
+            return Tagged(
+                data.train,
+                data.dev,
+                data.test,
+                format=data.format,
+                scheme=data.scheme,
+                columns=data.columns,
+                held_out=data.held_out,
+            )
+        case NamedTags():
+            return TagSet(data.name)
         case NamedText() | NamedLabelled():
             return Published(data.name)
         case _:

@@ -67,6 +67,12 @@ CORPORA = {
     "labelled": Entry(
         "labelled.Labelled", "your own, with classes: TSV, CSV, JSON lines, folders", "any", "yours"
     ),
+    "wnut17": Entry("tagsets.TagSet", "tweets with new and rare names", "en", "CC BY 4.0"),
+    "atis": Entry("tagsets.TagSet", "questions about flights: slots, intents", "en", "not stated"),
+    "snips": Entry("tagsets.TagSet", "requests to an assistant, the same", "en", "not stated"),
+    "tagged": Entry(
+        "tagged.Tagged", "your own, a tag for each word: CoNLL, JSON lines, folders", "any", "yours"
+    ),
     "wikitext2": Entry("published.Published", "two million words of Wikipedia", "en", "CC BY-SA"),
     "tinyshakespeare": Entry(
         "published.Published", "a million characters of Shakespeare", "en", "public domain"

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_positive
+from regard.attend.check import check_positive, check_valid
 from regard.encode.embed import Embedding
 
 
@@ -77,3 +77,12 @@ class CharacterCNN(nn.Module):
         for highway in self.highways:
             x = highway(x)
         return self.project(x)
+
+    def placed(
+        self, words: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
+        """Of the words of sentences, zeros at padding; each word once, however often it comes."""
+        check_valid(valid, words.shape[:2])
+        spelled, which = words[valid].unique(dim=0, return_inverse=True)
+        found = self(spelled)[which]
+        return found.new_zeros(*valid.shape, found.shape[-1]).index_put((valid,), found)

@@ -22,7 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive, check_valid
+from regard.attend.check import check_dropout, check_positive
 from regard.encode.cell import LSTM
 from regard.encode.character import CharacterCNN
 from regard.encode.dropout import dropout
@@ -110,10 +110,7 @@ class Elmo(nn.Module):
 
     def read(self, characters: Tensor, valid: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         """x, and what each layer shows in either direction, [b t d] each; 0 at padding."""
-        check_valid(valid, characters.shape[:2])
-        spelled, which = characters[valid].unique(dim=0, return_inverse=True)
-        found = self.words(spelled)[which]  # each word once, however often it comes
-        words = found.new_zeros(*valid.shape, found.shape[-1]).index_put((valid,), found)
+        words = self.words.placed(characters, valid)
         order = turned(valid)[..., None].expand_as(words)
         ahead = self.climb(self.ahead, words, valid)
         back = self.climb(self.back, words.gather(1, order), valid)

@@ -5,12 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-import safetensors.torch
-import torch
-
 from regard.batch.batches import Batches
 from regard.batch.pair import Pair
-from regard.config.load import load as load_settings
 from regard.config.settings import ClassifySettings, Settings
 from regard.corpora.corpus import Corpus, Record, place
 from regard.encode.lora import add_lora
@@ -21,8 +17,9 @@ from regard.tasks.inputs import BySentence, Marked, Plain, Spelled
 from regard.tasks.loss import Loss
 from regard.text.labels import Labels
 from regard.text.marks import load_tokeniser, marks_of
+from regard.train.base import encoder_weights, inherited, layered
 from regard.train.examples import examples
-from regard.train.run import CONFIG, WEIGHTS, Reply, Run, Told, check_files, vocabulary
+from regard.train.run import Reply, Run, Told, vocabulary
 
 MARKS = 3  # of two texts: START, and END twice
 
@@ -60,13 +57,7 @@ class ClassifyRun(Run):
     @classmethod
     def settled(cls, settings: Settings) -> Settings:
         """With the model and the vocabulary of the run that it starts from."""
-        if not isinstance(settings, ClassifySettings) or settings.start.run is None:
-            return settings
-        base = base_of(settings.start.run)
-        model = base.model
-        if model.kind == "bert":
-            model = model.model_copy(update={"pretrain": "none"})
-        return settings.model_copy(update={"model": model, "text": base.text})
+        return inherited(settings)
 
     @classmethod
     def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
@@ -79,41 +70,11 @@ class ClassifyRun(Run):
 
     def inherit(self) -> None:
         """The encoder of the run that it starts from; that one's heads are left behind."""
-        if self.settings.start.run is None:
-            return
-        folder = Path(self.settings.start.run)
-        weights = safetensors.torch.load_file(folder / WEIGHTS)
-        if base_of(folder).task == "classify":
-            inner = "encoder."
-            weights = {n[len(inner) :]: w for n, w in weights.items() if n.startswith(inner)}
-        own = self.task.model.encoder.state_dict()
-        taken: dict[str, torch.Tensor] = {}
-        for name, value in own.items():
-            # what LoRA is added to keeps its weights under another name
-            found = weights.get(name.replace("parametrizations.weight.original", "weight"))
-            if found is not None and found.shape == value.shape:
-                taken[name] = found
-            elif "parametrizations.weight.0" not in name:
-                raise ValueError(f"{folder / WEIGHTS}: has no {name} of shape {tuple(value.shape)}")
-        self.task.model.encoder.load_state_dict({**own, **taken})
+        if self.settings.start.run is not None:
+            encoder_weights(self.task.model.encoder, Path(self.settings.start.run))
 
     def groups(self) -> list[dict[str, Any]]:
-        """By layers from the top down, each slower than the one above if the settings say so."""
-        decay, encoder = self.settings.start.layer_decay, self.task.model.encoder
-        if decay == 1.0:
-            return super().groups()
-        layers = getattr(getattr(encoder, "encoder", None), "layers", None)
-        if layers is None:
-            kind = self.settings.model.kind
-            raise ValueError(f"start.layer_decay is for a transformer's layers: {kind} has none")
-        depth = {p: len(layers) - i for i, layer in enumerate(layers) for p in layer.parameters()}
-        inside = set(encoder.parameters())
-        found: dict[int, list[torch.nn.Parameter]] = {}
-        for parameter in self.model.parameters():
-            if parameter.requires_grad:
-                below = depth.get(parameter, len(layers) + 1) if parameter in inside else 0
-                found.setdefault(below, []).append(parameter)
-        return [{"params": found[n], "rate": decay**n} for n in sorted(found)]
+        return layered(self.model, self.settings) or super().groups()
 
     def batches(self, corpus: Corpus) -> Batches:
         """Texts of about equal length together; the labels of dev and test are looked at first."""
@@ -183,12 +144,3 @@ class ClassifyRun(Run):
 def records_of(texts: Sequence[str]) -> list[Record]:
     """One text each, or two with a tab between them."""
     return [dict(zip(("text", "pair"), text.split("\t"), strict=False)) for text in texts]
-
-
-def base_of(folder: Path | str) -> Settings:
-    """The settings of a run whose encoder others can start from."""
-    check_files(Path(folder), (CONFIG, WEIGHTS, "text.json"))
-    base = load_settings(Path(folder) / CONFIG)
-    if base.task not in ("pretrain", "classify"):
-        raise ValueError(f"{folder}: holds a run of task {base.task!r}, which has no encoder")
-    return base

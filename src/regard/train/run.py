@@ -34,6 +34,8 @@ CONFIG, WEIGHTS, VERSIONS = "config.toml", "weights.safetensors", "versions.json
 LEARNT = 1_000_000  # records that a vocabulary is learnt from
 RUNS = {
     "classify": "regard.train.classify:ClassifyRun",
+    "tag": "regard.train.tag:TagRun",
+    "understand": "regard.train.tag:UnderstandRun",
     "pretrain": "regard.train.pretrain:PretrainRun",
     "language": "regard.train.language:LanguageRun",
     "translate": "regard.train.translate:TranslateRun",

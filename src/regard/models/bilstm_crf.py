@@ -1,0 +1,70 @@
+"""Huang, Xu, Yu 2015, "Bidirectional LSTM-CRF models for sequence tagging" (1508.01991), with the
+letters of Ma & Hovy 2016 (1603.01354).
+
+    x_t  = [E w_t; max over places of convolutions of the letters of w_t]
+    h_t  = [forward LSTM; backward LSTM] over x
+    p(y | x) by a conditional random field over W h_t + b: the task's head, `encode.crf`
+
+b: batch   t: words   c: characters of a word
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout
+from regard.encode.cell import LSTM
+from regard.encode.character import CharacterCNN
+from regard.encode.dropout import dropout
+from regard.encode.embed import Embedding
+from regard.encode.recurrent import Recurrent
+from regard.encode.states import States
+
+
+class BilstmCrf(nn.Module):
+    """`dim`: word vectors; `letters_dim`: what letters add; `hidden_dim`: each direction.
+
+    By default as Ma & Hovy: letters of 30, thirty convolutions of three, 200 cells, dropout 0.5 on
+    what enters and leaves the LSTM.
+    """
+
+    pooled_width = None
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        dim: int = 100,
+        hidden_dim: int = 200,
+        layers: int = 1,
+        characters: int = 262,
+        character_dim: int = 30,
+        filters: Sequence[tuple[int, int]] = ((3, 30),),
+        letters_dim: int = 30,
+        dropout: float = 0.5,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        self.dropout = dropout
+        self.words = Embedding(size, dim)
+        self.letters = CharacterCNN(
+            characters, letters_dim, filters=filters, character_dim=character_dim, highways=0
+        )
+        wide, between = dim + letters_dim, dropout if layers > 1 else 0.0
+        self.recurrent = Recurrent(LSTM, wide, hidden_dim, layers, True, dropout=between)
+        self.width = self.recurrent.output_dim
+
+    def encode(
+        self,
+        ids: Int[Tensor, "b t"],
+        characters: Int[Tensor, "b t c"],
+        valid: Bool[Tensor, "b t"],
+    ) -> States:
+        letters = self.letters.placed(characters, valid)
+        states, _ = self.recurrent(self.drop(torch.cat([self.words(ids), letters], -1)), valid)
+        return States(self.drop(states), valid)
+
+    def drop(self, x: Tensor) -> Tensor:
+        return dropout(x, self.dropout, self.training)

@@ -1,0 +1,207 @@
+"""Naming words: how sentences are laid out, and runs from data to entities, slots and intents."""
+
+import random
+
+import pytest
+import torch
+
+from regard.config.load import resolve
+from regard.corpora.build import build
+from regard.corpora.tags import broken, spans
+from regard.models.catalogue import MODELS
+from regard.tasks.tag_inputs import Both, Letters, Pieces, at_words
+from regard.text.learn import train_tokeniser
+from regard.text.special import END, START, UNKNOWN
+from regard.train.fit import Fit
+from regard.train.run import prepare
+from regard.train.tag import TagRun, UnderstandRun
+
+KINDS = [kind for kind, entry in MODELS.items() if "tag" in entry.tasks]
+SMALL = {
+    "birnn": {"dim": 12, "hidden_dim": 8},
+    "birnn_attention": {"dim": 12, "hidden_dim": 8, "dropout": 0.0},
+    "bilstm_crf": {"dim": 12, "hidden_dim": 8, "dropout": 0.0},
+    "bert": {"dim": 16, "heads": 2, "layers": 1, "context": 20, "dropout": 0.0},
+    "elmo": {"filters": ((1, 8), (2, 8)), "dim": 12, "hidden_dim": 16, "dropout": 0.0},
+}
+PLACES, PEOPLE = ["rome", "oslo", "new york"], ["ada", "bob", "al ray"]
+
+
+def sentence(draw: random.Random) -> tuple[str, str, str]:
+    """A made-up wish, its slots, and what it is: words, tags, intent."""
+    words, tags = [], []
+
+    def say(text: str, name: str = "") -> None:
+        for number, word in enumerate(text.split()):
+            words.append(word)
+            tags.append(f"{'BI'[number > 0]}-{name}" if name else "O")
+
+    fly = draw.random() < 0.5
+    say(draw.choice(["i want to", "please", ""]))
+    say("fly to" if fly else "call")
+    say(draw.choice(PLACES if fly else PEOPLE), "to" if fly else "who")
+    if fly and draw.random() < 0.5:
+        say("from")
+        say(draw.choice(PLACES), "from")
+    return " ".join(words), " ".join(tags), "fly" if fly else "call"
+
+
+def settings(folder, task: str, kind: str, steps: int | None = None, **more):
+    draw = random.Random(0)
+    for split, count in (("train", 120), ("dev", 20), ("test", 40)):
+        rows = [sentence(draw) for _ in range(count)]
+        (folder / split).mkdir(exist_ok=True)
+        for name, column in (("seq.in", 0), ("seq.out", 1), ("label", 2)):
+            text = "".join(f"{row[column]}\n" for row in rows)
+            (folder / split / name).write_text(text)
+    files = {split: str(folder / split) for split in ("train", "dev", "test")}
+    return resolve(
+        {
+            "task": task,
+            "data": {"kind": "tagged", **files},
+            "text": {"kind": "words"},
+            "model": {"kind": kind, **SMALL[kind]},
+            "train": {
+                "steps": steps or (60 if "birnn" in kind else 120),
+                "sentences_per_batch": 16,
+                "learning_rate": 0.02 if "birnn" in kind else 0.008,
+                "validate_every": 30,
+                "save_every": 30,
+                "metric": "f1" if task == "tag" else "sentence",
+            },
+            **more,
+        }
+    )
+
+
+@pytest.mark.usefixtures("unchecked")  # the shapes are checked below
+@pytest.mark.parametrize("kind", KINDS)
+def test_from_data_to_entities(tmp_path, kind):
+    list(Fit(settings(tmp_path, "tag", kind), tmp_path / "run", lambda _: None).events())
+    run = TagRun.load(tmp_path / "run")
+    scores = run.score(run.corpus().read("test"))
+    assert scores["f1"] > 95
+    assert scores["sentences"] == 40
+    [reply] = run.reply(["fly to new york from oslo"])
+    assert reply.text == "fly to [new york](to) from [oslo](from)"
+    assert reply.facts["spans"][0] == {"label": "to", "start": 2, "end": 4, "text": "new york"}
+    assert run.reply([""])[0].text == ""
+    long = run(" ".join(["fly to rome"] * 40))
+    assert len(long.tags) == len(long.words) == 120
+
+
+@pytest.mark.usefixtures("unchecked")  # the shapes are checked below
+@pytest.mark.parametrize("kind", KINDS)
+def test_slots_and_intents(tmp_path, kind):
+    list(Fit(settings(tmp_path, "understand", kind), tmp_path / "run", lambda _: None).events())
+    run = UnderstandRun.load(tmp_path / "run")
+    scores = run.score(run.corpus().read("test"))
+    assert scores["slot_f1"] > 95
+    assert scores["intent"] == 100
+    assert 90 < scores["sentence"] <= scores["intent"]
+    [reply] = run.reply(["please call al ray"])
+    assert reply.text == "call: please call [al ray](who)"
+    assert reply.facts["intent"] == "call"
+    assert 0.5 < reply.facts["probability"] <= 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_depends_on_its_text_alone(tmp_path, kind):
+    wanted = settings(tmp_path, "understand", kind)
+    run = prepare(wanted, build(wanted.data))
+    for weight in run.model.parameters():
+        torch.nn.init.normal_(weight, std=0.5)
+    texts = ["", "fly", "fly to new york from oslo", "please call al ray", "x y z"]
+    together = run.predict(texts)
+    for text, one in zip(texts, together, strict=True):
+        [alone] = run.predict([text])
+        assert alone.tags == one.tags
+        assert alone.probability == pytest.approx(one.probability, abs=1e-6)
+
+
+@pytest.mark.parametrize("scheme", ["bio", "bioes"])
+def test_with_a_crf_no_row_of_tags_is_broken(tmp_path, scheme):
+    """Of a model of random weights, which wants anything."""
+    found = {}
+    for crf in (True, False):
+        head = {"crf": crf, "scheme": scheme}
+        wanted = settings(tmp_path, "tag", "birnn", head=head)
+        run = prepare(wanted, build(wanted.data))
+        for weight in run.model.parameters():
+            torch.nn.init.normal_(weight, std=1.0)
+        draw = random.Random(1)
+        texts = [" ".join(sentence(draw)[0].split() * 2) for _ in range(50)]
+        batch = run.task.collate(
+            [*run.task.pairs({"text": text, "tags": "O " * 40} for text in texts)]
+        )
+        read = run.model.eval()(batch.inputs)
+        rows = run.model.best(read).tolist()
+        names = run.task.tags.names
+        tags = [
+            [names[n] for n in row[: int(there.sum())]]
+            for row, there in zip(rows, read.valid, strict=True)
+        ]
+        found[crf] = sum(broken(row, scheme) is not None for row in tags)
+    assert found[True] == 0
+    assert found[False] > 10  # what it would be without
+
+
+def test_what_training_has_not_seen_is_no_error(tmp_path):
+    wanted = settings(tmp_path, "understand", "birnn", steps=2)
+    (tmp_path / "dev" / "seq.in").write_text("fly to mars\n")
+    (tmp_path / "dev" / "seq.out").write_text("O O B-planet\n")
+    (tmp_path / "dev" / "label").write_text("wish\n")
+    fit = Fit(wanted, tmp_path / "run", lambda _: None)
+    list(fit.events())
+    scores = fit.run.score(fit.run.corpus().read("dev"))
+    assert scores["intent"] == 0
+    assert scores["slot_recall"] == 0
+
+
+class TestWords:
+    TEXT = train_tokeniser("wordpiece", ["playing play ing chess"] * 5, 60)
+
+    def test_pieces(self):
+        words = Pieces(self.TEXT, START, END)
+        row = words.row(["playing", "chess"], 20)
+        assert words.count(row) == 2
+        assert row[0] == ~START
+        assert row[-1] == ~END
+        found = words.tensors([row, words.row(["play"], 20)])
+        assert (found["ids"] >= 0).all()
+        assert found["begins"].sum(1).tolist() == [2, 1]
+        assert not (found["begins"] & ~found["valid"]).any()
+
+    def test_a_word_is_not_cut(self):
+        words = Pieces(self.TEXT)
+        whole = words.row(["chess", "playing"], 99)
+        assert words.count(words.row(["chess", "playing"], len(whole) - 1)) == 1
+
+    def test_a_word_of_nothing(self):
+        words = Pieces(self.TEXT)
+        assert words.row([], 9) == [~UNKNOWN]
+        assert words.count(words.row([], 9)) == 0
+
+    def test_letters_and_both(self):
+        text = train_tokeniser("words", ["a b"], 20)
+        assert Letters(text).count(Letters(text).row([], 5)) == 0
+        found = Both(text).tensors([["a", "zz"], ["b"]])
+        assert found["ids"][0, 1] == UNKNOWN
+        assert found["valid"].tolist() == [[True, True], [True, False]]
+        assert found["characters"].shape == (2, 2, 50)
+
+    def test_at_words(self):
+        states = torch.arange(10.0).view(2, 5, 1)
+        begins = torch.tensor([[False, True, False, True, True], [True, False, False, False, True]])
+        found, valid = at_words(states, begins)
+        assert found[0, :, 0].tolist() == [1, 3, 4]
+        assert found[1, :2, 0].tolist() == [5, 9]
+        assert valid.tolist() == [[True] * 3, [True, True, False]]
+
+
+def test_spans_are_those_of_the_tags(tmp_path):
+    wanted = settings(tmp_path, "tag", "birnn", head={"scheme": "bioes"})
+    run = prepare(wanted, build(wanted.data))
+    for one in run.predict(["fly to new york", "call bob"]):
+        assert one.spans == spans(one.tags)
+        assert broken(one.tags) is None
