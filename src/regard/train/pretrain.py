@@ -24,6 +24,7 @@ class PretrainRun(Run):
     """Hidden words, and whether one stretch of text follows another."""
 
     kept: ClassVar = {"text": load_tokeniser}
+    counted: ClassVar = "pairs"
     settings: PretrainSettings
     task: Pretrain
 
