@@ -67,6 +67,6 @@ def test_json_is_the_same_for_a_program(regard):
 
 
 def test_what_was_not_counted_in_full_is_said(regard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("regard.train.check.TOKENISED", 10)
+    monkeypatch.setattr("regard.train.count.TOKENISED", 10)
     out, _ = regard()
     assert "train: tokens are from one pair in 4\n" in out

@@ -42,7 +42,7 @@ validate_every = 2
 [decode]
 kind = "greedy"
 """
-PICTURES = {"length.png", "heat-score=dot.png", "heat-score=location.png"}
+PICTURES = {"length.png", "learning.png", "heat-score=dot.png", "heat-score=location.png"}
 FILES = {"report.md", "report.csv", "report.json"}
 
 
@@ -133,7 +133,7 @@ def test_a_model_without_attention_has_no_map(folder: Path, capsys):
     compare(["plain.toml"], to=Path("other"), show=True)
     shown = capsys.readouterr().out
     assert " - " in shown.splitlines()[1]
-    assert {path.name for path in Path("other").iterdir()} == FILES | {"length.png"}
+    assert {path.name for path in Path("other").iterdir()} == FILES | {"length.png", "learning.png"}
     assert json.loads(Path("other/report.json").read_text())["models"][0]["aer"] is None
 
 
@@ -192,6 +192,3 @@ def test_wrong_words(folder: Path):
     assert not Path("runs/base,kind=luong,score=general").exists()
     with pytest.raises(ValueError, match="did you mean 'test'"):
         compare(["base.toml"], split="tset")
-    Path("classes.toml").write_text('task = "classify"')
-    with pytest.raises(ValueError, match="classes: is for 'classify'; only translators are compa"):
-        compare(["classes.toml"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.config.vary import varied
+from regard.config.vary import by_seed, varied
 
 
 @pytest.fixture
@@ -10,6 +10,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "base.toml").write_text('[model]\nkind = "luong"\ndim = 8\n')
     (tmp_path / "search.toml").write_text('[model]\nkind = "rnnsearch"\n')
+    (tmp_path / "classes.toml").write_text('task = "classify"\n')
     return tmp_path
 
 
@@ -37,6 +38,24 @@ def test_names_are_names_of_folders(folder):
     assert name == "base,kind=words,alignments=.._x_y"
 
 
+def test_models_that_differ_in_their_seed_alone(folder):
+    found = varied(["base.toml", "search.toml"], ["model.dim=4,8", "seed=1,2,3"])
+    groups = by_seed(found)
+    assert list(groups) == ["base,dim=4", "base,dim=8", "search,dim=4", "search,dim=8"]
+    assert groups["base,dim=8"] == [f"base,dim=8,seed={n}" for n in (1, 2, 3)]
+    assert by_seed(varied(["base.toml"], ["model.dim=4,8"])) == {}
+    assert by_seed(varied(["base.toml"], ["decode.seed=4,8", "decode.kind=sample"])) == {}
+
+
+def test_the_same_seed_counts_once(folder):
+    """And seeds in files of their own are seeds, too."""
+    text = (folder / "base.toml").read_text()
+    (folder / "again.toml").write_text(text)
+    (folder / "two.toml").write_text("seed = 2\n" + text)
+    found = varied(["base.toml", "again.toml", "two.toml"])
+    assert by_seed(found) == {"base+two": ["base", "two"]}
+
+
 @pytest.mark.parametrize(
     ("words", "vary", "says"),
     [
@@ -56,6 +75,11 @@ def test_names_are_names_of_folders(folder):
             r"data\.kind is 'reorder', but 'dates' in base,kind=dates",
         ),
         (["nowhere.toml"], [], "nowhere.toml: there is no such file"),
+        (
+            ["base.toml", "classes.toml"],
+            [],
+            "classes: is for 'classify', but base is for 'translate': models of one task are comp",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_line(folder, words, vary, says):

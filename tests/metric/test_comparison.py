@@ -1,8 +1,10 @@
-"""Sentences joined, and bins that fit them."""
+"""Sentences joined, bins that fit them, and means over seeds."""
+
+import math
 
 import pytest
 
-from regard.metric.comparison import edges, joined
+from regard.metric.comparison import Measured, deviation, edges, joined, spread
 
 RECORDS = [{"source": s, "target": s.upper(), "links": "0-0"} for s in ("a", "b", "c d", "e", "f")]
 
@@ -30,3 +32,21 @@ def test_joined_by_hand():
 )
 def test_edges(longest, wanted):
     assert edges(["a", "a " * longest]) == wanted
+
+
+def test_spread_by_hand():
+    """1, 2 and 6: their mean is 3, and their variance (4 + 1 + 9) / 2."""
+    models = [
+        Measured(f"m{n}", {"bleu": value, "aer": aer, "parameters": 5}, {"1-2": value, last: 1.0})
+        for n, (value, aer, last) in enumerate([(1.0, 0.5, "3+"), (2, None, "3+"), (6.0, 0.5, "x")])
+    ]
+    found = spread("m", models)
+    assert found.names == ["m0", "m1", "m2"]
+    assert found.mean == Measured("m", {"bleu": 3.0, "aer": None, "parameters": 5}, {"1-2": 3.0})
+    assert found.deviation.values["bleu"] == pytest.approx(math.sqrt(7))
+    assert found.deviation.values["aer"] is None
+    assert found.deviation.values["parameters"] == 0
+    assert found.deviation.by_length == {"1-2": pytest.approx(math.sqrt(7))}
+    assert math.isnan(deviation([math.inf, 1.0]))
+    with pytest.raises(ValueError, match="two numbers or more, not 1"):
+        spread("m", models[:1])

@@ -11,7 +11,7 @@ import pytest
 
 from regard.batch.forecast import Shape
 from regard.config.load import load, resolve
-from regard.train import check as doctor
+from regard.train import count as counting
 from regard.train.check import check
 from regard.train.measure import Memory, measure
 
@@ -94,18 +94,13 @@ def test_good_data_has_no_warnings():
 
 
 def test_of_many_pairs_some_are_cut(settings, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(doctor, "TOKENISED", 10)
+    monkeypatch.setattr(counting, "TOKENISED", 10)
     found = check(settings, passing, guess)
     train = found["splits"]["train"]
     assert train["one_pair_in"] == 4
     assert train["ratio_outliers"] == 1
     assert found["batches"]["per_epoch"] == pytest.approx(10, abs=3)
     assert train["source"]["median"] == 4
-
-
-def test_other_tasks_are_not_examined_yet():
-    with pytest.raises(ValueError, match="task 'language': only the data of translators"):
-        check(resolve({"task": "language"}), passing, guess)
 
 
 def test_nothing_to_train_on(settings):

@@ -5,12 +5,39 @@ import json
 import math
 from io import StringIO
 
-from regard.metric.comparison import Measured
-from regard.view.report import aligned, as_json, lengths, markdown, overview, sheet
+import pytest
 
-ONE = Measured("a|b", 12345, 30.126, 50.0, 12.5, 3.5, 0.0312, 1234.5, 99.94, 61.0, {"1-2": 1.0})
-OTHER = Measured("c", 7, 0.0, 1.0, 0.0, math.inf, None, 9.0, 1.0, 0.4, {"1-2": 2.0, "3+": 4.0})
+from regard.metric.comparison import Measured, spread
+from regard.view.report import (
+    COLUMNS,
+    Told,
+    aligned,
+    as_json,
+    averages,
+    lengths,
+    markdown,
+    overview,
+    sheet,
+    text,
+)
+
+FIELDS = ("parameters", "bleu", "chrf", "exact", "perplexity", "aer", "training_tokens")
+FIELDS += ("decoding_sentences", "training_seconds")
+
+
+def measured(name, numbers, by_length):
+    return Measured(name, dict(zip(FIELDS, numbers, strict=True)), by_length)
+
+
+ONE = measured("a|b", (12345, 30.126, 50.0, 12.5, 3.5, 0.0312, 1234.5, 99.94, 61.0), {"1-2": 1.0})
+OTHER = measured("c", (7, 0.0, 1.0, 0.0, math.inf, None, 9.0, 1.0, 0.4), {"1-2": 2.0, "3+": 4.0})
 MODELS = [ONE, OTHER]
+TOLD = Told("Title", MODELS, [], ["BLEU: x"])
+SEEDS = [
+    Measured(f"seed={n}", {"parameters": 9, "accuracy": value, "training_texts": 1000.0 * n}, {})
+    for n, value in enumerate((80.0, 83.0, 86.0), 1)
+]
+AVERAGED = Told("Title", SEEDS, [spread("base", SEEDS)], [])
 
 
 def test_overview_by_hand():
@@ -25,12 +52,48 @@ def test_overview_by_hand():
     ]
 
 
+def test_columns_are_those_that_some_model_has():
+    """In their own order, whichever model brings them."""
+    without = Measured("a", {"parameters": 1, "accuracy": 50.0, "training_seconds": 1.0}, {})
+    with_it = Measured("b", {**without.values, "next_sentence": 75.0}, {})
+    head, one, other = overview([without, with_it])
+    assert head == ["model", "parameters", "accuracy %", "next sentence %", "train s"]
+    assert (one[3], other[3]) == ("-", "75.00")
+    with pytest.raises(ValueError, match="luck"):  # a new metric wants its place in COLUMNS
+        overview([Measured("a", {"luck": 1.0}, {})])
+    assert [title for title, _ in COLUMNS.values()].count("loss") == 1
+
+
+def test_means_stand_below_the_runs():
+    assert averages(AVERAGED.spreads) == [
+        ["mean ± deviation", "seeds", "accuracy %", "train texts/s"],
+        ["base", "3", "83.00 ± 3.00", "2,000 ± 1,000"],
+    ]
+    shown = text(AVERAGED).splitlines()
+    assert shown[4] == ""
+    assert shown[5].split() == [
+        "mean",
+        "±",
+        "deviation",
+        "seeds",
+        *["accuracy", "%", "train", "texts/s"],
+    ]
+    assert "| base | 3 | 83.00 ± 3.00 |" in markdown(AVERAGED, [])
+    *runs, mean, away = csv.DictReader(StringIO(sheet(AVERAGED)))
+    assert [row["row"] for row in runs] == ["model"] * 3
+    assert (mean["name"], mean["row"], mean["accuracy"]) == ("base", "mean", "83.0")
+    assert (away["name"], away["row"], away["accuracy"]) == ("base", "deviation", "3.0")
+    (group,) = json.loads(as_json(AVERAGED))["seeds"]
+    assert group["models"] == ["seed=1", "seed=2", "seed=3"]
+    assert (group["mean"]["accuracy"], group["deviation"]["accuracy"]) == (83.0, 3.0)
+
+
 def test_text_is_aligned():
     assert aligned([["a", "long"], ["longer", "b"]]) == "a       long\nlonger     b"
 
 
 def test_markdown():
-    text = markdown("Title", MODELS, ["BLEU: x"], [["a|b", "p.png"]])
+    text = markdown(TOLD, [["a|b", "p.png"]])
     lines = text.splitlines()
     assert lines[0] == "# Title"
     assert "| a\\|b | 12,345 |" in text
@@ -43,15 +106,15 @@ def test_markdown():
 
 
 def test_csv_holds_every_number_in_full():
-    one, other = csv.DictReader(StringIO(sheet(MODELS)))
+    one, other = csv.DictReader(StringIO(sheet(TOLD)))
     assert (one["name"], float(one["bleu"]), float(one["bleu 1-2"])) == ("a|b", 30.126, 1.0)
     assert one["bleu 3+"] == ""
     assert (other["aer"], other["perplexity"]) == ("", "inf")
 
 
 def test_json():
-    found = json.loads(as_json("Title", MODELS, ["n"]))
-    assert (found["title"], found["notes"]) == ("Title", ["n"])
-    assert found["models"][0] == ONE._asdict()
+    found = json.loads(as_json(TOLD))
+    assert (found["title"], found["notes"], found["seeds"]) == ("Title", ["BLEU: x"], [])
+    assert found["models"][0] == {"name": "a|b", **ONE.values, "by_length": {"1-2": 1.0}}
     assert found["models"][1]["perplexity"] is None
     assert found["models"][1]["aer"] is None

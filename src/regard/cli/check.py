@@ -11,10 +11,22 @@ from regard.cli.progress import bar
 from regard.config.load import load
 from regard.corpora.corpus import Record
 from regard.train.check import check as examine
+from regard.view.terminal import label
 
 OFTEN = 1000  # records between two looks at the clock
 ROWS = {
     "pairs": "pairs",
+    "texts": "texts",
+    "documents": "documents",
+    "characters": "characters",
+    "tokens": "tokens, ends included",
+    "empty_text": "empty",
+    "repeated_texts": "texts seen before",
+    "repeated_documents": "documents seen before",
+    "several_labels": "texts with several labels",
+    "leaked_texts": "texts also in train",
+    "leaked_labels": "  with the same label",
+    "leaked_documents": "documents also in train",
     "empty_source": "empty source",
     "empty_target": "empty target",
     "identical": "source = target",
@@ -27,6 +39,10 @@ ROWS = {
     "control_characters": "with control characters",
     "not_nfc": "not in Unicode form NFC",
 }
+SHARES = {"left_out": "over train.longest", "shortened": "cut at train.longest"}
+ESTIMATED = ("duplicates", "ambiguous_sources", "repeated_texts", "repeated_documents")
+ESTIMATED += ("several_labels",)
+MOST_LABELS = 20
 MEGA = 1e6
 
 
@@ -37,7 +53,10 @@ def check(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Examine the data of CONFIG, and forecast the memory of its training. Trains nothing."""
+    """Examine the data of CONFIG; for translation, forecast the memory of its training, too.
+
+    Trains nothing.
+    """
     found = examine(load(config, changes or ()), shown)
     print(json.dumps(found, indent=1, ensure_ascii=False) if as_json else "\n".join(report(found)))
 
@@ -52,23 +71,23 @@ def shown(what: str, total: int | None, records: Iterator[Record]) -> Iterator[R
 
 
 def report(found: dict[str, Any]) -> Iterator[str]:
-    splits, batches, model = found["splits"], found["batches"], found["model"]
+    """What there is of each task's own."""
+    splits = found["splits"]
     yield from (found["data"], "", row("", splits))
-    for name, label in ROWS.items():
-        yield row(label, [amount(facts, name) for facts in splits.values()])
-    for side in ("source", "target"):
-        lengths = [facts[side] for facts in splits.values()]
-        yield row(f"{side} tokens, median", [f"{one['median']:,}" for one in lengths])
-        yield row("  95 % are at most", [f"{one['most']:,}" for one in lengths])
-        yield row("  longest", [f"{one['longest']:,}" for one in lengths])
-        yield row("  unknown", [f"{one['unknown']:.2%}" for one in lengths])
-    yield row("over train.longest", [f"{facts['left_out']:.2%}" for facts in splits.values()])
+    for name, called in ROWS.items():
+        if any(name in facts for facts in splits.values()):
+            yield row(called, [amount(facts, name) for facts in splits.values()])
+    for side in ("source", "target", "text"):
+        if side in splits["train"]:
+            yield from lengths(side, [facts[side] for facts in splits.values()])
+    for name, called in SHARES.items():
+        if name in splits["train"]:
+            yield row(called, [f"{facts[name]:.2%}" for facts in splits.values()])
+    if "labels" in splits["train"]:
+        yield from labels([facts["labels"] for facts in splits.values()])
     yield from sampled(splits)
     yield ""
-    yield f"an epoch     {batches['per_epoch']:,} batches, {batches['padding']:.1%} of them padding"
-    sizes = f"vocabularies of {model['source_size']:,} and {model['target_size']:,}"
-    yield f"the model    {model['kind']}, {model['parameters']:,} parameters, {sizes}"
-    yield f"memory       {forecast(found['memory'])}"
+    yield from training(found)
     yield ""
     if not found["warnings"]:
         yield "Nothing to warn of."
@@ -78,15 +97,49 @@ def report(found: dict[str, Any]) -> Iterator[str]:
         yield f"- {line}"
 
 
-def row(label: str, cells: Any) -> str:
-    return f"{label:30}{''.join(f'{cell:>12}' for cell in cells)}".rstrip()
+def lengths(side: str, each: list[dict[str, Any]]) -> Iterator[str]:
+    yield row(f"{side} tokens, median", [f"{one['median']:,}" for one in each])
+    yield row("  95 % are at most", [f"{one['most']:,}" for one in each])
+    yield row("  longest", [f"{one['longest']:,}" for one in each])
+    yield row("  unknown", [f"{one['unknown']:.2%}" for one in each])
+
+
+def labels(each: list[dict[str, int]]) -> Iterator[str]:
+    """How many there are of each, the commonest first."""
+    names = list(dict.fromkeys(name for counts in each for name in counts))
+    for name in names[:MOST_LABELS]:
+        yield row(f"label {label(name, 22)}", [f"{counts.get(name, 0):,}" for counts in each])
+    if (more := len(names) - MOST_LABELS) > 0:
+        yield f"and {more} labels more"
+
+
+def training(found: dict[str, Any]) -> Iterator[str]:
+    model, sizes = found["model"], list[str]()
+    if "batches" in found:
+        batches = found["batches"]
+        more = f", {batches['padding']:.1%} of them padding" if "padding" in batches else ""
+        yield f"an epoch     {batches['per_epoch']:,} batches{more}"
+    if "source_size" in model:
+        sizes.append(f"vocabularies of {model['source_size']:,} and {model['target_size']:,}")
+    if "size" in model:
+        sizes.append(f"a vocabulary of {model['size']:,}")
+    if "labels" in model:
+        sizes.append(f"{model['labels']} labels")
+    told = ", ".join(sizes)
+    yield f"the model    {model['kind']}, {model['parameters']:,} parameters, {told}"
+    if "memory" in found:
+        yield f"memory       {forecast(found['memory'])}"
+
+
+def row(called: str, cells: Any) -> str:
+    return f"{called:30}{''.join(f'{cell:>12}' for cell in cells)}".rstrip()
 
 
 def amount(facts: dict[str, Any], name: str) -> str:
     """A number; "~" if only some sources were remembered, "" where there is nothing to say."""
     if name not in facts:
         return ""
-    some = name in ("duplicates", "ambiguous_sources") and facts["one_source_in"] > 1
+    some = name in ESTIMATED and facts["one_source_in"] > 1
     return f"{'~' if some else ''}{facts[name]:,}"
 
 
@@ -95,8 +148,9 @@ def sampled(splits: dict[str, Any]) -> Iterator[str]:
     for split, facts in splits.items():
         if (every := facts["one_source_in"]) > 1:
             yield f"{split}: numbers with ~ are from one source in {every}"
-        if (every := facts["one_pair_in"]) > 1:
-            yield f"{split}: tokens are from one pair in {every}"
+        for what in ("pair", "text"):
+            if (every := facts.get(f"one_{what}_in", 1)) > 1:
+                yield f"{split}: tokens are from one {what} in {every}"
 
 
 def forecast(memory: dict[str, Any]) -> str:

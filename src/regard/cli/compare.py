@@ -1,29 +1,31 @@
 """`regard compare`: the same data, several models, one report."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import torch
 import typer
 from rich.console import Console
 
-from regard.cli.look import picture
+from regard.cli.contest import CONTESTS, Contest, Options
 from regard.cli.progress import bar
 from regard.cli.score import Tokenize
 from regard.cli.train import follow
 from regard.config.settings import Settings
-from regard.config.vary import varied
+from regard.config.vary import by_seed, varied
 from regard.config.whole import write_whole
 from regard.corpora.build import build
-from regard.corpora.corpus import Record, check_split
-from regard.metric.comparison import Measured, joined
-from regard.train.compare import Truth, check_models, from_files, measure, planted
+from regard.corpora.corpus import check_split
+from regard.metric.comparison import Measured, spread
+from regard.train.compare import check_ends, check_models
 from regard.train.fit import Fit
-from regard.train.log import read
-from regard.train.translate import TranslateRun
+from regard.train.log import Entry, read
+from regard.train.run import Run
 from regard.view import chart, report
+from regard.view.chart import Lines
 from regard.view.curve import Words
+from regard.view.loss import losses, validated
 from regard.view.terminal import Surface
 
 Show = Annotated[bool, typer.Option("--show", help="Also show where each model looked.")]
@@ -60,36 +62,30 @@ def compare(
 ) -> None:
     """Train every model that is not trained yet, score all on the same split, and report.
 
-    The same command again goes on. Without --gold, AER is told where the data know their links.
+    The same command again goes on. Models that differ in their seed alone are also averaged.
+    Without --gold, AER is told where the data know their links.
     """
     if threads is not None:
         torch.set_num_threads(threads)
-    models = varied(words, vary or ())
+    models, options = varied(words, vary or ()), Options(join, gold, pairs, base, tokenize, show)
+    first = next(iter(models.values()))
+    CONTESTS[first.task].check(options, first.task)
     check_models(models)
-    corpus = build(next(iter(models.values())).data)
+    check_ends(models, runs)
+    corpus = build(first.data)
     check_split(split, corpus.splits)
-    records = list(corpus.read(split))
-    truth = known(records, gold, pairs, base)
-    told = Report(to, f"{split} of {corpus.describe()}", notes_on(models, join))
+    contest = CONTESTS[first.task](models, list(corpus.read(split)), options)
+    told = Report(to, f"{split} of {corpus.describe()}", contest, models)
     for name, settings in models.items():
         if not trained(name, settings, runs / name):
             print(f"{name}: stopped. The same command goes on from there.")
             break
-        run, longer = TranslateRun.load(runs / name), joined(records, join) if join > 1 else ()
-        with bar(f"scoring {name}", len(records) + len(longer)) as shown:
-            measured, signature = measure(
-                shortened(name, models),
-                run,
-                read(runs / name),
-                records,
-                longer=longer,
-                truth=truth,
-                told=shown.advance,
-                tokenize=tokenize,
-            )
-        told.add(measured, signature, run, records[0]["source"])
-        if show and run.model.cross:
-            print(f"{measured.name}: {picture(run, records[0]['source'], Surface.of(Console()))}\n")
+        run, log = Run.load(runs / name), read(runs / name)
+        with bar(f"scoring {name}", contest.total) as shown:
+            measured = contest.measure(shortened(name, models), run, log, shown.advance)
+        told.add(name, measured, run, log)
+        if show and (seen := contest.look(run, Surface.of(Console()))) is not None:
+            print(f"{measured.name}: {seen}\n")
     told.tell()
 
 
@@ -105,71 +101,73 @@ def shortened(name: str, models: Iterable[str]) -> str:
     return more if more and {other.partition(",")[0] for other in models} == {config} else name
 
 
-def known(
-    records: Sequence[Record], gold: Path | None, pairs: Path | None, base: int
-) -> Truth | None:
-    if (gold is None) != (pairs is None):
-        raise ValueError("--gold and --pairs belong together: give both")
-    if gold is None or pairs is None:
-        return planted(records)
-    return from_files(gold, pairs, base)
-
-
-def notes_on(models: dict[str, Settings], join: int) -> list[str]:
-    """What a reader has to know to compare."""
-    notes = ["AER: links by the greatest weight, the reference being read"]
-    if join > 1:
-        notes.append(f"BLEU by length: sentences of 1 to {join} consecutive pairs, joined")
-    if len({settings.text.model_dump_json() for settings in models.values()}) > 1:
-        notes.append("perplexities are of different tokens, and cannot be compared")
-    return notes
-
-
 class Report:
     """A folder that is written anew after each model, so that what there is can be read."""
 
-    def __init__(self, folder: Path, title: str, notes: Sequence[str]):
+    def __init__(
+        self, folder: Path, title: str, contest: Contest[Any], models: Mapping[str, Settings]
+    ):
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.title, self.notes = folder, title, list(notes)
-        self.models: list[Measured] = []
-        self.pictures: list[list[str]] = []
+        self.folder, self.title, self.contest = folder, title, contest
+        self.groups = {shortened(name, models): names for name, names in by_seed(models).items()}
+        self.metrics = {settings.train.metric for settings in models.values()}
+        self.models: dict[str, Measured] = {}  # by their whole names
+        self.curves: dict[str, Lines] = {}
         self.maps: list[list[str]] = []
 
-    def add(self, model: Measured, signature: str, run: TranslateRun, text: str) -> None:
-        self.models.append(model)
-        if f"BLEU: {signature}" not in self.notes:
-            self.notes.insert(0, f"BLEU: {signature}")
-        if chart.can_draw():
-            self.draw(model.name, run, text)
-        pictures = [*self.pictures, *self.maps]
+    def add(self, name: str, model: Measured, run: Run, log: Sequence[Entry]) -> None:
+        self.models[name] = model
+        self.curves[model.name] = {**losses(log), **validated(log)}
+        pictures = self.drawn(model.name, run) if chart.can_draw() else []
+        told = self.told()
         for file, content in (
-            ("report.md", report.markdown(self.title, self.models, self.notes, pictures)),
-            ("report.csv", report.sheet(self.models)),
-            ("report.json", report.as_json(self.title, self.models, self.notes)),
+            ("report.md", report.markdown(told, pictures)),
+            ("report.csv", report.sheet(told)),
+            ("report.json", report.as_json(told)),
         ):
             write_whole(self.folder / file, content.encode())
 
-    def draw(self, name: str, run: TranslateRun, text: str) -> None:
-        """BLEU by length of all models so far, and where this one looked."""
-        bins = list(self.models[0].by_length)
-        curves = {m.name: (list(range(len(bins))), list(m.by_length.values())) for m in self.models}
+    def told(self) -> report.Told:
+        spreads = []
+        for name, members in self.groups.items():
+            there = [self.models[member] for member in members if member in self.models]
+            if len(there) > 1:
+                spreads.append(spread(name, there))
+        return report.Told(self.title, list(self.models.values()), spreads, self.contest.notes)
+
+    def drawn(self, name: str, run: Run) -> list[list[str]]:
+        """All pictures, as captions and files; those of all models are drawn anew."""
+        pictures = []
+        if any(model.by_length for model in self.models.values()):
+            pictures.append(self.by_length())
+        if any(self.curves.values()):
+            pictures.append(self.learning())
+        if (seen := self.contest.drawn(name, run)) is not None:
+            write_whole(self.folder / f"heat-{name}.png", seen)
+            self.maps.append([f"where {name} looked", f"heat-{name}.png"])
+        return [*pictures, *self.maps]
+
+    def by_length(self) -> list[str]:
+        models = list(self.models.values())
+        bins = list(models[0].by_length)
+        lines = {m.name: (list(range(len(bins))), list(m.by_length.values())) for m in models}
         words = Words("BLEU by length of the source", "words of the source", "BLEU")
-        write_whole(self.folder / "length.png", chart.draw(curves, words, bins))
-        self.pictures = [[words.title, "length.png"]]
-        if run.model.cross:
-            best = run(text)
-            seen = run.task.align(text, best.ids)
-            if max(seen.weights.shape) <= chart.MOST_CELLS:
-                title = f"{name}: {best.text}"
-                drawn = chart.heat_map(seen.weights.tolist(), seen.target, seen.source, title)
-                write_whole(self.folder / f"heat-{name}.png", drawn)
-                self.maps.append([f"where {name} looked", f"heat-{name}.png"])
+        write_whole(self.folder / "length.png", chart.draw(lines, words, bins))
+        return [words.title, "length.png"]
+
+    def learning(self) -> list[str]:
+        """What was seen on dev; of trainings that never looked there, the loss."""
+        kind, what = ("metric", *self.metrics) if len(self.metrics) == 1 else ("dev", "loss")
+        if any(kind not in lines for lines in self.curves.values()):
+            kind, what = "train", "loss"
+        drawn = {name: lines[kind] for name, lines in self.curves.items() if kind in lines}
+        words = Words(f"{what} of {'train' if kind == 'train' else 'dev'} by step", "steps", what)
+        write_whole(self.folder / "learning.png", chart.draw(drawn, words))
+        return [words.title, "learning.png"]
 
     def tell(self) -> None:
         if not self.models:
             return
-        print(report.aligned(report.overview(self.models)))
-        print("\n".join(self.notes) + "\n")
-        print(report.aligned(report.lengths(self.models)))
+        print(report.text(self.told()))
         print(f"\nWritten to {self.folder}: report.md, report.csv, report.json", end="")
-        print(" and pictures" if self.pictures else "; for pictures, pip install 'regard[plot]'")
+        print(" and pictures" if chart.can_draw() else "; for pictures, pip install 'regard[plot]'")

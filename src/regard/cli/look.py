@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from regard.corpora.corpus import Record
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
 from regard.train.run import Run
@@ -31,7 +32,7 @@ def look(
             run.check([text], "TEXT")
             print(picture(run, text, surface, target))
         case ClassifyRun():
-            print(judged(run, text, surface))
+            print(judged(run, records_of([text])[0], surface))
         case LanguageRun():
             print(read(run, text, surface))
 
@@ -53,13 +54,12 @@ def picture(run: TranslateRun, text: str, surface: Surface, target: str | None =
     )
 
 
-def judged(run: ClassifyRun, text: str, surface: Surface) -> str:
+def judged(run: ClassifyRun, record: Record, surface: Surface) -> str:
     """The verdict, and the text with its words shaded; before each sentence, its own weight.
 
     Where sentences have weights, a word is shaded by its weight times the root of its sentence's:
     what matters in a sentence that does not is seen, and seen to be weak (Yang et al. 2016, 3.5).
     """
-    [record] = records_of([text])
     [verdict] = run.predict([record])
     parts = run.task.parts(record, run.longest)
     strengths = [[math.sqrt(part.weight) * w for w in part.weights] for part in parts]

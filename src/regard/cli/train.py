@@ -62,7 +62,8 @@ def follow(fit: Fit, shown: Bar) -> bool:
                 drawing.now_and_then()
             else:
                 speed = event.tokens / event.seconds
-                shown.show(event.number, f"loss {event.loss:.4f}  {speed:,.0f} tokens/s")
+                counted = fit.run.counted
+                shown.show(event.number, f"loss {event.loss:.4f}  {speed:,.0f} {counted}/s")
     except KeyboardInterrupt:
         fit.close()
         drawing.now()

@@ -29,6 +29,7 @@ def varied(words: Sequence[str], vary: Sequence[str] = ()) -> dict[str, Settings
             if name in found:
                 raise ValueError(f"two models are called {name!r}: rename a config, or vary less")
             found[name] = load(path, [*changes, *(f"{key}={value}" for key, value in more)])
+    check_task(found)
     check_data(found)
     return found
 
@@ -49,6 +50,33 @@ def short(key: str, value: str) -> str:
     """For a name, which is the name of a folder too."""
     safe = re.sub(r"[^\w.+-]", "_", value)
     return f"{key.rpartition('.')[2]}={safe}"
+
+
+def by_seed(found: Mapping[str, Settings]) -> dict[str, list[str]]:
+    """Models that differ in their seed and in nothing else, where there are several.
+
+    The key is what their names share; a seed that comes again counts once.
+    """
+    alike: dict[str, dict[int, str]] = {}
+    for name, settings in found.items():
+        rest = settings.model_dump_json(exclude={"seed"})
+        alike.setdefault(rest, {}).setdefault(settings.seed, name)
+    groups = [list(names.values()) for names in alike.values() if len(names) > 1]
+    return {shared(names): names for names in groups}
+
+
+def shared(names: Sequence[str]) -> str:
+    first, *others = (name.split(",") for name in names)
+    common = [part for part in first if all(part in other for other in others)]
+    return ",".join(common) or "+".join(names)
+
+
+def check_task(found: Mapping[str, Settings]) -> None:
+    (first, one), *others = found.items()
+    for name, other in others:
+        if other.task != one.task:
+            differ = f"{name}: is for {other.task!r}, but {first} is for {one.task!r}"
+            raise ValueError(f"{differ}: models of one task are compared")
 
 
 def check_data(found: Mapping[str, Settings]) -> None:

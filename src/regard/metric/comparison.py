@@ -1,23 +1,55 @@
 """What is told of a model beside others, as plain numbers."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
+
+Number = int | float
+Numbers = Sequence[Number]
 
 
 class Measured(NamedTuple):
-    """One model on one set of sentences."""
+    """One model on one set of examples. What is None is not known, or makes no sense for it."""
 
     name: str
-    parameters: int
-    bleu: float
-    chrf: float
-    exact: float
-    perplexity: float
-    aer: float | None  # None: the model has no attention to the source, or the truth is not known
-    training_tokens: float  # target tokens a second
-    decoding_sentences: float  # a second
-    training_seconds: float  # in steps, without validation
+    values: dict[str, Number | None]  # parameters, scores, speeds: `view.report` has all of them
     by_length: dict[str, float]  # BLEU by words of the source: "1-10", "11-20", …
+
+
+class Spread(NamedTuple):
+    """Several models that differ in their seed alone."""
+
+    names: list[str]
+    mean: Measured
+    deviation: Measured  # sample standard deviation
+
+
+def spread(name: str, models: Sequence[Measured]) -> Spread:
+    """Over two models or more; a number that one of them lacks has neither mean nor deviation."""
+
+    def over(of: Callable[[Numbers], float]) -> Measured:
+        values = {key: of_all(of, [m.values.get(key) for m in models]) for key in models[0].values}
+        bins = [key for key in models[0].by_length if all(key in m.by_length for m in models)]
+        return Measured(name, values, {b: of([m.by_length[b] for m in models]) for b in bins})
+
+    return Spread([model.name for model in models], over(mean), over(deviation))
+
+
+def of_all(of: Callable[[Numbers], float], numbers: Sequence[Number | None]) -> float | None:
+    there = [number for number in numbers if number is not None]
+    return of(there) if len(there) == len(numbers) else None
+
+
+def mean(numbers: Numbers) -> float:
+    return math.fsum(numbers) / len(numbers)
+
+
+def deviation(numbers: Numbers) -> float:
+    """sqrt(sum (x - mean)^2 / (n - 1))"""
+    if len(numbers) < 2:
+        raise ValueError(f"a deviation needs two numbers or more, not {len(numbers)}")
+    middle = mean(numbers)
+    return math.sqrt(math.fsum((x - middle) ** 2 for x in numbers) / (len(numbers) - 1))
 
 
 def joined(records: Sequence[Mapping[str, str]], most: int) -> list[dict[str, str]]:

@@ -10,6 +10,7 @@ SHARE = 0.01  # of pairs: below it, what also occurs in good data is not worth a
 UNKNOWN = 0.01  # of tokens
 PADDING = 0.3
 SMALL = 200  # pairs of dev or test: fewer say little
+FEW = 5  # texts of a class
 
 # field -> what it is called, from which share of the pairs on it is told, and what to do
 ODD = {
@@ -35,12 +36,7 @@ def advice(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
         yield from of_pairs(split, facts)
         yield from of_copies(split, facts)
         yield from of_tokens(split, facts, settings)
-        if facts["not_nfc"] and settings.text.normalise is None:
-            first = facts["places"]["not_nfc"][0]
-            yield (
-                f"{split}: {number(facts['not_nfc'])} pairs are not in the Unicode form NFC (first "
-                f"{first}): the same letter may have two spellings; set text.normalise = 'NFC'"
-            )
+        yield from of_nfc(split, facts, "pairs", settings)
     yield from of_training(found, settings)
 
 
@@ -92,6 +88,76 @@ def of_training(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
             f"model.longest = {known} leaves out texts of train.longest = {longest} tokens and an "
             "end; raise it, or lower the other"
         )
+
+
+def of_nfc(split: str, facts: Mapping[str, Any], what: str, settings: Settings) -> Iterator[str]:
+    if facts["not_nfc"] and settings.text.normalise is None:
+        first = facts["places"]["not_nfc"][0]
+        yield (
+            f"{split}: {number(facts['not_nfc'])} {what} are not in the Unicode form NFC (first "
+            f"{first}): the same letter may have two spellings; set text.normalise = 'NFC'"
+        )
+
+
+def on_texts(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+    """Of texts with classes."""
+    known = found["splits"]["train"]["labels"]
+    for split, facts in found["splits"].items():
+        if facts["empty_text"]:
+            many, first = number(facts["empty_text"]), facts["places"]["empty_text"][0]
+            yield f"{split}: {many} texts are empty (first: {first}); take them out"
+        if facts["several_labels"]:
+            many = number(facts["several_labels"])
+            yield f"{split}: {many} texts are there with different labels; decide on one for each"
+        if missing := [label for label in facts["labels"] if label not in known]:
+            yield f"{split}: label {missing[0]!r} is not in train, where it would have to be learnt"
+        yield from on_characters(split, facts, "texts", settings)
+        yield from on_copies(split, facts, "texts")
+        if split != "train" and facts["texts"] < SMALL:
+            few = f"only {facts['texts']} texts: differences of its score may be chance"
+            yield f"{split}: {few}; take more"
+    train = found["splits"]["train"]
+    if rare := [label for label, count in known.items() if count < FEW]:
+        few = f"label {rare[0]!r} has only {known[rare[0]]} texts to be learnt from"
+        yield f"train: {few}; give more, or take it out"
+    if train["shortened"] > SHARE:
+        share, longest = f"{train['shortened']:.1%}", settings.train.longest
+        yield f"train: the end of {share} is cut off by train.longest = {longest}; raise it"
+    if "dev" not in found["splits"]:
+        yield "dev: there is none: training cannot choose its best weights; set data.dev"
+
+
+def on_documents(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+    """Of plain text."""
+    for split, facts in found["splits"].items():
+        yield from on_characters(split, facts, "documents", settings)
+        yield from on_copies(split, facts, "documents")
+
+
+def on_characters(
+    split: str, facts: Mapping[str, Any], what: str, settings: Settings
+) -> Iterator[str]:
+    for name in ("replacement_characters", "control_characters"):
+        said, _, remedy = ODD[name]
+        if facts[name]:
+            first = facts["places"][name][0]
+            yield f"{split}: {number(facts[name])} {what} {said} (first: {first}); {remedy}"
+    yield from of_nfc(split, facts, what, settings)
+    if facts["text"]["unknown"] > UNKNOWN and split != "train":
+        share = f"{facts['text']['unknown']:.1%}"
+        yield (
+            f"{split}: {share} of its tokens are unknown to the vocabulary; raise text.size, or "
+            "set text.kind = 'bpe'"
+        )
+
+
+def on_copies(split: str, facts: Mapping[str, Any], what: str) -> Iterator[str]:
+    if facts[f"repeated_{what}"] > SHARE * facts[what]:
+        again = number(facts[f"repeated_{what}"])
+        yield f"{split}: {again} {what} were there before; keep one of each, if not wanted"
+    if facts.get(f"leaked_{what}"):
+        known = f"{number(facts[f'leaked_{what}'])} of {number(facts['compared'])} {what}"
+        yield f"{split}: {known} are also in train: scores will flatter; take them out of train"
 
 
 def number(count: int) -> str:

@@ -1,10 +1,9 @@
 """The data doctor: what a training would meet, found before it begins.
 
 Two passes over the data, each in bounded memory. The first counts texts, by their hashes; the
-second cuts them into tokens, of more than `TOKENISED` pairs only every second, third, …
+second cuts them into tokens, of more than `count.TOKENISED` pairs only every second, third, …
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,43 +13,19 @@ from regard.batch.forecast import Shape
 from regard.batch.pair import Pair
 from regard.config.settings import Settings
 from regard.corpora.build import build as build_corpus
-from regard.corpora.census import Census, is_far, quantile
+from regard.corpora.census import Census, is_far
 from regard.corpora.corpus import Corpus, Record, place
-from regard.text.special import UNKNOWN
 from regard.train.advice import advice
+from regard.train.check_text import check_documents, check_labelled
+from regard.train.count import Shown, Side, chunks, count, every
 from regard.train.measure import Memory, measure
 from regard.train.run import prepare
 from regard.train.translate import SIDES, TranslateRun
 
-TOKENISED = 200_000  # pairs of a split that are cut into tokens, at most
-AT_ONCE = 10_000
 NAMED = 3  # places that are named
 
-# (what is done, of how many, records of it) -> the same records, with a bar
-Shown = Callable[[str, int | None, Iterator[Record]], Iterator[Record]]
 # (settings, sizes of the vocabularies, the largest batch) -> what training it takes
 Asked = Callable[[Settings, dict[str, int], Shape], Memory]
-
-
-@dataclass
-class Side:
-    """Lengths of one side of a split in tokens, and what of it the vocabulary does not know."""
-
-    lengths: Counter[int] = field(default_factory=Counter)
-    unknown: int = 0
-
-    def add(self, ids: list[int]) -> None:
-        self.lengths[len(ids)] += 1
-        self.unknown += ids.count(UNKNOWN)
-
-    def told(self) -> dict[str, Any]:
-        tokens = sum(length * count for length, count in self.lengths.items())
-        return {
-            "median": quantile(self.lengths, 0.5),
-            "most": quantile(self.lengths, 0.95),
-            "longest": max(self.lengths, default=0),
-            "unknown": self.unknown / tokens if tokens else 0.0,
-        }
 
 
 @dataclass
@@ -78,8 +53,16 @@ class Tokens:
 
 def check(settings: Settings, shown: Shown, asked: Asked = measure) -> dict[str, Any]:
     """All that is to be told, as plain data; `regard.cli.check` prints it."""
-    if settings.task != "translate":
-        raise ValueError(f"task {settings.task!r}: only the data of translators is examined yet")
+    if settings.task == "translate":
+        return check_pairs(settings, shown, asked)
+    return OTHERS[settings.task](settings, shown)
+
+
+OTHERS = {"classify": check_labelled, "language": check_documents, "pretrain": check_documents}
+
+
+def check_pairs(settings: Settings, shown: Shown, asked: Asked) -> dict[str, Any]:
+    """Pairs of texts, and the memory that training on them takes."""
     corpus = build_corpus(settings.data)
     counted = count(corpus, shown)
     run = prepare(settings, corpus)
@@ -107,40 +90,24 @@ def check(settings: Settings, shown: Shown, asked: Asked = measure) -> dict[str,
     return {**found, "warnings": list(advice(found, settings))}
 
 
-def count(corpus: Corpus, shown: Shown) -> dict[str, Census]:
-    """Dev and test first: then the training data, of any size, can be held against them."""
-    found: dict[str, Census] = {}
-    for split in sorted(corpus.splits, key=lambda split: split == "train"):
-        held_out = [one.own for one in found.values()] if split == "train" else []
-        found[split] = census = Census(held_out)
-        for record in shown(f"reading {split}", None, corpus.read(split)):
-            census.add(record)
-    return found
-
-
 def tokens_of(
     corpus: Corpus, split: str, total: int, usual: int, run: TranslateRun, shown: Shown
 ) -> Tokens:
     """The second pass. Lengths far off are told by characters, so that no pair is left out."""
-    found = Tokens(every=-(-total // TOKENISED) or 1)
-    chosen: list[Record] = []
+    found = Tokens(every=every(total))
 
-    def cut() -> None:
-        sides = (getattr(run.task, side).ids([r[side] for r in chosen]) for side in SIDES)
+    def watched() -> Iterator[Record]:
+        for number, record in enumerate(shown(f"cutting {split}", total, corpus.read(split))):
+            if is_far(record["source"], record["target"], usual):
+                found.far += 1
+                if len(found.far_at) < NAMED:
+                    found.far_at.append(number)
+            yield record
+
+    for some in chunks(watched(), found.every):
+        sides = (getattr(run.task, side).ids([r[side] for r in some]) for side in SIDES)
         for source, target in zip(*sides, strict=True):
             found.add(source, target, run.longest)
-        chosen.clear()
-
-    for number, record in enumerate(shown(f"cutting {split}", total, corpus.read(split))):
-        if is_far(record["source"], record["target"], usual):
-            found.far += 1
-            if len(found.far_at) < NAMED:
-                found.far_at.append(number)
-        if number % found.every == 0:
-            chosen.append(record)
-            if len(chosen) == AT_ONCE:
-                cut()
-    cut()
     return found
 
 

@@ -28,6 +28,7 @@ class ClassifyRun(Run):
     """Sentiment, topics, pairs of sentences: any label."""
 
     kept: ClassVar = {"text": load_tokeniser, "labels": Labels.load}
+    counted: ClassVar = "texts"
     settings: ClassifySettings
     task: Classify
 

@@ -25,6 +25,7 @@ class Step(NamedTuple):
     seconds: float
     learning_rate: float
     gradient_norm: float  # before clipping
+    epoch: int  # from 0, of the last batch
 
 
 @runtime_checkable
@@ -89,8 +90,10 @@ class Training:
         self.done += 1
         if self.average is not None:
             self.average.update(self.model)
-        seconds = time.perf_counter() - began
-        return Step(self.done, losses / tokens, tokens, seconds, self.rates[0] * factor, norm)
+        seconds, rate = time.perf_counter() - began, self.rates[0] * factor
+        return Step(
+            self.done, losses / tokens, tokens, seconds, rate, norm, epoch=self.batches.epoch
+        )
 
     def backward(self) -> tuple[float, int]:
         """The mean gradient over all tokens of `accumulate` batches, as if they were one."""

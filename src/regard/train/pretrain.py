@@ -22,6 +22,7 @@ class PretrainRun(Run):
     """Hidden words and what follows what (BERT), or the words before and behind (ELMo)."""
 
     kept: ClassVar = {"text": load_tokeniser}
+    counted: ClassVar = "pairs"
     settings: PretrainSettings
     task: Pretrain | Bilm
 

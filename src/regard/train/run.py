@@ -55,6 +55,7 @@ class Run(ABC):
     """What can be trained, asked, scored and looked into. There is one kind of it for each task."""
 
     kept: ClassVar[dict[str, Callable[[Path], Any]]]  # vocabularies beside the weights: how to load
+    counted: ClassVar[str] = "tokens"  # what a loss is the mean of, and a log has the number of
     model: Any
     task: Any
 

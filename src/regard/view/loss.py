@@ -27,3 +27,9 @@ def losses(log: Iterable[Mapping[str, Any]]) -> Lines:
         for name, line in both.items()
         if line
     }
+
+
+def validated(log: Iterable[Mapping[str, Any]]) -> Lines:
+    """The same -> "metric", what the settings compare on dev, if it was looked at."""
+    seen = [(entry["step"], entry["metric"]) for entry in log if entry["kind"] == "dev"]
+    return {"metric": ([step for step, _ in seen], [value for _, value in seen])} if seen else {}

@@ -1,48 +1,89 @@
-"""Models beside one another: as a table of text, Markdown, CSV and JSON."""
+"""Models beside one another: as tables of text, Markdown, CSV and JSON."""
 
 import csv
 import json
 import math
 from collections.abc import Sequence
 from io import StringIO
+from typing import Any, NamedTuple
 
-from regard.metric.comparison import Measured
+from regard.metric.comparison import Measured, Spread
 
-# What is shown of a model, and how it is written
+# What can be told of a model, in this order, and how it is written
 COLUMNS = {
-    "name": ("model", "{}"),
     "parameters": ("parameters", "{:,}"),
     "bleu": ("BLEU", "{:.2f}"),
     "chrf": ("chrF", "{:.2f}"),
     "exact": ("exact %", "{:.1f}"),
+    "accuracy": ("accuracy %", "{:.2f}"),
+    "f1": ("macro F1 %", "{:.2f}"),
     "perplexity": ("perplexity", "{:.2f}"),
+    "loss": ("loss", "{:.4f}"),
+    "bits_per_character": ("bits/character", "{:.3f}"),
+    "next_sentence": ("next sentence %", "{:.2f}"),
     "aer": ("AER", "{:.3f}"),
     "training_tokens": ("train tokens/s", "{:,.0f}"),
+    "training_texts": ("train texts/s", "{:,.0f}"),
+    "training_pairs": ("train pairs/s", "{:,.0f}"),
     "decoding_sentences": ("decode sent/s", "{:,.1f}"),
     "training_seconds": ("train s", "{:,.0f}"),
 }
 Cells = list[list[str]]
 
 
+class Told(NamedTuple):
+    """All that a report is made of, but its pictures."""
+
+    title: str
+    models: Sequence[Measured]
+    spreads: Sequence[Spread]
+    notes: Sequence[str]
+
+
+def columns(models: Sequence[Measured]) -> list[str]:
+    """What is told of these, in the order of COLUMNS."""
+    return sorted({name for model in models for name in model.values}, key=list(COLUMNS).index)
+
+
 def overview(models: Sequence[Measured]) -> Cells:
     """A head, and a row for each model; what is not known is "-"."""
-    head = [title for title, _ in COLUMNS.values()]
-    return [head, *([cell(model, field) for field in COLUMNS] for model in models)]
+    names = columns(models)
+    rows = ([model.name, *(cell(model, name) for name in names)] for model in models)
+    return [["model", *(COLUMNS[name][0] for name in names)], *rows]
 
 
-def cell(model: Measured, field: str) -> str:
-    value = getattr(model, field)
-    return "-" if value is None else COLUMNS[field][1].format(value)
+def cell(model: Measured, name: str) -> str:
+    value = model.values.get(name)
+    return "-" if value is None else COLUMNS[name][1].format(value)
+
+
+def averages(spreads: Sequence[Spread]) -> Cells:
+    """Over seeds: a head, and a row for each group; the size of a model is not a matter of luck."""
+    names = [name for name in columns([one.mean for one in spreads]) if name != "parameters"]
+    rows = (
+        [one.mean.name, str(len(one.names)), *(both(one, name) for name in names)]
+        for one in spreads
+    )
+    return [["mean ± deviation", "seeds", *(COLUMNS[name][0] for name in names)], *rows]
+
+
+def both(one: Spread, name: str) -> str:
+    middle, away = cell(one.mean, name), cell(one.deviation, name)
+    return middle if middle == "-" else f"{middle} ± {away}"
 
 
 def lengths(models: Sequence[Measured]) -> Cells:
     """BLEU by words of the source: a head, and a row for each model."""
-    bins = list(dict.fromkeys(name for model in models for name in model.by_length))
+    bins = bins_of(models)
     rows = (
         [model.name, *(f"{model.by_length[b]:.2f}" if b in model.by_length else "-" for b in bins)]
         for model in models
     )
     return [["BLEU by source words", *bins], *rows]
+
+
+def bins_of(models: Sequence[Measured]) -> list[str]:
+    return list(dict.fromkeys(name for model in models for name in model.by_length))
 
 
 def aligned(cells: Cells) -> str:
@@ -57,15 +98,22 @@ def aligned(cells: Cells) -> str:
     )
 
 
-def markdown(title: str, models: Sequence[Measured], notes: Sequence[str], pictures: Cells) -> str:
+def text(told: Told) -> str:
+    """For a terminal."""
+    tables = [aligned(overview(told.models))]
+    tables += [aligned(averages(told.spreads))] if told.spreads else []
+    tables[-1] = "\n".join([tables[-1], *told.notes])
+    tables += [aligned(lengths(told.models))] if bins_of(told.models) else []
+    return "\n\n".join(tables)
+
+
+def markdown(told: Told, pictures: Cells) -> str:
     """The whole report; `pictures` are pairs of a caption and a file beside it."""
-    parts = [
-        f"# {title}",
-        piped(overview(models)),
-        "\n".join(f"- {note}" for note in notes),
-        piped(lengths(models)),
-        *(f"![{escaped(caption)}](<{file}>)" for caption, file in pictures),
-    ]
+    parts = [f"# {told.title}", piped(overview(told.models))]
+    parts += [piped(averages(told.spreads))] if told.spreads else []
+    parts += ["\n".join(f"- {note}" for note in told.notes)] if told.notes else []
+    parts += [piped(lengths(told.models))] if bins_of(told.models) else []
+    parts += [f"![{escaped(caption)}](<{file}>)" for caption, file in pictures]
     return "\n\n".join(parts) + "\n"
 
 
@@ -79,26 +127,43 @@ def escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def sheet(models: Sequence[Measured]) -> str:
-    """CSV: numbers in full, nothing where there is none."""
-    bins = list(dict.fromkeys(name for model in models for name in model.by_length))
-    text = StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow([*COLUMNS, *(f"bleu {name}" for name in bins)])
-    for model in models:
-        values = [getattr(model, field) for field in COLUMNS]
-        rows.writerow([*values, *(model.by_length.get(name) for name in bins)])
-    return text.getvalue()
+def sheet(told: Told) -> str:
+    """CSV: numbers in full, nothing where there is none; `row` says of what: model, mean …"""
+    names, bins = columns(told.models), bins_of(told.models)
+    written = StringIO()
+    rows = csv.writer(written, lineterminator="\n")
+    rows.writerow(["name", *names, *(f"bleu {name}" for name in bins), "row"])
+    each = [("model", model) for model in told.models]
+    for one in told.spreads:
+        each += [("mean", one.mean), ("deviation", one.deviation)]
+    for kind, model in each:
+        values = [model.values.get(name) for name in names]
+        rows.writerow([model.name, *values, *(model.by_length.get(name) for name in bins), kind])
+    return written.getvalue()
 
 
-def as_json(title: str, models: Sequence[Measured], notes: Sequence[str]) -> str:
+def as_json(told: Told) -> str:
     """One object; JSON has no word for infinity, so it is null like all that is not known."""
-    plain = [
-        {
-            field: None if isinstance(value, float) and not math.isfinite(value) else value
-            for field, value in model._asdict().items()
-        }
-        for model in models
-    ]
-    whole = {"title": title, "notes": list(notes), "models": plain}
+    whole = {
+        "title": told.title,
+        "notes": list(told.notes),
+        "models": [{"name": model.name, **plain(model)} for model in told.models],
+        "seeds": [
+            {
+                "name": one.mean.name,
+                "models": one.names,
+                "mean": plain(one.mean),
+                "deviation": plain(one.deviation),
+            }
+            for one in told.spreads
+        ],
+    }
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+def plain(model: Measured) -> dict[str, Any]:
+    values = {
+        name: None if value is None or not math.isfinite(value) else value
+        for name, value in model.values.items()
+    }
+    return {**values, "by_length": model.by_length} if model.by_length else values

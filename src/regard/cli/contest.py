@@ -1,0 +1,143 @@
+"""What `regard compare` measures, notes and shows of a model: for each task its own."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from regard.attend.attention import Attention
+from regard.cli.look import judged, picture
+from regard.config.settings import Settings
+from regard.corpora.corpus import Record
+from regard.metric.comparison import Measured, joined
+from regard.train.classify import ClassifyRun
+from regard.train.compare import Truth, from_files, measure, measure_translator, planted
+from regard.train.log import Entry
+from regard.train.run import Run, Told
+from regard.train.translate import TranslateRun
+from regard.view import chart
+from regard.view.terminal import Surface
+
+R = TypeVar("R", bound=Run)
+
+
+class Options(NamedTuple):
+    """Words of the command line that not every task knows."""
+
+    joined: int = 1
+    gold: Path | None = None
+    pairs: Path | None = None
+    base: int = 0
+    tokenize: str = "13a"
+    show: bool = False
+
+
+class Contest(Generic[R]):
+    """Models of any task: the metrics of their own `score`."""
+
+    known: ClassVar[tuple[str, ...]] = ()  # of the options
+
+    def __init__(self, models: Mapping[str, Settings], records: Sequence[Record], options: Options):
+        self.records, self.options = records, options
+        self.total = len(records)  # to be scored for each model
+        self.notes = self.notes_on(models)
+
+    @classmethod
+    def check(cls, options: Options, task: str) -> None:
+        """An option that means nothing here is not passed over."""
+        for name, default in Options()._asdict().items():
+            if getattr(options, name) != default and name not in cls.known:
+                others = [other for other, kind in CONTESTS.items() if name in kind.known]
+                raise ValueError(f"--{name} is for {' and '.join(others)}, not for {task}")
+
+    def notes_on(self, models: Mapping[str, Settings]) -> list[str]:
+        """What a reader has to know to compare."""
+        if len({settings.text.model_dump_json() for settings in models.values()}) == 1:
+            return []
+        return ["perplexities and losses are of different tokens, and cannot be compared"]
+
+    def measure(self, name: str, run: R, log: Sequence[Entry], told: Told) -> Measured:
+        return measure(name, run, log, self.records, told)
+
+    def look(self, run: R, surface: Surface) -> str | None:  # noqa: ARG002 - of these, nothing
+        """What it looked at in the first record, for the terminal; None if there is nothing."""
+        return None
+
+    def drawn(self, name: str, run: R) -> bytes | None:  # noqa: ARG002 - of these, nothing
+        """The same as a PNG."""
+        return None
+
+
+class Translators(Contest[TranslateRun]):
+    """BLEU, by length too, alignment errors, and maps."""
+
+    known: ClassVar[tuple[str, ...]] = Options._fields
+
+    def __init__(self, models: Mapping[str, Settings], records: Sequence[Record], options: Options):
+        super().__init__(models, records, options)
+        self.truth = truth_of(records, options)
+        self.longer = joined(records, options.joined) if options.joined > 1 else ()
+        self.total += len(self.longer)
+
+    def notes_on(self, models: Mapping[str, Settings]) -> list[str]:
+        notes = ["AER: links by the greatest weight, the reference being read"]
+        if (most := self.options.joined) > 1:
+            notes.append(f"BLEU by length: sentences of 1 to {most} consecutive pairs, joined")
+        return notes + super().notes_on(models)
+
+    def measure(self, name: str, run: TranslateRun, log: Sequence[Entry], told: Told) -> Measured:
+        measured, signature = measure_translator(
+            name,
+            run,
+            log,
+            self.records,
+            longer=self.longer,
+            truth=self.truth,
+            told=told,
+            tokenize=self.options.tokenize,
+        )
+        if (note := f"BLEU: {signature}") not in self.notes:
+            self.notes.insert(0, note)
+        return measured
+
+    def look(self, run: TranslateRun, surface: Surface) -> str | None:
+        return picture(run, self.records[0]["source"], surface) if run.model.cross else None
+
+    def drawn(self, name: str, run: TranslateRun) -> bytes | None:
+        if not run.model.cross:
+            return None
+        text = self.records[0]["source"]
+        best = run(text)
+        seen = run.task.align(text, best.ids)
+        if max(seen.weights.shape) > chart.MOST_CELLS:
+            return None
+        title = f"{name}: {best.text}"
+        return chart.heat_map(seen.weights.tolist(), seen.target, seen.source, title)
+
+
+class Classifiers(Contest[ClassifyRun]):
+    """Verdicts, and the words that they rest on."""
+
+    known: ClassVar[tuple[str, ...]] = ("show",)
+
+    def notes_on(self, models: Mapping[str, Settings]) -> list[str]:  # noqa: ARG002
+        return []  # a loss is of a text, whatever its tokens are
+
+    def look(self, run: ClassifyRun, surface: Surface) -> str | None:
+        looks = any(isinstance(part, Attention) for part in run.model.modules())
+        return judged(run, self.records[0], surface) if looks else None
+
+
+CONTESTS: dict[str, type[Contest[Any]]] = {
+    "translate": Translators,
+    "classify": Classifiers,
+    "language": Contest,
+    "pretrain": Contest,
+}
+
+
+def truth_of(records: Sequence[Record], options: Options) -> Truth | None:
+    if (options.gold is None) != (options.pairs is None):
+        raise ValueError("--gold and --pairs belong together: give both")
+    if options.gold is None or options.pairs is None:
+        return planted(records)
+    return from_files(options.gold, options.pairs, options.base)

@@ -1,0 +1,172 @@
+"""`regard compare` of any task, over seeds, and never with a run that was trained for longer."""
+
+import csv
+import json
+from pathlib import Path
+from statistics import mean, stdev
+
+import pytest
+
+from regard.cli.compare import compare
+from regard.cli.contest import CONTESTS
+from regard.tasks.catalogue import TASKS
+from regard.train.log import read
+from regard.train.run import Run
+from regard.view import chart
+
+TEXT = "The cat sat. It saw a mouse.\nThe mouse ran away.\n\nA dog ran. It sat down on a log.\n\n"
+CONFIGS = {
+    "classify": """
+task = "classify"
+data = { kind = "planted", size = 20, held_out = 6, classes = 2, fewest = 2, most = 3 }
+text = { kind = "words" }
+model = { kind = "birnn", dim = 4, hidden_dim = 4 }
+train = { steps = 2, sentences_per_batch = 4, metric = "accuracy", validate_every = 1 }
+""",
+    "language": """
+task = "language"
+data = { kind = "text", train = "text.txt", unit = "paragraph" }
+text = { kind = "characters" }
+model = { kind = "rnnlm", dim = 4, hidden_dim = 4 }
+train = { steps = 2, context = 8, sentences_per_batch = 2 }
+""",
+    "pretrain": """
+task = "pretrain"
+data = { kind = "text", train = "text.txt", unit = "paragraph" }
+text = { kind = "wordpiece", size = 60, lower = true }
+model = { kind = "bert", dim = 4, heads = 2, layers = 1, pretrain = "both" }
+train = { steps = 2, sentences_per_batch = 8, longest = 24 }
+""",
+    "translate": """
+data = { kind = "reorder", size = 30, held_out = 5, words = 8 }
+text = { kind = "words" }
+model = { kind = "luong", dim = 4 }
+train = { steps = 2, sentences_per_batch = 8 }
+decode = { kind = "greedy", max_length = 8 }
+""",
+}
+METRICS = {
+    "classify": ["accuracy", "f1", "loss"],
+    "language": ["perplexity", "loss", "bits_per_character"],
+    "pretrain": ["accuracy", "perplexity", "next_sentence"],
+    "translate": ["bleu", "chrf", "exact", "perplexity"],
+}
+COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
+ROWS = {"mean": mean, "deviation": stdev}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text(TEXT * 30)
+    for task, text in CONFIGS.items():
+        Path(f"{task}.toml").write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def undrawn(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(chart, "can_draw", lambda: False)
+    return folder
+
+
+def table() -> list[dict[str, str]]:
+    return list(csv.DictReader(Path("runs/report/report.csv").read_text().splitlines()))
+
+
+def test_there_is_a_contest_of_every_task():
+    assert set(CONTESTS) == set(TASKS) == set(CONFIGS)
+
+
+@pytest.mark.parametrize("task", CONFIGS)
+def test_every_task_over_seeds(task: str, undrawn: Path, capsys: pytest.CaptureFixture[str]):
+    compare([f"{task}.toml"], vary=["seed=1,2,3"])
+    *rows, middle, away = table()
+    assert [row["name"] for row in rows] == ["seed=1", "seed=2", "seed=3"]
+    speed = f"training_{COUNTED[task]}"
+    for number, row in enumerate(rows, 1):
+        place = Path(f"runs/{task},seed={number}")
+        run = Run.load(place)
+        scores = run.score(run.corpus().read("test"))
+        for metric in METRICS[task]:
+            assert float(row[metric]) == pytest.approx(scores[metric]), metric
+        steps = [entry for entry in read(place) if entry["kind"] == "step"]
+        seconds = sum(step["seconds"] for step in steps)
+        assert float(row["training_seconds"]) == pytest.approx(seconds)
+        assert float(row[speed]) == pytest.approx(sum(step["tokens"] for step in steps) / seconds)
+        assert int(row["parameters"]) == sum(p.numel() for p in run.model.parameters())
+    for row, (kind, of) in zip((middle, away), ROWS.items(), strict=True):
+        assert (row["name"], row["row"]) == (task, kind)
+        for metric in [*METRICS[task], "training_seconds"]:
+            wanted = of([float(one[metric]) for one in rows])
+            assert float(row[metric]) == pytest.approx(wanted), metric
+    assert any(len({row[metric] for row in rows}) == 3 for metric in METRICS[task])
+    (group,) = json.loads(Path("runs/report/report.json").read_text())["seeds"]
+    assert group["models"] == ["seed=1", "seed=2", "seed=3"]
+    assert group["mean"][METRICS[task][0]] == float(middle[METRICS[task][0]])
+    shown, written = capsys.readouterr().out, Path("runs/report/report.md").read_text()
+    assert "mean ± deviation" in shown
+    assert shown.index("seed=3") < shown.index("mean ± deviation")
+    assert f"| {task} | 3 |" in written
+    assert ("BLEU" in written) == (task == "translate")
+
+
+def test_a_table_for_each_group(undrawn: Path):
+    Path("other.toml").write_text(CONFIGS["classify"].replace("hidden_dim = 4", "hidden_dim = 6"))
+    compare(["classify.toml", "other.toml"], vary=["seed=1,2"])
+    groups = json.loads(Path("runs/report/report.json").read_text())["seeds"]
+    assert {group["name"]: group["models"] for group in groups} == {
+        name: [f"{name},seed=1", f"{name},seed=2"] for name in ("classify", "other")
+    }
+
+
+@pytest.mark.parametrize(
+    ("task", "title"), [("classify", "accuracy of dev"), ("language", "loss of train")]
+)
+def test_a_picture_of_learning(task: str, title: str, folder: Path):
+    """By the metric of dev, or, where nobody looked at it, by the loss."""
+    compare([f"{task}.toml"])
+    files = {"report.md", "report.csv", "report.json", "learning.png"}
+    assert {path.name for path in Path("runs/report").iterdir()} == files
+    assert Path("runs/report/learning.png").read_bytes().startswith(b"\x89PNG")
+    assert f"![{title} by step](<learning.png>)" in Path("runs/report/report.md").read_text()
+
+
+def test_words_are_shaded_where_there_is_attention(undrawn: Path, capsys):
+    compare(["classify.toml"], vary=["model.pooling=attention,mean"], show=True)
+    shown = capsys.readouterr().out
+    assert "pooling=attention: " in shown
+    assert shown.count("weight: ") == 1
+
+
+def test_options_of_another_task_are_refused(undrawn: Path):
+    file = Path("text.txt")
+    for words, says in (
+        ({"join": 2}, "--joined is for translate, not for classify"),
+        ({"gold": file, "pairs": file}, "--gold is for translate, not for classify"),
+        ({"tokenize": "none"}, "--tokenize is for translate, not for classify"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            compare(["classify.toml"], **words)
+    with pytest.raises(ValueError, match="--show is for translate and classify, not for language"):
+        compare(["language.toml"], show=True)
+    assert not Path("runs").exists()
+
+
+def test_a_model_that_cannot_be_made_is_said_first(undrawn: Path):
+    with pytest.raises(
+        ValueError, match=r"classify,layer_decay=0\.5: start\.layer_decay is for a tr"
+    ):
+        compare(["classify.toml"], vary=["start.layer_decay=1.0,0.5"])
+    assert not Path("runs").exists()
+
+
+def test_a_run_that_was_trained_for_longer_is_not_used(undrawn: Path):
+    compare(["classify.toml", "train.steps=3"])
+    before = (Path("runs/classify") / "log.jsonl").read_bytes()
+    longer = "runs/classify: was trained for 3 steps, but would have ended after 2; train as long"
+    with pytest.raises(ValueError, match=longer):
+        compare(["classify.toml"])
+    assert (Path("runs/classify") / "log.jsonl").read_bytes() == before
+    compare(["classify.toml"], runs=Path("others"))
+    compare(["classify.toml", "train.steps=3"])
