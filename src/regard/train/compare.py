@@ -37,7 +37,7 @@ def check_models(models: Mapping[str, Settings]) -> None:
     text, labels = train_tokeniser("wordpiece", ["ab"], 8), Labels(["a", "b"])
     for name, settings in models.items():
         kind = find(settings.task)
-        any_words = {kept: labels if kept == "labels" else text for kept in kind.kept}
+        any_words = {kept: labels if kept in ("labels", "tags") else text for kept in kind.kept}
         try:
             with torch.device("meta"):  # shapes without memory
                 kind(kind.settled(settings), any_words).groups()
