@@ -9,6 +9,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
@@ -24,7 +25,9 @@ from regard.decode.rules import FREE, Rules
 from regard.decode.stepper import Hypothesis
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.translate import AT_ONCE, ROOM, Search, seeds_of
+from regard.tasks.words import LONGEST, MOST, TOGETHER, Words
 from regard.text.marks import AnyTokeniser
+from regard.text.pieces import Pieces
 from regard.text.special import END, PAD, START
 from regard.text.tokeniser import Tokeniser
 
@@ -129,7 +132,29 @@ class Language:
         return Completion(self.text.decode(ids), found.score, found.log_prob, ids)
 
     @torch.no_grad()
-    def following(self, prompt: str, count: int = 10) -> list[tuple[str, float]]:
+    def next_words(
+        self, text: str, count: int = 10, *, most: int = MOST, longest: int = LONGEST
+    ) -> list[tuple[str, float]]:
+        """The likeliest next words with their probabilities; see `words`.
+
+        After white space it is a new word, else one that begins with the last word of the text. At
+        most `most` beginnings are read, and `longest` tokens after what was typed.
+        """
+        if count < 1:
+            raise ValueError(f"count must be 1 or more, not {count}")
+        self.model.eval()
+        typed = self.pieces.typed(text)
+        longest = int(min(longest + len(typed.tail), self.reach / 2))
+        given = [self.end, *typed.ids][self.room(longest)]
+        words = Words(self.pieces, self.end, typed, count, most, longest)
+        return words.search(self.model, given, min(TOGETHER, max(1, ROOM // len(given))))
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        return Pieces(self.text)
+
+    @torch.no_grad()
+    def next_tokens(self, prompt: str, count: int = 10) -> list[tuple[str, float]]:
         """The likeliest next tokens with their probabilities; "</s>" is the end."""
         self.model.eval()
         ids = torch.tensor([[self.end, *self.text.ids([prompt])[0]][self.room(0)]])
