@@ -72,7 +72,7 @@ def test_out_and_back(own, tmp_path, transformers):
     if isinstance(one, PretrainRun):
         assert one.reply(["the [MASK] sat"]) == back.reply(["the [MASK] sat"])
     else:
-        ours, theirs = (dict(run.task.following("the cat")) for run in (one, back))
+        ours, theirs = (dict(run.task.next_tokens("the cat")) for run in (one, back))
         assert ours == pytest.approx(theirs)
 
 

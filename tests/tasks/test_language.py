@@ -83,7 +83,7 @@ def test_greedy_is_the_likeliest_token_each_time(task):
 
 
 def test_what_follows(task):
-    found = task.following("the", 1000)
+    found = task.next_tokens("the", 1000)
     assert len(found) == task.text.size
     assert sum(p for _, p in found) == pytest.approx(1, abs=1e-5)
     assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
@@ -95,7 +95,7 @@ def test_a_prompt_beyond_the_context_is_cut_at_its_beginning():
     search = search_of(resolve({"task": "language", "decode": {"kind": "greedy"}}).decode)
     long = task.complete([TEXT * 3], search, Rules(10))
     assert long == task.complete([(TEXT * 3)[-14:]], search, Rules(10))
-    assert task.following(TEXT * 3) == task.following((TEXT * 3)[-24:])
+    assert task.next_tokens(TEXT * 3) == task.next_tokens((TEXT * 3)[-24:])
 
 
 def settings(tmp_path: Path, kind: str, steps: int, carry: bool = False):
@@ -142,7 +142,11 @@ def test_it_learns_what_it_reads(tmp_path):
     assert scores["bits_per_character"] < math.log2(1.6)
     [reply] = run.reply(["the cat s"])
     assert reply.text.startswith("the cat sat on the")
-    assert reply.facts["next"][0] == {"token": "a", "probability": pytest.approx(1, abs=0.1)}
+    assert set(reply.facts) == {"prompt", "outputs"}
+    facts = run.further("the cat s")
+    assert facts["next"][0] == {"word": "sat", "probability": pytest.approx(1, abs=0.2)}
+    assert facts["next_tokens"][0] == {"token": "a", "probability": pytest.approx(1, abs=0.1)}
+    assert [word for word, _ in run.next_words("the cat ", 1)] == ["sat"]
 
 
 def test_states_can_be_taken_apart():

@@ -78,7 +78,7 @@ def judged(run: ClassifyRun, record: Record, surface: Surface) -> str:
 def read(run: LanguageRun, text: str, surface: Surface) -> str:
     """A map: rows are tokens, columns what they looked at, and what could come next."""
     tokens, weights = run.task.looked(text)
-    following = ", ".join(f"{token!r} {p:.1%}" for token, p in run.task.following(text, 5))
+    following = ", ".join(f"{token!r} {p:.1%}" for token, p in run.task.next_tokens(text, 5))
     return (
         f"{heat(weights.tolist(), tokens, tokens, surface)}\n\n"
         f"weight: {scale(surface)}\nnext: {following}"

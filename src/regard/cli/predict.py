@@ -19,8 +19,12 @@ def predict(
 ) -> None:
     """Answer each line of standard input, on standard output, in order."""
     run = Run.load(folder)
-    for reply in run.reply(decoded(sys.stdin.buffer), "standard input:{}"):
-        print(json.dumps(reply.facts, ensure_ascii=False) if as_json else reply.text)
+    texts = decoded(sys.stdin.buffer)
+    for text, reply in zip(texts, run.reply(texts, "standard input:{}"), strict=True):
+        if as_json:
+            print(json.dumps(reply.facts | run.further(text), ensure_ascii=False))
+        else:
+            print(reply.text)
 
 
 def decoded(lines: Iterable[bytes]) -> list[str]:

@@ -9,6 +9,7 @@ import math
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby, islice
 from typing import Any, NamedTuple
 
@@ -24,7 +25,9 @@ from regard.decode.rules import FREE, Rules
 from regard.decode.stepper import Hypothesis
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.translate import AT_ONCE, ROOM, Search, seeds_of
+from regard.tasks.words import LONGEST, MOST, TOGETHER, Words
 from regard.text.marks import AnyTokeniser
+from regard.text.pieces import Pieces
 from regard.text.special import END, PAD, START
 from regard.text.tokeniser import Tokeniser
 
@@ -49,7 +52,7 @@ class Language:
         # any model with begin, read, output, logits and the steps of a search
         self.model: Any = model
         self.text = text
-        self.reach = getattr(model, "context", math.inf)  # tokens that it can read
+        self.reach = float(getattr(model, "context", math.inf))  # tokens that it can read
         self.end = end_of(text)
 
     def stream(self, records: Iterable[Mapping[str, str]]) -> Int[Tensor, " n"]:
@@ -93,22 +96,22 @@ class Language:
         """The n best ways to go on after each prompt, in their order.
 
         Prompts of equal length are read together: no padding, and no output depends on the others.
-        Of a prompt that leaves no room for an answer, the beginning is forgotten.
+        Of a prompt the last tokens count, so many that an answer of at most half the context has
+        room beside them, and else all that the model can read; see `Continued` for what follows.
         """
         self.model.eval()
         longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
-        if self.reach < math.inf:  # at most half of what it can read is left to the answer
-            longest = min(longest, max(1, int(self.reach) // 2))
-        kept = self.room(longest)
+        kept = self.room(longest if longest <= self.reach / 2 else 0)
         pairs = [
-            Pair(number, [self.end, *ids][kept], [])
+            Pair(number, [self.end, *ids], [])
             for number, ids in enumerate(self.text.ids(list(prompts)))
         ]
         seeds, results = seeds_of(pairs), [list[Completion]() for _ in pairs]
+        pairs = [pair._replace(source=pair.source[kept]) for pair in pairs]
         ordered = sorted(pairs, key=lambda pair: len(pair.source))
         for length, group in groupby(ordered, key=lambda pair: len(pair.source)):
             while some := list(islice(group, max(1, ROOM // length))):
-                memory = self.prompted(torch.tensor([pair.source for pair in some]))
+                memory = prompted(torch.tensor([pair.source for pair in some]))
                 limited = replace(rules, max_length=longest)
                 drawn = [seeds[pair.number] for pair in some]
                 found = search(self.continued(), memory, drawn, limited)
@@ -121,19 +124,41 @@ class Language:
     def continued(self) -> "Continued":
         """For a search, whose special ids are ours, whatever those of the vocabulary are."""
         if isinstance(self.text, Tokeniser):
-            return Continued(self.model)
-        return Shifted(self.model, self.end)
+            return Continued(self.model, self.reach)
+        return Shifted(self.model, self.reach, self.end)
 
     def told_as(self, found: Hypothesis) -> Completion:
         ids = found.ids if isinstance(self.text, Tokeniser) else [n - SHIFT for n in found.ids]
         return Completion(self.text.decode(ids), found.score, found.log_prob, ids)
 
     @torch.no_grad()
-    def following(self, prompt: str, count: int = 10) -> list[tuple[str, float]]:
+    def next_words(
+        self, text: str, count: int = 10, *, most: int = MOST, longest: int = LONGEST
+    ) -> list[tuple[str, float]]:
+        """The likeliest next words with their probabilities; see `words`.
+
+        After white space it is a new word, else one that begins with the last word of the text. At
+        most `most` beginnings are read, and `longest` tokens after what was typed.
+        """
+        if count < 1:
+            raise ValueError(f"count must be 1 or more, not {count}")
+        self.model.eval()
+        typed = self.pieces.typed(text)
+        longest = int(min(longest + len(typed.tail), self.reach / 2))
+        given = [self.end, *typed.ids][self.room(longest)]
+        words = Words(self.pieces, self.end, typed, count, most, longest)
+        return words.search(self.model, given, min(TOGETHER, max(1, ROOM // len(given))))
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        return Pieces(self.text)
+
+    @torch.no_grad()
+    def next_tokens(self, prompt: str, count: int = 10) -> list[tuple[str, float]]:
         """The likeliest next tokens with their probabilities; "</s>" is the end."""
         self.model.eval()
         ids = torch.tensor([[self.end, *self.text.ids([prompt])[0]][self.room(0)]])
-        log_probs, _ = Continued(self.model).step(self.prompted(ids), ids[:, -1])
+        log_probs, _ = Continued(self.model, self.reach).step(prompted(ids), ids[:, -1])
         best = log_probs[0].exp().topk(min(count, log_probs.shape[1]))
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.text.token(number), p) for number, p in pairs]
@@ -156,26 +181,34 @@ class Language:
         """The end of a prompt for which there is room beside so many tokens."""
         return slice(None) if math.isinf(self.reach) else slice(longest - int(self.reach), None)
 
-    def prompted(self, ids: Int[Tensor, "b t"]) -> "Prompted":
-        """All of the prompts read but for their last token, which the search is to read first."""
-        state = self.model.begin(len(ids))
-        if ids.shape[1] > 1:
-            _, state = self.model.read(state, ids[:, :-1])
-        return Prompted(state, ids[:, -1])
-
 
 class Prompted(NamedTuple):
-    """A state, and the token of each row that is to be read next, whatever the search says."""
+    """Where each row of a search stands.
+
+    `ids` are the last tokens of each row: those that `state` has read, if they may be needed again;
+    without a state, those that are to be read before the next one. `last` is to be read next,
+    whatever the search says.
+    """
 
     state: Any
+    ids: Int[Tensor, "n t"]
     last: Int[Tensor, " n"] | None
 
 
-class Continued:
-    """A language model for a search, which begins with START: here it begins after a prompt."""
+def prompted(ids: Int[Tensor, "b t"]) -> Prompted:
+    """Before anything is read: a search begins by reading all of the prompts."""
+    return Prompted(None, ids[:, :-1], ids[:, -1])
 
-    def __init__(self, model: Any):
-        self.model = model
+
+class Continued:
+    """A language model for a search, which begins with START: here it begins after a prompt.
+
+    A model that reads `reach` tokens and no more goes on, when it has read so many, from the last
+    half of them: it reads those anew, as if nothing had been before.
+    """
+
+    def __init__(self, model: Any, reach: float):
+        self.model, self.reach = model, reach
 
     def start(self, memory: Prompted) -> Prompted:
         return memory
@@ -183,13 +216,25 @@ class Continued:
     def step(
         self, state: Prompted, tokens: Int[Tensor, " n"]
     ) -> tuple[Float[Tensor, "n v"], Prompted]:
-        read = tokens if state.last is None else state.last
-        log_probs, after = self.model.step(state.state, read)
-        return log_probs, Prompted(after, None)
+        token = tokens if state.last is None else state.last
+        ids = torch.cat([state.ids, token[:, None]], 1)
+        if state.state is None:
+            states, after = self.model.read(self.model.begin(len(ids)), ids)
+            log_probs = self.model.logits(states[:, -1]).log_softmax(-1)
+        else:
+            log_probs, after = self.model.step(state.state, token)
+        read = ids.shape[1]
+        if math.isinf(self.reach):
+            return log_probs, Prompted(after, ids[:, read:], None)
+        if read < self.reach:
+            return log_probs, Prompted(after, ids, None)
+        # full: nothing of the cache is of use now, and `select` need not move it
+        return log_probs, Prompted(None, ids[:, read - read // 2 :], None)
 
     def select(self, state: Prompted, rows: Int[Tensor, " m"]) -> Prompted:
         last = None if state.last is None else state.last[rows]
-        return Prompted(self.model.select(state.state, rows), last)
+        known = None if state.state is None else self.model.select(state.state, rows)
+        return Prompted(known, state.ids[rows], last)
 
 
 class Shifted(Continued):
@@ -198,8 +243,8 @@ class Shifted(Continued):
     Below them are PAD and START, which are never said, and END, in the place of the vocabulary's.
     """
 
-    def __init__(self, model: Any, end: int):
-        super().__init__(model)
+    def __init__(self, model: Any, reach: float, end: int):
+        super().__init__(model, reach)
         self.end = end
 
     def step(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import tokenizers
+from tokenizers import decoders
 
 from regard.config.whole import write_whole
 from regard.text.special import END, SPECIALS, UNKNOWN
@@ -58,6 +59,16 @@ class Vocabulary:
     def words(self, text: str) -> list[str]:
         """What stands between white space: the words that `Encoding.words` counts."""
         return WORD.findall(text)
+
+    def normal(self, text: str) -> str:
+        """As the vocabulary reads it: perhaps in lower case, or in a normal form."""
+        form = self._inner.normalizer
+        return text if form is None else form.normalize_str(text)
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether tokens are made of bytes, of which a character may have several."""
+        return isinstance(self._inner.decoder, decoders.ByteLevel)
 
     def token(self, number: int) -> str:
         """The entry of the vocabulary with this id; "" where the vocabulary has a gap."""

@@ -20,7 +20,7 @@ from regard.train.run import Reply, Run, Told, vocabulary
 from regard.train.search import rules_of, search_of
 
 LANES = 10  # parts of a text that are measured side by side where states are carried on
-NEXT = 5  # tokens that could come next, in replies
+NEXT = 5  # words, and tokens, that could come next, in JSON
 
 
 class LanguageRun(Run):
@@ -102,10 +102,24 @@ class LanguageRun(Run):
         found = []
         for text, outputs in zip(texts, self.predict(texts), strict=True):
             told = [{"text": o.text, "score": o.score, "log_prob": o.log_prob} for o in outputs]
-            after = [{"token": t, "probability": p} for t, p in self.task.following(text, NEXT)]
-            facts: dict[str, Any] = {"prompt": text, "outputs": told, "next": after}
+            facts: dict[str, Any] = {"prompt": text, "outputs": told}
             found.append(Reply(self.joined(text, outputs[0]), facts))
         return found
+
+    def further(self, text: str) -> dict[str, Any]:
+        words, tokens = self.next_words(text, NEXT), self.next_tokens(text, NEXT)
+        return {
+            "next": [{"word": word, "probability": p} for word, p in words],
+            "next_tokens": [{"token": token, "probability": p} for token, p in tokens],
+        }
+
+    def next_words(self, text: str, count: int = 10) -> list[tuple[str, float]]:
+        """The likeliest next words, or whole words for one that was begun: (word, probability)."""
+        return self.task.next_words(text, count)
+
+    def next_tokens(self, text: str, count: int = 10) -> list[tuple[str, float]]:
+        """The likeliest next tokens: (token, probability); "</s>" is the end."""
+        return self.task.next_tokens(text, count)
 
     def joined(self, prompt: str, best: Completion) -> str:
         """Prompt and continuation as one text, with the space between words that there would be."""

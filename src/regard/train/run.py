@@ -110,6 +110,10 @@ class Run(ABC):
     def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
         """What the model says to each text. `place` is where a number is, for messages."""
 
+    def further(self, text: str) -> dict[str, Any]:  # noqa: ARG002 - most know nothing more
+        """More facts about a text, which take time to find out: for those who want to know all."""
+        return {}
+
     @property
     def reach(self) -> float:
         """Tokens of a text that the model has places for, its end not counted; often any number."""
