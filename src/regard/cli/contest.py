@@ -132,6 +132,8 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "classify": Classifiers,
     "language": Contest,
     "pretrain": Contest,
+    "tag": Contest,
+    "understand": Contest,
 }
 
 

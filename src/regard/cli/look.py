@@ -11,6 +11,7 @@ from regard.corpora.corpus import Record
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
 from regard.train.run import Run
+from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
 from regard.view.shade import shaded
 from regard.view.terminal import Surface, heat, scale
@@ -33,8 +34,12 @@ def look(
             print(picture(run, text, surface, target))
         case ClassifyRun():
             print(judged(run, records_of([text])[0], surface))
+        case TagRun():
+            print(named(run, text, surface))
         case LanguageRun():
             print(read(run, text, surface))
+        case _:
+            raise ValueError(f"{folder}: a run of {run.settings.task} cannot be looked at yet")
 
 
 def picture(run: TranslateRun, text: str, surface: Surface, target: str | None = None) -> str:
@@ -73,6 +78,22 @@ def judged(run: ClassifyRun, record: Record, surface: Surface) -> str:
         f"{verdict.label} ({share:.1%})\n\n" + "\n".join(lines) + f"\n\nweight: "
         f"{scale(surface, round(top, 3))}"
     )
+
+
+def named(run: TagRun, text: str, surface: Surface) -> str:
+    """The text with its names, and what each word looked at, or how much the whole did."""
+    [reply] = run.reply([text])
+    words, seen = text.split(), run.task.looked(text, run.longest)
+    between = [w[0] for w in seen.values() if w.shape[-1] == w.shape[-2] == len(words)]
+    if between and words:
+        table = between[-1].mean(0) if between[-1].ndim == 3 else between[-1]
+        shown = heat(table.tolist(), words, words, surface)
+        return f"{reply.text}\n\n{shown}\n\nweight: {scale(surface)}"
+    if not seen:
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
+    weights = [w[0].mean(0) for w in seen.values()][-1].flatten()[: len(words)].tolist()
+    top = max(weights, default=0.0) or 1.0
+    return f"{reply.text}\n\n{shaded(words, weights, surface, top=top)}"
 
 
 def read(run: LanguageRun, text: str, surface: Surface) -> str:

@@ -58,7 +58,13 @@ def check(settings: Settings, shown: Shown, asked: Asked = measure) -> dict[str,
     return OTHERS[settings.task](settings, shown)
 
 
-OTHERS = {"classify": check_labelled, "language": check_documents, "pretrain": check_documents}
+OTHERS = {
+    "classify": check_labelled,
+    "tag": check_labelled,
+    "understand": check_labelled,
+    "language": check_documents,
+    "pretrain": check_documents,
+}
 
 
 def check_pairs(settings: Settings, shown: Shown, asked: Asked) -> dict[str, Any]:

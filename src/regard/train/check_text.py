@@ -1,4 +1,4 @@
-"""The data doctor for texts with classes, and for plain text."""
+"""The data doctor for texts with classes, for tagged sentences, and for plain text."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,7 +10,9 @@ from regard.config.settings import Settings
 from regard.corpora.build import build as build_corpus
 from regard.corpora.census import Census
 from regard.corpora.corpus import Corpus, Record, place
+from regard.corpora.tags import spans
 from regard.tasks.inputs import BySentence
+from regard.tasks.tag import Tag
 from regard.text.marks import AnyTokeniser
 from regard.text.special import UNKNOWN
 from regard.text.tokeniser import Tokeniser
@@ -18,6 +20,7 @@ from regard.train.advice import on_documents, on_texts
 from regard.train.classify import ClassifyRun
 from regard.train.count import Shown, Side, chunks, count, every
 from regard.train.run import Run, prepare
+from regard.train.tag import TagRun
 
 WHOLE = 10**9  # tokens: nothing is cut off
 ANY = "text"  # every document's target: what counts is the source
@@ -33,7 +36,7 @@ class Cut:
     text: Side = field(default_factory=Side)
     pairs: list[Pair] = field(default_factory=list)
 
-    def add(self, whole: list[int], row: list[int], unknown: int | None) -> None:
+    def add(self, whole: list[Any], row: list[Any], unknown: int | None) -> None:
         self.text.add(whole, unknown)
         self.shortened += len(row) < len(whole)
         self.pairs.append(Pair(self.seen, range(len(row)), range(1)))  # of lengths only
@@ -41,17 +44,18 @@ class Cut:
 
 
 def check_labelled(settings: Settings, shown: Shown) -> dict[str, Any]:
-    """Texts with classes, as plain data."""
+    """Texts with classes, or sentences whose words have tags, as plain data."""
     corpus = build_corpus(settings.data)
     labels: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
 
     def seen(split: str, record: Record) -> Record:
-        labels[split][record["label"]] += 1
+        labels[split].update(names_of(record))
         both = [record["text"], *([record["pair"]] if "pair" in record else [])]
-        return {"source": "\t".join(both), "target": record["label"]}
+        told = [record[name] for name in ("label", "tags") if name in record]
+        return {"source": "\t".join(both), "target": "\t".join(told)}
 
     counted = count(corpus, shown, seen)
-    run: ClassifyRun = prepare(settings, corpus)
+    run: ClassifyRun | TagRun = prepare(settings, corpus)
     cut = {split: rows_of(corpus, split, counted[split].pairs, run, shown) for split in labels}
     splits = {}
     for split, census in counted.items():
@@ -66,7 +70,7 @@ def check_labelled(settings: Settings, shown: Shown) -> dict[str, Any]:
         "data": corpus.describe(),
         "splits": {split: splits[split] for split in corpus.splits},
         "batches": batched(settings, run, cut["train"]),
-        "model": {**model_of(run), "labels": run.task.labels.size},
+        "model": {**model_of(run), "labels": names(run)},
     }
     return {**found, "warnings": list(on_texts(found, settings))}
 
@@ -103,12 +107,29 @@ def check_documents(settings: Settings, shown: Shown) -> dict[str, Any]:
     return {**found, "warnings": list(on_documents(found, settings))}
 
 
-def rows_of(corpus: Corpus, split: str, total: int, run: ClassifyRun, shown: Shown) -> Cut:
-    found, inputs = Cut(every=every(total)), run.task.inputs
+def names_of(record: Record) -> list[str]:
+    """Its class, or what its stretches of words are."""
+    if "tags" in record:
+        return [span.label for span in spans(record["tags"].split())]
+    return [record["label"]]
+
+
+def names(run: ClassifyRun | TagRun) -> int:
+    task = run.task
+    return task.tags.size if isinstance(task, Tag) else task.labels.size
+
+
+def rows_of(corpus: Corpus, split: str, total: int, run: ClassifyRun | TagRun, shown: Shown) -> Cut:
+    found, task = Cut(every=every(total)), run.task
     unknown = unknown_of(run.vocabularies["text"])
+
+    def rows(some: list[Record], longest: int) -> list[list[Any]]:
+        if isinstance(task, Tag):
+            return [task.words.row(one["text"].split(), longest) for one in some]
+        return task.inputs.rows(some, longest)
+
     for some in chunks(shown(f"cutting {split}", total, corpus.read(split)), found.every):
-        whole, rows = inputs.rows(some, WHOLE), inputs.rows(some, run.longest)
-        for one, row in zip(whole, rows, strict=True):
+        for one, row in zip(rows(some, WHOLE), rows(some, run.longest), strict=True):
             found.add(one, row, unknown)
     return found
 
@@ -130,7 +151,7 @@ def odd(corpus: Corpus, split: str, census: Census, what: str) -> dict[str, Any]
     return facts
 
 
-def batched(settings: Settings, run: ClassifyRun, cut: Cut) -> dict[str, Any]:
+def batched(settings: Settings, run: ClassifyRun | TagRun, cut: Cut) -> dict[str, Any]:
     """An epoch as training would cut it; the padding of tables of sentences is not told."""
     train = settings.train
     batches = Batches(
@@ -141,7 +162,7 @@ def batched(settings: Settings, run: ClassifyRun, cut: Cut) -> dict[str, Any]:
     )
     groups = [[len(pair.source) for pair in group] for group in batches.of_epoch()]
     found: dict[str, Any] = {"per_epoch": len(groups) * cut.every}
-    if not isinstance(run.task.inputs, BySentence):
+    if not isinstance(getattr(run.task, "inputs", None), BySentence):
         room = sum(len(group) * max(group) for group in groups)
         found["padding"] = 1 - sum(map(sum, groups)) / room
     return found
