@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from regard.attend.attention import Attention
 from regard.corpora.corpus import Record
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
@@ -82,6 +83,8 @@ def judged(run: ClassifyRun, record: Record, surface: Surface) -> str:
 
 def named(run: TagRun, text: str, surface: Surface) -> str:
     """The text with its names, and what each word looked at, or how much the whole did."""
+    if not any(isinstance(part, Attention) for part in run.model.modules()):
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
     [reply] = run.reply([text])
     words, seen = text.split(), run.task.looked(text, run.longest)
     between = [w[0] for w in seen.values() if w.shape[-1] == w.shape[-2] == len(words)]
@@ -89,8 +92,6 @@ def named(run: TagRun, text: str, surface: Surface) -> str:
         table = between[-1].mean(0) if between[-1].ndim == 3 else between[-1]
         shown = heat(table.tolist(), words, words, surface)
         return f"{reply.text}\n\n{shown}\n\nweight: {scale(surface)}"
-    if not seen:
-        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
     weights = [w[0].mean(0) for w in seen.values()][-1].flatten()[: len(words)].tolist()
     top = max(weights, default=0.0) or 1.0
     return f"{reply.text}\n\n{shaded(words, weights, surface, top=top)}"
