@@ -15,6 +15,12 @@ from regard.train.run import Run
 from regard.view import chart
 
 TEXT = "The cat sat. It saw a mouse.\nThe mouse ran away.\n\nA dog ran. It sat down on a log.\n\n"
+TAGGED = """
+task = "{}"
+data = {{ kind = "tagged", train = "tagged", dev = "tagged", test = "tagged" }}
+model = {{ kind = "birnn_attention", dim = 4, hidden_dim = 4 }}
+train = {{ steps = 2, sentences_per_batch = 4 }}
+"""
 CONFIGS = {
     "classify": """
 task = "classify"
@@ -37,6 +43,8 @@ text = { kind = "wordpiece", size = 60, lower = true }
 model = { kind = "bert", dim = 4, heads = 2, layers = 1, pretrain = "both" }
 train = { steps = 2, sentences_per_batch = 8, longest = 24 }
 """,
+    "tag": TAGGED.format("tag"),
+    "understand": TAGGED.format("understand"),
     "translate": """
 data = { kind = "reorder", size = 30, held_out = 5, words = 8 }
 text = { kind = "words" }
@@ -49,9 +57,12 @@ METRICS = {
     "classify": ["accuracy", "f1", "loss"],
     "language": ["perplexity", "loss", "bits_per_character"],
     "pretrain": ["accuracy", "perplexity", "next_sentence"],
+    "tag": ["f1", "precision", "recall", "loss"],
+    "understand": ["slot_f1", "intent", "sentence", "loss"],
     "translate": ["bleu", "chrf", "exact", "perplexity"],
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
+COUNTED |= {"tag": "words", "understand": "words"}
 ROWS = {"mean": mean, "deviation": stdev}
 
 
@@ -59,6 +70,10 @@ ROWS = {"mean": mean, "deviation": stdev}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(TEXT * 30)
+    Path("tagged").mkdir()
+    Path("tagged/seq.in").write_text("fly to new york\ncall ada\n" * 6)
+    Path("tagged/seq.out").write_text("O O B-city I-city\nO B-who\n" * 6)
+    Path("tagged/label").write_text("travel\nphone\n" * 6)
     for task, text in CONFIGS.items():
         Path(f"{task}.toml").write_text(text)
     return tmp_path

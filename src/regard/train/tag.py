@@ -30,6 +30,7 @@ class TagRun(Run):
     """Entities: stretches of words with a name."""
 
     kept: ClassVar = {"text": load_tokeniser, "tags": Labels.load}
+    counted: ClassVar = "words"
     settings: TagSettings | UnderstandSettings
     task: Tag
 

@@ -16,7 +16,10 @@ COLUMNS = {
     "chrf": ("chrF", "{:.2f}"),
     "exact": ("exact %", "{:.1f}"),
     "accuracy": ("accuracy %", "{:.2f}"),
-    "f1": ("macro F1 %", "{:.2f}"),
+    "f1": ("F1 %", "{:.2f}"),
+    "slot_f1": ("slot F1 %", "{:.2f}"),
+    "intent": ("intent %", "{:.2f}"),
+    "sentence": ("sentence %", "{:.2f}"),
     "perplexity": ("perplexity", "{:.2f}"),
     "loss": ("loss", "{:.4f}"),
     "bits_per_character": ("bits/character", "{:.3f}"),
@@ -25,6 +28,7 @@ COLUMNS = {
     "training_tokens": ("train tokens/s", "{:,.0f}"),
     "training_texts": ("train texts/s", "{:,.0f}"),
     "training_pairs": ("train pairs/s", "{:,.0f}"),
+    "training_words": ("train words/s", "{:,.0f}"),
     "decoding_sentences": ("decode sent/s", "{:,.1f}"),
     "training_seconds": ("train s", "{:,.0f}"),
 }
@@ -41,20 +45,27 @@ class Told(NamedTuple):
 
 
 def columns(models: Sequence[Measured]) -> list[str]:
-    """What is told of these, in the order of COLUMNS."""
-    return sorted({name for model in models for name in model.values}, key=list(COLUMNS).index)
+    """What is told of these, in the order of COLUMNS; what is not named there before speeds."""
+    order = {name: number for number, name in enumerate(COLUMNS)}
+    names = dict.fromkeys(name for model in models for name in model.values)
+    return sorted(names, key=lambda name: order.get(name, order["aer"]))
+
+
+def column(name: str) -> tuple[str, str]:
+    """Its title, and how its values are written."""
+    return COLUMNS.get(name, (name.replace("_", " "), "{:.2f}"))
 
 
 def overview(models: Sequence[Measured]) -> Cells:
     """A head, and a row for each model; what is not known is "-"."""
     names = columns(models)
     rows = ([model.name, *(cell(model, name) for name in names)] for model in models)
-    return [["model", *(COLUMNS[name][0] for name in names)], *rows]
+    return [["model", *(column(name)[0] for name in names)], *rows]
 
 
 def cell(model: Measured, name: str) -> str:
     value = model.values.get(name)
-    return "-" if value is None else COLUMNS[name][1].format(value)
+    return "-" if value is None else column(name)[1].format(value)
 
 
 def averages(spreads: Sequence[Spread]) -> Cells:
@@ -64,7 +75,7 @@ def averages(spreads: Sequence[Spread]) -> Cells:
         [one.mean.name, str(len(one.names)), *(both(one, name) for name in names)]
         for one in spreads
     )
-    return [["mean ± deviation", "seeds", *(COLUMNS[name][0] for name in names)], *rows]
+    return [["mean ± deviation", "seeds", *(column(name)[0] for name in names)], *rows]
 
 
 def both(one: Spread, name: str) -> str:
