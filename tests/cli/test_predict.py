@@ -1,0 +1,45 @@
+"""predict, of a language model: what takes time is found out only for those who ask."""
+
+import io
+import json
+from types import SimpleNamespace
+
+from regard.cli.predict import predict
+from regard.config.load import resolve
+from regard.text.learn import train_tokeniser
+from regard.train.language import LanguageRun
+
+
+def test_next_words_are_for_json_only(tmp_path, monkeypatch, capsys):
+    settings = resolve(
+        {
+            "task": "language",
+            "model": {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "context": 8},
+            "train": {"context": 8},
+            "decode": {"kind": "greedy", "max_length": 20, "min_length": 20},
+        }
+    )
+    text = train_tokeniser("characters", ["the cat sat on the mat"], 40)
+    LanguageRun(settings, {"text": text}).save(tmp_path)
+    asked = list[str]()
+    inner = LanguageRun.next_words
+    monkeypatch.setattr(
+        LanguageRun, "next_words", lambda run, *given: asked.append(given[0]) or inner(run, *given)
+    )
+
+    def told(as_json: bool) -> list[str]:
+        lines = io.BytesIO(b"the c\nthe \n")
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines))
+        predict(tmp_path, as_json)
+        return capsys.readouterr().out.splitlines()
+
+    plain = told(as_json=False)
+    assert asked == []
+    assert [len(line) for line in plain] == [25, 24]
+    full = [json.loads(line) for line in told(as_json=True)]
+    assert asked == [one["prompt"] for one in full] == ["the c", "the "]
+    assert [one["prompt"] + one["outputs"][0]["text"] for one in full] == plain
+    for one in full:
+        assert 0 < sum(found["probability"] for found in one["next"]) <= 1
+        assert set(one["next_tokens"][0]) == {"token", "probability"}
+    assert all(found["word"].startswith("c") for found in full[0]["next"])
