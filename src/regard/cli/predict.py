@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from regard.train.run import Run
+from regard.view.mark import marked
+from regard.view.terminal import Surface
 
 
 def predict(
@@ -19,10 +22,12 @@ def predict(
 ) -> None:
     """Answer each line of standard input, on standard output, in order."""
     run = Run.load(folder)
-    texts = decoded(sys.stdin.buffer)
+    texts, surface = decoded(sys.stdin.buffer), Surface.of(Console())
     for text, reply in zip(texts, run.reply(texts, "standard input:{}"), strict=True):
         if as_json:
             print(json.dumps(reply.facts | run.further(text), ensure_ascii=False))
+        elif reply.parts and surface.ink in ("256", "truecolor"):
+            print(marked(reply.parts, surface))
         else:
             print(reply.text)
 

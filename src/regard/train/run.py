@@ -49,6 +49,7 @@ class Reply(NamedTuple):
 
     text: str
     facts: dict[str, Any]
+    parts: tuple[tuple[str, str], ...] = ()  # stretches of the text with their names, if it has any
 
 
 class Run(ABC):

@@ -134,7 +134,10 @@ class TagRun(Run):
 
     def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:  # noqa: ARG002
         """The text with its stretches in brackets, each with its name."""
-        return [Reply(bracketed(one), facts_of(one)) for one in self.predict(texts)]
+        return [
+            Reply(bracketed(one), facts_of(one), tuple(parts_of(one)))
+            for one in self.predict(texts)
+        ]
 
 
 class UnderstandRun(TagRun):
@@ -184,13 +187,19 @@ def words_of(kind: str, text: AnyTokeniser, wanted: dict[str, Any]) -> Words:
 
 def bracketed(found: Tagged) -> str:
     """`[Ada Lovelace](person) wrote to …`, and before it the label, if there is one."""
-    parts, at = list[str](), 0
+    return " ".join(f"[{text}]({name})" if name else text for text, name in parts_of(found))
+
+
+def parts_of(found: Tagged) -> Iterator[tuple[str, str]]:
+    """The label, if there is one, and the text: stretches with their names, words without."""
+    at = 0
+    if found.label is not None:
+        yield f"{found.label}:", ""
     for span in found.spans:
-        parts += found.words[at : span.start]
-        parts.append(f"[{' '.join(found.words[span.start : span.end])}]({span.label})")
+        yield from ((word, "") for word in found.words[at : span.start])
+        yield " ".join(found.words[span.start : span.end]), span.label
         at = span.end
-    text = " ".join([*parts, *found.words[at:]])
-    return text if found.label is None else f"{found.label}: {text}"
+    yield from ((word, "") for word in found.words[at:])
 
 
 def facts_of(found: Tagged) -> dict[str, Any]:
