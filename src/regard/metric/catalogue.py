@@ -14,5 +14,7 @@ METRICS = {
     "bits_per_character": "negative log-likelihood in bits, per character; less is better",
     "accuracy": "share of examples whose class was guessed right, 0 to 1",
     "macro_f1": "mean F1 of the classes, 0 to 1: each counts the same, however rare it is",
+    "entities": "F1 of stretches of words whose ends and name are right, 0 to 1 (conlleval)",
+    "answered": "answers that are right, and F1 of their words, 0 to 1 (Rajpurkar et al. 2016)",
     "micro_f1": "F1 of all examples together, 0 to 1; of all classes it is the accuracy",
 }

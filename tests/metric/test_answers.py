@@ -1,0 +1,55 @@
+"""Answers by hand, at the edges of SQuAD's normalisation."""
+
+import pytest
+
+from regard.metric.answers import answered, exact, normalised, overlap
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("The Eiffel Tower", "eiffel tower"),
+        ("a an the", ""),
+        ("an apple, the pear", "apple pear"),
+        ("anthem", "anthem"),  # an article is a word of its own
+        ("U.S.A.", "usa"),
+        ("well-known", "wellknown"),
+        ("  two \n words ", "two words"),
+        ("the-end", "theend"),  # marks go before articles do
+        ("l'été", "lété"),
+        ("«a»", "« »"),  # only the marks of ASCII, as in their script
+        ("5,000", "5000"),
+    ],
+)
+def test_normalised(text, left):
+    assert normalised(text) == left
+
+
+def test_exact_and_overlap():
+    assert exact("The cat.", "cat") == 1
+    assert exact("cats", "cat") == 0
+    assert overlap("the big black cat", "black cat sat") == pytest.approx(2 * 2 / (3 + 3))
+    assert overlap("so so", "so") == pytest.approx(2 / 3)  # each word as often as it comes
+    assert overlap("", "") == 1
+    assert overlap("the", "") == 1
+    assert overlap("", "x") == 0
+
+
+def test_the_best_of_the_true_answers_counts():
+    found = answered(["in Paris", "x"], [["Paris", "in the Paris"], ["y"]])
+    assert (found.exact, found.f1, found.questions) == (0.5, 0.5, 2)
+    assert found.with_answer is found.without is None
+
+
+def test_questions_without_an_answer():
+    found = answered(["", "x", ""], [[], [], ["y"]])
+    assert found.exact == pytest.approx(1 / 3)
+    assert (found.without.exact, found.without.questions) == (0.5, 2)
+    assert (found.with_answer.f1, found.with_answer.questions) == (0.0, 1)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="1 answers for 2 questions"):
+        answered([""], [[], []])
+    with pytest.raises(ValueError, match="questions are missing"):
+        answered([], [])
