@@ -34,7 +34,10 @@ def made(kind: str, model: str = "rnnlm", *, foreign: bool = False) -> Language:
 
 @torch.no_grad()
 def tried(task: Language, text: str, depth: int) -> dict[str, float]:
-    """p of each word of at most `depth` tokens, by trying all of them, with the text's decoding."""
+    """p of each word of at most `depth` tokens, by trying all of them, with the text's decoding.
+
+    What was typed is ASCII: no token may end within one of its characters.
+    """
     tail = WORD.findall("." + text)[-1] if text[-1:].strip() else ""
     tail = tail[1:] if text == tail[1:] else tail
     before = text[: len(text) - len(tail)]
@@ -64,8 +67,7 @@ def tried(task: Language, text: str, depth: int) -> dict[str, float]:
                     continue
                 if number <= UNKNOWN or (known and over):
                     continue
-                shown = now.rstrip("\ufffd")
-                if shown.startswith(text) or text.startswith(shown):
+                if now.startswith(text) or text.startswith(now):
                     ahead[*ids, number] = p * share
                     mass += p * share if now.startswith(text) and not known else 0
         front = ahead
