@@ -167,10 +167,10 @@ def test_a_run_and_what_is_none(regard):
 
     assert contents("out") == before
     config = Path("out/config.toml")
-    config.write_text(config.read_text().replace('task = "translate"', 'task = "tag"'))
-    says(regard(*TRAIN), "out: holds a run of task 'tag', not 'translate'; take another folder")
-    known = '"translate", "language", "classify", "pretrain"'
-    says(regard("predict", "out"), f'out/config.toml: task: must be one of {known}, not "tag"')
+    config.write_text(config.read_text().replace('task = "translate"', 'task = "sing"'))
+    says(regard(*TRAIN), "out: holds a run of task 'sing', not 'translate'; take another folder")
+    known = '"translate", "language", "classify", "pretrain", "tag", "understand"'
+    says(regard("predict", "out"), f'out/config.toml: task: must be one of {known}, not "sing"')
     config.unlink()
     for verb in (["predict"], ["score"], ["look"]):
         text = ["ab"] if verb == ["look"] else []

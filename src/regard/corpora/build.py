@@ -77,15 +77,7 @@ def build(data: Table) -> Corpus:
         case PlantedData():
             return Planted(**data.model_dump(exclude={"kind"}))
         case TaggedData():
-            return Tagged(
-                data.train,
-                data.dev,
-                data.test,
-                format=data.format,
-                scheme=data.scheme,
-                columns=data.columns,
-                held_out=data.held_out,
-            )
+            return Tagged(**data.model_dump(exclude={"kind"}))
         case NamedTags():
             return TagSet(data.name)
         case NamedText() | NamedLabelled():
