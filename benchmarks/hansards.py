@@ -11,9 +11,9 @@ where both directions agree best, without gold. The same command goes on.
 import argparse
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from command import regard
 
 from regard.config.data import NamedData
 from regard.config.whole import write_whole
@@ -72,12 +72,6 @@ def english(text: str) -> str:
 def french(text: str) -> str:
     words = WORD.findall(ELIDED.sub(r"\1e ", text.lower()))
     return " ".join(MERGED.get(word, word) for word in words)
-
-
-def regard(folder: Path, *words: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "regard", *words], cwd=folder)
-    if done.returncode:
-        sys.exit(done.returncode)
 
 
 def main() -> None:

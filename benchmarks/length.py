@@ -8,10 +8,10 @@ four joined test sentences. `regard compare` trains, scores and draws; the same 
 """
 
 import argparse
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+from command import regard
 
 from regard.config.data import NamedData
 from regard.config.presets import presets
@@ -57,8 +57,7 @@ def main() -> None:
         write_whole(given.folder / f"{name}.toml", f"{head}{data}\n{rest}".encode())
     words = [f"{name}.toml" for name in MODELS] + [f"train.steps={given.steps}"]
     options = ["--joined", str(JOINED), "--tokenize", "none", "--threads", str(given.threads)]
-    command = [sys.executable, "-m", "regard", "compare", *words, *options]
-    sys.exit(subprocess.run(command, cwd=given.folder).returncode)
+    regard(given.folder, "compare", *words, *options)
 
 
 if __name__ == "__main__":

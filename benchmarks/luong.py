@@ -9,9 +9,9 @@ it does not know a model knows the place only. The same command goes on.
 
 import argparse
 import os
-import subprocess
-import sys
 from pathlib import Path
+
+from command import regard
 
 from regard.config.presets import presets
 from regard.config.whole import write_whole
@@ -64,9 +64,7 @@ def main() -> None:
     write_whole(given.folder / "pairs.txt", pairs.encode())
     words = [f"{name}.toml" for name in configs()] + [f"train.steps={given.steps}"]
     options = ["--gold", "gold.txt", "--pairs", "pairs.txt", "--tokenize", "none", "--show"]
-    command = [sys.executable, "-m", "regard", "compare", *words, *options]
-    command += ["--threads", str(given.threads)]
-    sys.exit(subprocess.run(command, cwd=given.folder).returncode)
+    regard(given.folder, "compare", *words, *options, "--threads", str(given.threads))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ seeds each, `regard compare` tells their mean and spread. The same command goes 
 
 import argparse
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from command import regard
 
 from regard.config.data import NamedLabelled
 from regard.config.whole import write_whole
@@ -113,12 +113,6 @@ def configs(which: str, steps: int) -> tuple[dict[str, str], dict[str, str]]:
         for name in first
     }
     return first, {**few, "birnn": FEW.replace("RATE", "1e-3").replace("FROM", OWN)}
-
-
-def regard(folder: Path, *words: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "regard", *words], cwd=folder)
-    if done.returncode:
-        sys.exit(done.returncode)
 
 
 def main() -> None:

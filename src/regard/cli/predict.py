@@ -27,7 +27,7 @@ def predict(
         if as_json:
             print(json.dumps(reply.facts | run.further(text), ensure_ascii=False))
         elif reply.parts and surface.ink in ("256", "truecolor"):
-            print(marked(reply.parts, surface))
+            print(marked(reply.parts))
         else:
             print(reply.text)
 

@@ -92,14 +92,13 @@ class Both(Letters):
     """Words as ids, and by their letters; no marks."""
 
     def tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
-        ids, valid = padded([[self.number(word) for word in row] for row in rows])
+        ids, valid = padded([self.numbers(row) for row in rows])
         spelled = [torch.tensor([spell(word) for word in row]) for row in rows]
         return {"ids": ids, "valid": valid, "characters": pad_sequence(spelled, True, NO_WORD)}
 
-    def number(self, word: str) -> int:
-        """The id of a word; of one with several or none it is that of the unknown."""
-        ids = self.text.ids([word])[0]
-        return ids[0] if len(ids) == 1 else UNKNOWN
+    def numbers(self, row: Sequence[str]) -> list[int]:
+        """The ids of words; of one with several or none it is that of the unknown."""
+        return [ids[0] if len(ids) == 1 else UNKNOWN for ids in self.text.ids(list(row))]
 
 
 def at_words(

@@ -1,9 +1,9 @@
-"""Running text with names on stretches of it: in colour, or in brackets where there is none."""
+"""Running text with names on stretches of it, in colour."""
 
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from regard.view.terminal import Surface, label
+from regard.view.terminal import label
 
 # Backgrounds that black letters can be read on, apart from each other for colour-blind eyes too:
 # Okabe & Ito's palette without black, brightened; by their numbers in the 256 colours.
@@ -13,18 +13,13 @@ LONGEST = 10_000  # cells of a stretch
 Part = tuple[str, str]  # a stretch of text and its name; "" where it has none
 
 
-def marked(parts: Iterable[Part], surface: Surface = Surface()) -> str:  # noqa: B008 (immutable)
+def marked(parts: Iterable[Part]) -> str:
     """The parts with spaces between. The same name has the same colour in every text."""
-    coloured = surface.ink in ("256", "truecolor")
     found = []
     for text, name in parts:
-        text, name = (label(one, LONGEST, surface.ink) for one in (text, name))
-        if not name:
-            found.append(text)
-        elif coloured:
-            found.append(f"\x1b[30;48;5;{hue(name)}m {text} \x1b[2m{name} \x1b[0m")
-        else:
-            found.append(f"[{text}]({name})")
+        text, name = (label(one, LONGEST) for one in (text, name))
+        shown = f"\x1b[30;48;5;{hue(name)}m {text} \x1b[2m{name} \x1b[0m" if name else text
+        found.append(shown)
     return " ".join(found)
 
 
