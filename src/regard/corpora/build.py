@@ -1,19 +1,8 @@
-"""The [data] of the settings -> a corpus."""
+"""The [data] of the settings -> a corpus, whose keywords are the fields of its table."""
 
-from regard.config.data import (
-    DatesData,
-    FilesData,
-    LabelledData,
-    MixData,
-    NamedData,
-    NamedLabelled,
-    NamedTags,
-    NamedText,
-    PlantedData,
-    ReorderData,
-    TaggedData,
-    TextData,
-)
+from collections.abc import Callable
+
+from regard.config import data as tables
 from regard.config.table import Table
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
@@ -28,59 +17,25 @@ from regard.corpora.reorder import Reorder
 from regard.corpora.tagged import Tagged
 from regard.corpora.tagsets import TagSet
 
+MADE: dict[type[Table], Callable[..., Corpus]] = {
+    tables.DatesData: Dates,
+    tables.ReorderData: Reorder,
+    tables.FilesData: Files,
+    tables.NamedData: Named,
+    tables.TextData: Documents,
+    tables.NamedText: Published,
+    tables.LabelledData: Labelled,
+    tables.NamedLabelled: Published,
+    tables.PlantedData: Planted,
+    tables.TaggedData: Tagged,
+    tables.NamedTags: TagSet,
+}
+
 
 def build(data: Table) -> Corpus:
-    match data:
-        case DatesData():
-            return Dates(
-                data.size, seed=data.seed, languages=data.languages, held_out=data.held_out
-            )
-        case ReorderData():
-            return Reorder(
-                data.size,
-                seed=data.seed,
-                held_out=data.held_out,
-                order=data.order,
-                words=data.words,
-                shortest=data.shortest,
-                longest=data.longest,
-                fertility=data.fertility,
-            )
-        case FilesData():
-            return Files(
-                data.train,
-                data.dev,
-                data.test,
-                format=data.format,
-                columns=data.columns,
-                fields=data.fields,
-            )
-        case NamedData():
-            return Named(data.name, data.source, data.target)
-        case MixData():
-            parts = [build(part.data) for part in data.parts]
-            return Mix(parts, [part.weight for part in data.parts], seed=data.seed)
-        case TextData():
-            return Documents(
-                data.train, data.dev, data.test, unit=data.unit, held_out=data.held_out
-            )
-        case LabelledData():
-            return Labelled(
-                data.train,
-                data.dev,
-                data.test,
-                format=data.format,
-                columns=data.columns,
-                fields=data.fields,
-                held_out=data.held_out,
-            )
-        case PlantedData():
-            return Planted(**data.model_dump(exclude={"kind"}))
-        case TaggedData():
-            return Tagged(**data.model_dump(exclude={"kind"}))
-        case NamedTags():
-            return TagSet(data.name)
-        case NamedText() | NamedLabelled():
-            return Published(data.name)
-        case _:
-            raise ValueError(f"data of {type(data).__name__} cannot be built")
+    if isinstance(data, tables.MixData):
+        parts = [build(part.data) for part in data.parts]
+        return Mix(parts, [part.weight for part in data.parts], seed=data.seed)
+    if type(data) not in MADE:
+        raise ValueError(f"data of {type(data).__name__} cannot be built")
+    return MADE[type(data)](**data.model_dump(exclude={"kind"}))
