@@ -126,7 +126,26 @@ class HeldOut(ABC):
         """The records of a split, and where each stands."""
 
 
-class Labelled(HeldOut):
+class ByHash(HeldOut):
+    """What is held out of train is chosen by a hash of the text: equal texts are in one split."""
+
+    def _placed(self, split: str) -> Iterator[Placed]:
+        source, found = split if split in self.paths else "train", 0
+        for place, record in self._all(self.paths[source]):
+            if source == "train" and self.shares and part_of(record["text"], self.shares) != split:
+                continue
+            found += 1
+            yield place, record
+        if not found:
+            path = shown(self.paths[source][0])
+            raise ValueError(f"{path}: no text of it falls to {split}; give files for {split}")
+
+    @abstractmethod
+    def _all(self, paths: Sequence[Path | str]) -> Iterator[Placed]:
+        """The records of these files, and where each stands."""
+
+
+class Labelled(ByHash):
     """A corpus in files of one format: for each split a file, two parallel files, or a folder.
 
     `columns` is for TSV and CSV without a header and for parallel files; `fields` for JSON lines,
@@ -145,8 +164,7 @@ class Labelled(HeldOut):
         fields: Mapping[str, str] | None = None,
         held_out: float = 0.1,
     ) -> None:
-        given = {"train": train, "dev": dev, "test": test}
-        self.paths = {split: listed(paths) for split, paths in given.items() if paths is not None}
+        self.paths = by_split(train, dev, test)
         self.format: Format = format or guessed(self.paths["train"])
         self.columns = None if columns is None else tuple(columns)
         self.fields = None if fields is None else dict(fields)
@@ -157,18 +175,6 @@ class Labelled(HeldOut):
         each = [f"{split} {' + '.join(map(shown, paths))}" for split, paths in self.paths.items()]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
         return f"labelled ({self.format}): {', '.join(each)}; licence as you know it"
-
-    def _placed(self, split: str) -> Iterator[Placed]:
-        source = split if split in self.paths else "train"
-        found = 0
-        for place, record in self._all(self.paths[source]):
-            if source == "train" and self.shares and part_of(record["text"], self.shares) != split:
-                continue
-            found += 1
-            yield place, record
-        if not found:
-            path = shown(self.paths[source][0])
-            raise ValueError(f"{path}: no text of it falls to {split}; give files for {split}")
 
     def _all(self, paths: Sequence[Path | str]) -> Iterator[Placed]:
         columns = self.columns or FIELDS
@@ -218,6 +224,14 @@ class Labelled(HeldOut):
 def numbered(path: Path | str, records: Iterator[Record]) -> Iterator[Placed]:
     """Records of a file that has one a line."""
     return ((f"{shown(path)}:{number}", record) for number, record in enumerate(records, 1))
+
+
+def by_split(
+    train: Paths, dev: Paths | None, test: Paths | None
+) -> dict[str, tuple[Path | str, ...]]:
+    """The files of each split that has any."""
+    given = {"train": train, "dev": dev, "test": test}
+    return {split: listed(paths) for split, paths in given.items() if paths is not None}
 
 
 def listed(paths: Paths) -> tuple[Path | str, ...]:

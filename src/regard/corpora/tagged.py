@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from regard.corpora.corpus import Record
 from regard.corpora.files import Paths, suffix_of
-from regard.corpora.labelled import HeldOut, Placed, listed, part_of, shares
+from regard.corpora.labelled import ByHash, Placed, by_split, shares
 from regard.corpora.lines import check_file, lines, shown
 from regard.corpora.tags import Scheme, Span, broken, converted, tags_of
 
@@ -138,7 +138,7 @@ def one_of(path: Path, name: str) -> Path:
     return packed if packed.is_file() else path / name
 
 
-class Tagged(HeldOut):
+class Tagged(ByHash):
     """A corpus in files of one format, a file or a folder for each split; tags become BIO.
 
     `scheme` is how the files write their tags. A dev or test that is not given is split off: a
@@ -156,8 +156,7 @@ class Tagged(HeldOut):
         columns: Sequence[int] = (0, -1),
         held_out: float = 0.1,
     ) -> None:
-        given = {"train": train, "dev": dev, "test": test}
-        self.paths = {split: listed(paths) for split, paths in given.items() if paths is not None}
+        self.paths = by_split(train, dev, test)
         self.format: Format = format or guessed(self.paths["train"][0])
         self.scheme: Scheme = scheme
         self.word, self.tag = columns
@@ -174,27 +173,17 @@ class Tagged(HeldOut):
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
         return f"tagged ({self.format}): {', '.join(each)}; licence as you know it"
 
-    def _placed(self, split: str) -> Iterator[Placed]:
-        source, found = split if split in self.paths else "train", 0
-        for path in self.paths[source]:
-            for place, record in self._all(path):
-                held = source == "train" and self.shares
-                if held and part_of(record["text"], self.shares) != split:
-                    continue
-                found += 1
+    def _all(self, paths: Sequence[Path | str]) -> Iterator[Placed]:
+        for path in paths:
+            match self.format:
+                case "conll":
+                    found = conll(path, self.word, self.tag)
+                case "jsonl":
+                    found = json_spans(path)
+                case "folder":
+                    found = folder(path)
+            for place, record in found:
                 yield place, self._checked(place, record)
-        if not found:
-            path = shown(self.paths[source][0])
-            raise ValueError(f"{path}: no sentence of it falls to {split}; give files for {split}")
-
-    def _all(self, path: Path | str) -> Iterator[Placed]:
-        match self.format:
-            case "conll":
-                return conll(path, self.word, self.tag)
-            case "jsonl":
-                return json_spans(path)
-            case "folder":
-                return folder(path)
 
     def _checked(self, place: str, record: Record) -> Record:
         """With BIO tags, or an error that says which tag breaks the scheme."""
