@@ -11,15 +11,14 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.attend.tap import observe
-from regard.batch.batches import in_order
 from regard.batch.pair import Pair
 from regard.encode.head import Classifier, Pooling, make_pooling
-from regard.tasks.inputs import BySentence, Inputs, split
+from regard.tasks.headed import Headed, OnEncoder
+from regard.tasks.inputs import BySentence, Inputs, Spelled, split
 from regard.tasks.loss import Loss
-from regard.tasks.translate import AT_ONCE, ROOM
+from regard.tasks.translate import AT_ONCE
 from regard.text.labels import Labels
 
 
@@ -47,8 +46,8 @@ class Part(NamedTuple):
     weights: list[float]
 
 
-class Headed(nn.Module):
-    """An encoder with a head on it: classes from its pooled vector, or from states pooled here."""
+class Judge(OnEncoder):
+    """Classes from the encoder's pooled vector, or from states pooled here."""
 
     def __init__(
         self,
@@ -60,24 +59,13 @@ class Headed(nn.Module):
         dropout: float = 0.0,
         frozen: bool = False,
     ):
-        super().__init__()
+        super().__init__(encoder, frozen=frozen)
         own: int | None = encoder.pooled_width
         if own is None and pooling is None:
             pooling = "attention"  # the encoder has no vector of the whole
-        self.encoder, self.frozen = encoder, frozen
-        if frozen:  # but how layers are mixed is for the task to learn
-            for name, weight in encoder.named_parameters():
-                weight.requires_grad_(name.startswith("mix."))
         self.pooling = None if pooling is None else make_pooling(pooling, encoder.width)
         width: int = encoder.width if pooling is not None or own is None else own
         self.head = Classifier(width, classes, hidden_dim=hidden_dim, dropout=dropout)
-
-    def train(self, mode: bool = True) -> "Headed":
-        """A frozen encoder stays as it is in use: without dropout."""
-        super().train(mode)
-        if self.frozen:
-            self.encoder.eval()
-        return self
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Float[Tensor, "b c"]:
         found = self.encoder.encode(**inputs)
@@ -85,13 +73,14 @@ class Headed(nn.Module):
         return self.head(pooled)
 
 
-class Classify:
+class Classify(Headed):
     """A model with a head, how it reads a text, and the names of its classes."""
 
     fields = ("text", "label")
 
-    def __init__(self, model: Headed, inputs: Inputs, labels: Labels):
+    def __init__(self, model: Judge, inputs: Inputs, labels: Labels):
         self.model, self.inputs, self.labels = model, inputs, labels
+        self.packed = not isinstance(inputs, Spelled)
 
     def pairs(self, records: Iterable[Mapping[str, str]], longest: int = 256) -> Iterator[Pair]:
         """Texts as ids, one by one; of longer ones the end is cut off."""
@@ -115,14 +104,6 @@ class Classify:
         return Loss(total, len(batch.labels))
 
     @torch.no_grad()
-    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
-        """-log p of the true classes."""
-        self.model.eval()
-        losses = [self.loss(batch) for batch in self.in_order(pairs)]
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.tokens for loss in losses))
-
-    @torch.no_grad()
     def verdicts(
         self,
         records: Sequence[Mapping[str, str]],
@@ -141,13 +122,9 @@ class Classify:
                 told(len(batch.numbers))
         return found
 
-    @torch.no_grad()
     def looked(self, record: Mapping[str, str], longest: int = 256) -> dict[str, Tensor]:
         """Every weight that was paid while the text was read, by the name of the attention."""
-        [row] = self.inputs.rows([record], longest)
-        with observe(self.model.eval()) as seen:
-            self.model(self.inputs.tensors([row]))
-        return seen.whole()
+        return self.seen(self.inputs.tensors(self.inputs.rows([record], longest)))
 
     def parts(self, record: Mapping[str, str], longest: int = 256) -> list[Part]:
         """What the verdict rests on: sentences with their words, or one part that is the text.
@@ -168,6 +145,3 @@ class Classify:
         last = list(seen.values())[-1][0]
         weights = last.mean(0)[0] if last.ndim == 3 else last.mean(0)
         return [Part(1.0, self.inputs.tokens(row), weights.tolist())]
-
-    def in_order(self, pairs: Sequence[Pair]) -> Iterator[Labelled]:
-        return in_order(pairs, tokens=ROOM, collate=self.collate) if pairs else iter(())

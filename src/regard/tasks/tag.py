@@ -11,17 +11,15 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.attend.tap import observe
-from regard.batch.batches import in_order
 from regard.batch.pair import Pair, padded
 from regard.corpora.tags import OUTSIDE, Scheme, Span, converted, follows, spans
 from regard.encode.crf import CRF
 from regard.encode.head import Classifier, make_pooling
+from regard.tasks.headed import Headed, OnEncoder
 from regard.tasks.loss import Loss
 from regard.tasks.tag_inputs import Words, at_words
-from regard.tasks.translate import ROOM
 from regard.text.labels import Labels
 
 UNSEEN = -100  # a label that training has not: no loss is told of it
@@ -62,7 +60,7 @@ class Sentences:
         return self.tags.numel()
 
 
-class Tagger(nn.Module):
+class Tagger(OnEncoder):
     """An encoder with a head for each word, and one for the sentence if there are labels."""
 
     def __init__(
@@ -77,11 +75,7 @@ class Tagger(nn.Module):
         dropout: float = 0.0,
         frozen: bool = False,
     ):
-        super().__init__()
-        self.encoder, self.frozen = encoder, frozen
-        if frozen:  # but how layers are mixed is for the task to learn
-            for name, weight in encoder.named_parameters():
-                weight.requires_grad_(name.startswith("mix."))
+        super().__init__(encoder, frozen=frozen)
         make = {"hidden_dim": hidden_dim, "dropout": dropout}
         self.head = Classifier(encoder.width, len(tags), **make)
         self.crf = CRF(len(tags), *rules_of(tags, scheme)) if crf else None
@@ -91,13 +85,6 @@ class Tagger(nn.Module):
             if own is None:
                 self.pooling = make_pooling("attention", encoder.width)
             self.verdict = Classifier(own or encoder.width, labels, **make)
-
-    def train(self, mode: bool = True) -> "Tagger":
-        """A frozen encoder stays as it is in use: without dropout."""
-        super().train(mode)
-        if self.frozen:
-            self.encoder.eval()
-        return self
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Read:
         inputs = dict(inputs)
@@ -118,7 +105,7 @@ class Tagger(nn.Module):
         return read.tags.argmax(-1).masked_fill(~read.valid, 0)
 
 
-class Tag:
+class Tag(Headed):
     """A model with its heads, how it reads words, and the names of tags and labels."""
 
     def __init__(
@@ -178,13 +165,6 @@ class Tag:
         return Loss(total, max(1, int(read.valid.sum())))
 
     @torch.no_grad()
-    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
-        self.model.eval()
-        losses = [self.loss(batch) for batch in self.in_order(pairs)]
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.tokens for loss in losses))
-
-    @torch.no_grad()
     def tagged(
         self,
         texts: Sequence[str],
@@ -217,16 +197,9 @@ class Tag:
         share, number = read.label[at].softmax(-1).max(-1)
         return self.labels.names[int(number)], share.item()
 
-    @torch.no_grad()
     def looked(self, text: str, longest: int = 256) -> dict[str, Tensor]:
         """Every weight that was paid while the sentence was read, by the name of the attention."""
-        row = self.words.row(text.split(), longest)
-        with observe(self.model.eval()) as seen:
-            self.model(self.words.tensors([row]))
-        return seen.whole()
-
-    def in_order(self, pairs: Sequence[Pair]) -> Iterator[Sentences]:
-        return in_order(pairs, tokens=ROOM, collate=self.collate) if pairs else iter(())
+        return self.seen(self.words.tensors([self.words.row(text.split(), longest)]))
 
 
 def rules_of(tags: Sequence[str], scheme: Scheme) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,46 +1,37 @@
 """Runs that name stretches of words: `tag` (entities), and `understand` (slots and an intent)."""
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from regard.batch.batches import Batches
-from regard.batch.pair import Pair
 from regard.config.settings import Settings, TagSettings, UnderstandSettings
 from regard.corpora.corpus import Corpus, Record
 from regard.corpora.tags import converted, spans
 from regard.encode.lora import add_lora
 from regard.metric.classes import accuracy
 from regard.metric.entities import SIGNATURE, entities
-from regard.models.catalogue import build as build_model
-from regard.tasks.loss import Loss
-from regard.tasks.tag import Sentences, Tag, Tagged, Tagger
+from regard.tasks.tag import Tag, Tagged, Tagger
 from regard.tasks.tag_inputs import Both, Letters, Pieces, Words
 from regard.text.labels import Labels
 from regard.text.marks import AnyTokeniser, load_tokeniser, marks_of
-from regard.train.base import encoder_weights, inherited, layered
-from regard.train.examples import examples
-from regard.train.run import Reply, Run, Told, vocabulary
-
-MARKS = 2  # of a sentence: START and END
+from regard.train.headed import HeadedRun
+from regard.train.run import Reply, Told
 
 
-class TagRun(Run):
+class TagRun(HeadedRun):
     """Entities: stretches of words with a name."""
 
     kept: ClassVar = {"text": load_tokeniser, "tags": Labels.load}
     counted: ClassVar = "words"
+    scored: ClassVar = "sentences"
+    marks: ClassVar = 2  # START and END
     settings: TagSettings | UnderstandSettings
     task: Tag
 
     def asked(self) -> Tag:
         text, tags = self.vocabularies["text"], self.vocabularies["tags"]
         labels: Labels | None = self.vocabularies.get("labels")
-        kind, head, start = self.settings.model.kind, self.settings.head, self.settings.start
-        wanted = self.settings.model.model_dump(exclude={"kind"})
-        size = marks_of(text).size if kind == "bert" else text.size
-        encoder = build_model(kind, wanted if kind == "elmo" else {**wanted, "size": size})
+        head, start = self.settings.head, self.settings.start
+        encoder = self.encoder(text)
         model = Tagger(
             encoder,
             tags.names,
@@ -53,68 +44,22 @@ class TagRun(Run):
         )
         if start.lora:
             add_lora(encoder, start.lora)
-        return Tag(model, words_of(kind, text, wanted), tags, labels, scheme=head.scheme)
-
-    @classmethod
-    def settled(cls, settings: Settings) -> Settings:
-        return inherited(settings)
+        return Tag(model, words_of(self.settings.model, text), tags, labels, scheme=head.scheme)
 
     @classmethod
     def learn(cls, settings: Any, corpus: Corpus) -> dict[str, Any]:
         scheme = settings.head.scheme
         seen = (record["tags"].split() for record in corpus.read("train"))
         tags = Labels.learn(tag for row in seen for tag in converted(row, "bio", scheme))
-        if settings.start.run is not None:
-            return {"text": load_tokeniser(Path(settings.start.run) / "text.json"), "tags": tags}
-        return {"text": vocabulary(settings.text, corpus, "text"), "tags": tags}
+        return {"text": cls.tokeniser(settings, corpus, "text"), "tags": tags}
 
-    def inherit(self) -> None:
-        if self.settings.start.run is not None:
-            encoder_weights(self.task.model.encoder, Path(self.settings.start.run))
+    def rate(self, records: Sequence[Record], told: Told | None = None) -> dict[str, float | str]:
+        return self.compared(records, self.predict([one["text"] for one in records], told))
 
-    def groups(self) -> list[dict[str, Any]]:
-        return layered(self.model, self.settings) or super().groups()
-
-    def batches(self, corpus: Corpus) -> Batches:
-        """Sentences of about equal length together."""
-        train = self.settings.train
-
-        def pairs(records: Iterable[Record]) -> Iterator[Pair]:
-            return self.task.pairs(records, self.longest)
-
-        return Batches(
-            examples(lambda: corpus.read("train"), pairs, ["text"], self.settings, packed=False),
-            tokens=train.tokens_per_batch,
-            sentences=train.sentences_per_batch,
-            seed=self.settings.seed,
-            collate=self.task.collate,
-        )
-
-    @property
-    def longest(self) -> int:
-        """Positions of a sentence, without the marks."""
-        context = getattr(self.settings.model, "context", math.inf)
-        return int(min(self.settings.train.longest, context - MARKS))
-
-    def loss(self, batch: Sentences, done: int) -> Loss:  # noqa: ARG002 - every step is alike
-        return self.task.loss(batch, self.settings.train.label_smoothing)
-
-    def likelihood(self, records: Iterable[Record]) -> Loss:
-        return self.task.likelihood(list(self.task.pairs(records, self.longest)))
-
-    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
-        """F1, precision and recall of stretches in percent, with the loss of a word."""
-        records = list(records)
-        if not records:
-            raise ValueError("records are missing: there is nothing to score")
-        loss = self.likelihood(records)
-        found = self.rate(records, self.predict([one["text"] for one in records], told))
-        return {**found, "loss": loss.total.item() / loss.tokens, "sentences": len(records)}
-
-    def measured(self, metric: str, records: Sequence[Record]) -> float:
-        return float(self.rate(records, self.predict([one["text"] for one in records]))[metric])
-
-    def rate(self, records: Sequence[Record], found: Sequence[Tagged]) -> dict[str, float | str]:
+    def compared(
+        self, records: Sequence[Record], found: Sequence[Tagged]
+    ) -> dict[str, float | str]:
+        """F1, precision and recall of stretches."""
         true = [spans(record["tags"].split()) for record in records]
         whole, by_name = entities([one.spans for one in found], true)
         told: dict[str, float | str] = {
@@ -150,9 +95,11 @@ class UnderstandRun(TagRun):
         labels = Labels.learn(record["label"] for record in corpus.read("train"))
         return {**super().learn(settings, corpus), "labels": labels}
 
-    def rate(self, records: Sequence[Record], found: Sequence[Tagged]) -> dict[str, float | str]:
+    def compared(
+        self, records: Sequence[Record], found: Sequence[Tagged]
+    ) -> dict[str, float | str]:
         """Slots by F1, intents by accuracy, and sentences of which all is right."""
-        slots = super().rate(records, found)
+        slots = super().compared(records, found)
         said, true = [str(one.label) for one in found], [record["label"] for record in records]
         whole = [
             mine.label == record["label"] and mine.tags == record["tags"].split()
@@ -171,12 +118,12 @@ class UnderstandRun(TagRun):
 SHOWN = 12  # names that are told one by one
 
 
-def words_of(kind: str, text: AnyTokeniser, wanted: dict[str, Any]) -> Words:
-    """How an encoder of this kind reads words."""
-    match kind:
+def words_of(model: Any, text: AnyTokeniser) -> Words:
+    """How the encoder of these settings reads words."""
+    match model.kind:
         case "bert":
             marks = marks_of(text)
-            return Pieces(text, marks.start, marks.end, segments=wanted["segments"] > 1)
+            return Pieces(text, marks.start, marks.end, segments=model.segments > 1)
         case "elmo":
             return Letters(text)
         case "bilstm_crf":
