@@ -1,10 +1,11 @@
 """Every attention of Luong et al. 2015 on Multi30k German -> English, in one `regard compare`.
 
-    REGARD_MIRROR=FOLDER python benchmarks/luong.py [--folder runs/luong] [--steps 1200]
+    REGARD_MIRROR=FOLDER python benchmarks/luong.py [--folder runs/luong] [--steps 1800]
 
 Seven ways to look, and no look at all. The error rate is against the German-English gold of Bicici
 in FOLDER/alignment: 100 sentences of Europarl, whose words captions seldom have, and of a word that
-it does not know a model knows the place only. The same command goes on.
+it does not know a model knows the place only. All learn alike, at three times the rate of the
+ladder, since they do so for less than half as long. The same command goes on.
 """
 
 import argparse
@@ -25,7 +26,8 @@ MODELS = {
     "local-p": 'score = "general"\nwindow = "local_p"',
     "local-p-dot": 'score = "dot"\nwindow = "local_p"',
 }
-LUONG = 'kind = "luong"\ndim = 128\nhidden_dim = 256\nlayers = 1\ninit = "scaled"\ndropout = 0.3'
+LUONG = 'kind = "luong"\ndim = 128\nhidden_dim = 256\nlayers = 1\ninit = "scaled"'
+ALL = ["train.learning_rate=0.006", "model.dropout=0.2"]
 
 
 def configs() -> dict[str, str]:
@@ -53,7 +55,7 @@ def truth(folder: Path) -> tuple[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path("runs/luong"))
-    parser.add_argument("--steps", type=int, default=1200)
+    parser.add_argument("--steps", type=int, default=1800)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +64,7 @@ def main() -> None:
     gold, pairs = truth(Path(os.environ["REGARD_MIRROR"]) / "alignment" / "europarl_deen_bicici")
     write_whole(given.folder / "gold.txt", gold.encode())
     write_whole(given.folder / "pairs.txt", pairs.encode())
-    words = [f"{name}.toml" for name in configs()] + [f"train.steps={given.steps}"]
+    words = [f"{name}.toml" for name in configs()] + [f"train.steps={given.steps}", *ALL]
     options = ["--gold", "gold.txt", "--pairs", "pairs.txt", "--tokenize", "none", "--show"]
     regard(given.folder, "compare", *words, *options, "--threads", str(given.threads))
 
