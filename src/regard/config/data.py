@@ -222,4 +222,39 @@ class NamedTags(Table):
     name: Literal["wnut17", "atis", "snips"] = Field(description=WHICH)
 
 
+class DialogueData(Table):
+    """Your own conversations, about anything, or about a database."""
+
+    kind: Literal["dialogues"] = "dialogues"
+    train: Paths = Field(
+        description="A line for each turn, a blank line behind a conversation; or JSON lines."
+    )
+    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
+    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    format: Literal["txt", "jsonl"] | None = Field(
+        default=None, description="txt or jsonl; not set, the names of the files tell."
+    )
+    database: str | None = Field(
+        default=None, description="What can be looked up: a .csv, .json or .sqlite file."
+    )
+    asked: Several[str] = Field(
+        default=(), description="Columns of the database that people have wishes about."
+    )
+    held_out: Share = Field(default=0.1, description=HELD_OUT)
+
+    @model_validator(mode="after")
+    def _asks(self) -> "DialogueData":
+        if (self.database is None) != (not self.asked):
+            raise ValueError("database and asked belong together: give both, or none")
+        return self
+
+
+class NamedDialogues(Table):
+    """Public conversations, fetched when they are first needed."""
+
+    kind: Literal["named"] = "named"
+    name: Literal["camrest676", "woz2"] = Field(default="camrest676", description=WHICH)
+
+
+Conversations = Annotated[DialogueData | NamedDialogues, Field(discriminator="kind")]
 Tags = Annotated[TaggedData | NamedTags, Field(discriminator="kind")]

@@ -8,8 +8,10 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from regard.config.data import (
+    Conversations,
     DatesData,
     Labelled,
+    NamedDialogues,
     NamedTags,
     NamedText,
     Pairs,
@@ -31,6 +33,7 @@ from regard.config.model import RnnSearch, Translator
 from regard.config.table import Count, Part, Positive, Table
 from regard.config.text import Text
 from regard.config.train import (
+    ChatTrain,
     ClassifyTrain,
     LanguageTrain,
     PretrainTrain,
@@ -91,6 +94,37 @@ class LanguageSettings(Settings):
             raise ValueError(f"train.carry is for rnnlm: {self.model.kind} begins each window anew")
         if self.model.kind == "gpt2" and self.train.context > self.model.context:
             limit = f"train.context = {self.train.context} is more than model.context"
+            raise ValueError(f"{limit} = {self.model.context}: make one of them fit")
+        return self
+
+
+class Rank(Table):
+    """Of several replies, the one that fits best (Li et al. 2016: MMI)."""
+
+    backward: str | None = Field(
+        default=None, description="The folder of a run that was trained with train.backwards."
+    )
+    candidates: Positive = Field(default=8, description="Replies to choose from.")
+    weight: Part = Field(
+        default=0.5, description="Of log p(history | reply); the rest is that of log p(reply)."
+    )
+
+
+class ChatSettings(Settings):
+    """A conversation, turn by turn; about a database, if the data have one."""
+
+    task: Literal["chat"] = Field(default="chat", description="What the model is to do.")
+    data: Conversations = Field(default=NamedDialogues(), description="dialogues or named.")
+    text: Text = Field(default=Text(kind="byte_bpe", size=2000, lower=True), description=IDS)
+    model: Writer = Field(default=Gpt2(dim=128, heads=4, layers=4, context=512), description=MODEL)
+    train: ChatTrain = Field(default=ChatTrain(), description=TRAIN)
+    decode: Decode = Field(default=Sample(max_length=60), description="greedy, beam or sample.")
+    rank: Rank = Field(default=Rank(), description="Which of several replies is given.")
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "ChatSettings":
+        if self.model.kind == "gpt2" and self.train.longest > self.model.context:
+            limit = f"train.longest = {self.train.longest} is more than model.context"
             raise ValueError(f"{limit} = {self.model.context}: make one of them fit")
         return self
 
@@ -241,4 +275,5 @@ TASKS: dict[str, type[Settings]] = {
     "pretrain": PretrainSettings,
     "tag": TagSettings,
     "understand": UnderstandSettings,
+    "chat": ChatSettings,
 }

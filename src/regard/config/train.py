@@ -227,6 +227,24 @@ class LanguageTrain(Train):
     )
 
 
+class ChatTrain(Train):
+    """Training to converse."""
+
+    longest: Positive = Field(
+        default=256, description="Tokens of a row; longer conversations go on in a further row."
+    )
+    replies: bool = Field(
+        default=False, description="Only replies count in the loss, and not what people say."
+    )
+    backwards: bool = Field(
+        default=False,
+        description="Conversations from their end, for a run that ranks replies: rank.backward.",
+    )
+    metric: Literal["loss", "bleu", "wishes", "entity_match"] = Field(
+        default="loss", description="What is better, on dev: loss, bleu, wishes or entity_match."
+    )
+
+
 class ClassifyTrain(Train):
     """Training to classify."""
 

@@ -6,6 +6,8 @@ from regard.config import data as tables
 from regard.config.table import Table
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
+from regard.corpora.dialogues import Dialogues
+from regard.corpora.dialoguesets import DialogueSet
 from regard.corpora.documents import Documents
 from regard.corpora.files import Files
 from regard.corpora.labelled import Labelled
@@ -29,6 +31,8 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     tables.PlantedData: Planted,
     tables.TaggedData: Tagged,
     tables.NamedTags: TagSet,
+    tables.DialogueData: Dialogues,
+    tables.NamedDialogues: DialogueSet,
 }
 
 

@@ -73,6 +73,16 @@ CORPORA = {
     "tagged": Entry(
         "tagged.Tagged", "your own, a tag for each word: CoNLL, JSON lines, folders", "any", "yours"
     ),
+    "camrest676": Entry(
+        "dialoguesets.DialogueSet",
+        "people who look for a restaurant, with 110 of them to look up",
+        "en",
+        "Apache 2.0",
+    ),
+    "woz2": Entry("dialoguesets.DialogueSet", "more of such conversations", "en", "Apache 2.0"),
+    "dialogues": Entry(
+        "dialogues.Dialogues", "your own conversations, and a table for them", "any", "yours"
+    ),
     "wikitext2": Entry("published.Published", "two million words of Wikipedia", "en", "CC BY-SA"),
     "tinyshakespeare": Entry(
         "published.Published", "a million characters of Shakespeare", "en", "public domain"

@@ -16,5 +16,7 @@ METRICS = {
     "macro_f1": "mean F1 of the classes, 0 to 1: each counts the same, however rare it is",
     "entities": "F1 of stretches of words whose ends and name are right, 0 to 1 (conlleval)",
     "answered": "answers that are right, and F1 of their words, 0 to 1 (Rajpurkar et al. 2016)",
+    "distinct": "different n-grams as a share of all, 0 to 1 (Li et al. 2016)",
+    "matched": "conversations whose last offer is as the goal says, 0 to 1 (Wen et al. 2017)",
     "micro_f1": "F1 of all examples together, 0 to 1; of all classes it is the accuracy",
 }

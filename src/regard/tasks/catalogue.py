@@ -5,6 +5,7 @@ TASKS = {
     "tag": "names for stretches of words: people, places, products",
     "understand": "what somebody wants (an intent), and with what (slots)",
     "pretrain": "hidden words and sentences that follow, from plain text, to be built on",
+    "chat": "a conversation, turn by turn, about anything or about rows of a table",
     "language": "how likely a text is, what comes next, and how it goes on",
     "translate": "a source text into a target text, with word alignments",
 }

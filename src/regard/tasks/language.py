@@ -84,7 +84,6 @@ class Language:
         total = torch.stack([loss.total.double() for loss in losses]).sum()
         return Loss(total, sum(loss.tokens for loss in losses))
 
-    @torch.no_grad()
     def complete(
         self,
         prompts: Sequence[str],
@@ -99,13 +98,24 @@ class Language:
         Of a prompt the last tokens count, so many that an answer of at most half the context has
         room beside them, and else all that the model can read; see `Continued` for what follows.
         """
+        starts = [[self.end, *ids] for ids in self.text.ids(list(prompts))]
+        return self.go_on(starts, search, rules, told=told)
+
+    @torch.no_grad()
+    def go_on(
+        self,
+        starts: Sequence[Sequence[int]],
+        search: Search,
+        rules: Rules = FREE,
+        *,
+        told: Callable[[int], None] | None = None,
+        heard: Callable[[Int[Tensor, " n"]], None] | None = None,
+    ) -> list[list[Completion]]:
+        """The same after rows of ids; `heard` is given the tokens of each step, as they come."""
         self.model.eval()
         longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
         kept = self.room(longest if longest <= self.reach / 2 else 0)
-        pairs = [
-            Pair(number, [self.end, *ids], [])
-            for number, ids in enumerate(self.text.ids(list(prompts)))
-        ]
+        pairs = [Pair(number, ids, []) for number, ids in enumerate(starts)]
         seeds, results = seeds_of(pairs), [list[Completion]() for _ in pairs]
         pairs = [pair._replace(source=pair.source[kept]) for pair in pairs]
         ordered = sorted(pairs, key=lambda pair: len(pair.source))
@@ -114,22 +124,26 @@ class Language:
                 memory = prompted(torch.tensor([pair.source for pair in some]))
                 limited = replace(rules, max_length=longest)
                 drawn = [seeds[pair.number] for pair in some]
-                found = search(self.continued(), memory, drawn, limited)
+                found = search(self.continued(heard), memory, drawn, limited)
                 for pair, best in zip(some, found, strict=True):
                     results[pair.number] = [self.told_as(one) for one in best]
                 if told is not None:
                     told(len(some))
         return results
 
-    def continued(self) -> "Continued":
+    def continued(self, heard: Callable[[Tensor], None] | None = None) -> "Continued":
         """For a search, whose special ids are ours, whatever those of the vocabulary are."""
         if isinstance(self.text, Tokeniser):
-            return Continued(self.model, self.reach)
-        return Shifted(self.model, self.reach, self.end)
+            return Continued(self.model, self.reach, heard)
+        return Shifted(self.model, self.reach, self.end, heard)
 
     def told_as(self, found: Hypothesis) -> Completion:
-        ids = found.ids if isinstance(self.text, Tokeniser) else [n - SHIFT for n in found.ids]
+        ids = self.ids_of(found.ids)
         return Completion(self.text.decode(ids), found.score, found.log_prob, ids)
+
+    def ids_of(self, found: list[int]) -> list[int]:
+        """Of the vocabulary, for those that a search has."""
+        return found if isinstance(self.text, Tokeniser) else [n - SHIFT for n in found]
 
     @torch.no_grad()
     def next_words(
@@ -207,8 +221,8 @@ class Continued:
     half of them: it reads those anew, as if nothing had been before.
     """
 
-    def __init__(self, model: Any, reach: float):
-        self.model, self.reach = model, reach
+    def __init__(self, model: Any, reach: float, heard: Callable[[Tensor], None] | None = None):
+        self.model, self.reach, self.heard = model, reach, heard
 
     def start(self, memory: Prompted) -> Prompted:
         return memory
@@ -217,6 +231,8 @@ class Continued:
         self, state: Prompted, tokens: Int[Tensor, " n"]
     ) -> tuple[Float[Tensor, "n v"], Prompted]:
         token = tokens if state.last is None else state.last
+        if self.heard is not None and state.last is None:
+            self.heard(tokens)
         ids = torch.cat([state.ids, token[:, None]], 1)
         if state.state is None:
             states, after = self.model.read(self.model.begin(len(ids)), ids)
@@ -243,8 +259,10 @@ class Shifted(Continued):
     Below them are PAD and START, which are never said, and END, in the place of the vocabulary's.
     """
 
-    def __init__(self, model: Any, reach: float, end: int):
-        super().__init__(model, reach)
+    def __init__(
+        self, model: Any, reach: float, end: int, heard: Callable[[Tensor], None] | None = None
+    ):
+        super().__init__(model, reach, heard)
         self.end = end
 
     def step(

@@ -62,6 +62,7 @@ OTHERS = {
     "classify": check_labelled,
     "tag": check_labelled,
     "understand": check_labelled,
+    "chat": check_documents,
     "language": check_documents,
     "pretrain": check_documents,
 }

@@ -37,6 +37,7 @@ RUNS = {
     "tag": "regard.train.tag:TagRun",
     "understand": "regard.train.tag:UnderstandRun",
     "pretrain": "regard.train.pretrain:PretrainRun",
+    "chat": "regard.train.chat:ChatRun",
     "language": "regard.train.language:LanguageRun",
     "translate": "regard.train.translate:TranslateRun",
 }

@@ -12,15 +12,18 @@ from regard.decode.stepper import Hypothesis
 from regard.tasks.translate import Ranking, Search
 
 
-def search_of(decode: Decode) -> Search:
-    """A search as the settings describe it; each input draws with a seed of its own."""
+def search_of(decode: Decode, count: int = 1) -> Search:
+    """A search as the settings describe it; each input draws with a seed of its own.
+
+    `count`: outputs for each input, at least, where a search finds more than one.
+    """
     match decode:
         case Greedy():
             return lambda model, memory, seeds, rules: greedy(model, memory, len(seeds), rules)
         case Beam():
             options = {
-                "width": decode.width,
-                "n_best": decode.width if decode.coverage_penalty else decode.n_best,
+                "width": max(decode.width, count),
+                "n_best": decode.width if decode.coverage_penalty else max(decode.n_best, count),
                 "alpha": decode.length_penalty,
                 "patience": decode.patience,
             }
@@ -31,7 +34,7 @@ def search_of(decode: Decode) -> Search:
             draw = Draw(decode.temperature, decode.top_k, decode.top_p, decode.min_p)
             first = decode.seed * 1_000_003
             return lambda model, memory, seeds, rules: sample(
-                model, memory, [first + seed for seed in seeds], draw, rules=rules
+                model, memory, [first + seed for seed in seeds], draw, copies=count, rules=rules
             )
 
 
