@@ -33,7 +33,7 @@ def chat(
     people = sys.stdin.isatty()
     console = Console(highlight=False, markup=False)
     if people:
-        console.print(HELP, style="dim")
+        console.print(HELP, style="dim", soft_wrap=True)
     talk(run, console, people=people, facts=facts)
 
 
@@ -51,15 +51,15 @@ def talk(run: ChatRun, console: Console, *, people: bool, facts: bool) -> None:
             case "/undo":
                 past = past[:-1] or [[]]
             case text if text.startswith("/"):
-                console.print(f"{text.split()[0]}: unknown. {HELP}", style="dim")
+                console.print(f"{text.split()[0]}: unknown. {HELP}", style="dim", soft_wrap=True)
             case text:
                 if not people:
-                    console.print(f"> {text}")
+                    console.print(f"> {text}", soft_wrap=True)
                 history = [*past[-1], Turn("user", text)]
                 said = answered(run, history, console)
                 if facts and run.task.database:
                     told = f"({written(said.wishes)}: {len(said.rows)} found)"
-                    console.print(told, style="dim")
+                    console.print(told, style="dim", soft_wrap=True)
                 past.append(run.after(history, said))
 
 

@@ -9,6 +9,8 @@ from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.corpora.corpus import Record
+from regard.tasks.chat import Turn
+from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
 from regard.train.run import Run
@@ -37,6 +39,8 @@ def look(
             print(judged(run, records_of([text])[0], surface))
         case TagRun():
             print(named(run, text, surface))
+        case ChatRun():
+            print(replied(run, text, surface))
         case LanguageRun():
             print(read(run, text, surface))
         case _:
@@ -95,6 +99,19 @@ def named(run: TagRun, text: str, surface: Surface) -> str:
     weights = [w[0].mean(0) for w in seen.values()][-1].flatten()[: len(words)].tolist()
     top = max(weights, default=0.0) or 1.0
     return f"{reply.text}\n\n{shaded(words, weights, surface, top=top)}"
+
+
+def replied(run: ChatRun, text: str, surface: Surface) -> str:
+    """The reply, and a map: rows are its tokens, columns what was before and what it looked at."""
+    if not any(isinstance(part, Attention) for part in run.model.modules()):
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
+    history = [Turn("user", text)]
+    [said] = run.say([history])
+    turns = run.after(history, said)
+    before = len(run.task.start(turns[:-1], 0)) - 1  # the mark before the reply writes its first
+    tokens, weights = run.task.looked_at(run.task.start(turns, 0)[:-1])
+    shown = heat(weights[before:].tolist(), [*tokens[before + 1 :], "</s>"], tokens, surface)
+    return f"{said.text}\n\n{shown}\n\nweight: {scale(surface)}"
 
 
 def read(run: LanguageRun, text: str, surface: Surface) -> str:

@@ -237,14 +237,14 @@ class DialogueData(Table):
     database: str | None = Field(
         default=None, description="What can be looked up: a .csv, .json or .sqlite file."
     )
-    asked: Several[str] = Field(
-        default=(), description="Columns of the database that people have wishes about."
+    asked: Several[str] | None = Field(
+        default=None, description="Columns of the database that people have wishes about."
     )
     held_out: Share = Field(default=0.1, description=HELD_OUT)
 
     @model_validator(mode="after")
     def _asks(self) -> "DialogueData":
-        if (self.database is None) != (not self.asked):
+        if (self.database is None) != (self.asked is None):
             raise ValueError("database and asked belong together: give both, or none")
         return self
 

@@ -105,7 +105,7 @@ class Dialogues(ByHash):
         *,
         format: Format | None = None,  # noqa: A002 (the word in the config)
         database: str | None = None,
-        asked: Sequence[str] = (),
+        asked: Sequence[str] | None = None,
         held_out: float = 0.1,
     ) -> None:
         self.paths = by_split(train, dev, test)
@@ -120,7 +120,9 @@ class Dialogues(ByHash):
         for paths in self.paths.values():
             for path in paths:
                 check_file(path)
-        self.database = Database([], []) if database is None else Database.read(database, asked)
+        self.database = (
+            Database([], []) if database is None else Database.read(database, asked or ())
+        )
 
     def describe(self) -> str:
         each = [f"{split} {' + '.join(map(shown, paths))}" for split, paths in self.paths.items()]

@@ -177,13 +177,17 @@ class Language:
         pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(self.text.token(number), p) for number, p in pairs]
 
-    @torch.no_grad()
     def looked(self, text: str) -> tuple[list[str], Float[Tensor, "t t"]]:
         """The tokens of a text, the mark before it first, and what each looked at, of those before.
 
         It is the last attention of the model, in the mean of its heads.
         """
-        ids = [self.end, *self.text.ids([text])[0]][self.room(0)]
+        return self.looked_at([self.end, *self.text.ids([text])[0]])
+
+    @torch.no_grad()
+    def looked_at(self, ids: Sequence[int]) -> tuple[list[str], Float[Tensor, "t t"]]:
+        """The same for a row of ids, or for as much of its end as the model reads."""
+        ids = ids[self.room(0)]
         with observe(self.model.eval()) as seen:
             self.model.forced(None, torch.tensor([ids]))
         last = list(seen.whole().values())[-1][0]

@@ -1,0 +1,124 @@
+"""`regard chat` through a pipe and in a terminal, and `regard look` at a reply."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+
+from regard.config.load import resolve
+from regard.train.fit import Fit
+
+ROWS = [{"name": "Copper Pot", "food": "thai"}, {"name": "Blue Door", "food": "greek"}]
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory):
+    """A run that has learnt two exchanges by heart."""
+    folder = tmp_path_factory.mktemp("guide")
+    (folder / "places.json").write_text(json.dumps(ROWS))
+    exchanges = [
+        {
+            "user": f"{row['food']} please",
+            "wishes": {"food": row["food"]},
+            "reply": f"{row['name']} !",
+        }
+        for row in ROWS
+    ]
+    lines = [json.dumps({"exchanges": [one]}) for one in exchanges for _ in range(8)]
+    (folder / "talk.jsonl").write_text("\n".join(lines) + "\n")
+    paths = dict.fromkeys(("train", "dev", "test"), str(folder / "talk.jsonl"))
+    settings = {
+        "task": "chat",
+        "data": {
+            "kind": "dialogues",
+            **paths,
+            "database": str(folder / "places.json"),
+            "asked": ["food"],
+        },
+        "text": {"kind": "words"},
+        "model": {
+            "kind": "gpt2",
+            "dim": 32,
+            "heads": 2,
+            "layers": 1,
+            "context": 32,
+            "dropout": 0.0,
+        },
+        "train": {
+            "steps": 60,
+            "sentences_per_batch": 16,
+            "longest": 32,
+            "learning_rate": 0.01,
+            "validate_every": 60,
+        },
+        "decode": {"kind": "greedy", "max_length": 8},
+    }
+    list(Fit(resolve(settings), folder / "run", lambda _: None).events())
+    return str(folder / "run")
+
+
+def heard(*words: str, text: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "regard", *words],
+        input=text,
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+def test_through_a_pipe(guide):
+    lines = "thai please\n\n/undo\n/what\ngreek please\n/new\n/quit\nthai please\n"
+    done = heard("chat", guide, "--facts", text=lines)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.splitlines()
+    assert told[:3] == ["> thai please", "Copper Pot !", "(food=thai: 1 found)"]
+    assert told[3].startswith("/what: unknown")
+    assert told[4:] == ["> greek please", "Blue Door !", "(food=greek: 1 found)"]
+
+
+def test_in_a_terminal(guide):
+    """A prompt, a reply, and an end by Ctrl-D."""
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "regard", "chat", guide]
+    with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        seen = until(ours, b"> ")
+        assert b"/quit or Ctrl-D ends" in seen
+        os.write(ours, b"greek please\n")
+        assert b"Blue Door !" in until(ours, b"!\r\n> ")
+        os.write(ours, b"\x04")
+        assert process.wait(20) == 0
+    os.close(ours)
+
+
+def until(end: int, wanted: bytes, seconds: float = 60) -> bytes:
+    seen, limit = b"", time.monotonic() + seconds
+    while wanted not in seen:
+        assert time.monotonic() < limit, seen
+        if select.select([end], [], [], 1)[0]:
+            seen += os.read(end, 4096)
+    return seen
+
+
+def test_look_and_predict(guide, regard):
+    done = regard("look", guide, "thai please")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Copper Pot !\n")
+    assert "food=th" in done.stdout
+    done = heard("predict", guide, "--json", text="greek please\n")
+    facts = json.loads(done.stdout)
+    assert facts["reply"] == "Blue Door !"
+    assert facts["row"] == ROWS[1]
+
+
+def test_a_folder_that_cannot_talk(regard, tmp_path):
+    done = regard("chat", str(tmp_path))
+    assert done.returncode == 1
+    assert "is not a run" in done.stderr
