@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.attend.check import check_positive, check_valid
 
+LEAST = 1e-300  # beside the likeliest tag; the log of 0 has no gradient
 NEVER = -1e4  # in sums: exp of it is 0, and gradients stay finite where -inf would give none
 
 
@@ -69,13 +70,20 @@ class CRF(nn.Module):
         return whole.masked_fill(~valid[:, 0], 0.0)
 
     def total(self, energy: Tensor, valid: Tensor) -> Float[Tensor, " b"]:
-        """log of the sum over all rows of tags."""
-        first, between, last = self.penalised()
-        reached = first + energy[:, 0]
-        for step in range(1, energy.shape[1]):
-            onwards = (reached[:, :, None] + between).logsumexp(1) + energy[:, step]
-            reached = torch.where(valid[:, step, None], onwards, reached)
-        return (reached + last).logsumexp(-1).masked_fill(~valid[:, 0], 0.0)
+        """log of the sum over all rows of tags.
+
+        A step is a product of matrices, of what is less likely than the likeliest tag: with as many
+        exponentials as there are tags, not pairs. In float64, where 1e-300 of it is still told.
+        """
+        first, between, last = (part.double() for part in self.penalised())
+        energies, onwards = energy.double().unbind(1), between.exp()
+        reached = first + energies[0]
+        for step, here in enumerate(energies[1:], 1):
+            top = reached.amax(1, keepdim=True)
+            after = ((reached - top).exp() @ onwards).clamp(min=LEAST).log() + top + here
+            reached = torch.where(valid[:, step, None], after, reached)
+        total = (reached + last).logsumexp(-1).masked_fill(~valid[:, 0], 0.0)
+        return total.to(energy.dtype)
 
     def penalised(self) -> tuple[Tensor, Tensor, Tensor]:
         """First, between and last, low where it is not allowed."""
