@@ -1,0 +1,250 @@
+"""A record of attention: weights with the words that looked and were looked at, as plain arrays.
+
+    AttentionMap(weights, queries, keys)     from anywhere: arrays, tensors, one or many layers
+    map.save("map.npz"); AttentionMap.load("map.npz")
+
+l: layers   h: heads   q: queries   k: keys
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.config.whole import write_whole
+
+Kind = Literal["self", "cross", "pool", "grid", "memory"]
+Weights = NDArray[np.float32]
+VERSION = 1
+LEAK = 1e-3  # how far from 1 a row may sum before it is no attention
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One attention of a model: [h q k]. A row sums to 1, or to 0 where nothing could be seen.
+
+    A row of local-p attention sums to less (Luong et al. 2015), one of a gate to whatever it lets
+    through: it is shown as it is.
+    """
+
+    name: str
+    weights: Weights
+    kind: Kind = "cross"
+
+    @property
+    def heads(self) -> int:
+        return self.weights.shape[0]
+
+
+@dataclass(frozen=True)
+class Words:
+    """Tokens of one side, and the number of the word that each is a piece of."""
+
+    tokens: tuple[str, ...]
+    word: tuple[int, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.word:
+            object.__setattr__(self, "word", tuple(range(len(self.tokens))))
+        if len(self.word) != len(self.tokens):
+            raise ValueError(f"{len(self.word)} word numbers for {len(self.tokens)} tokens")
+        if any(b - a not in (0, 1) for a, b in zip(self.word, self.word[1:], strict=False)):
+            raise ValueError("word numbers must rise one by one, pieces of a word together")
+
+    def merged(self) -> tuple[str, ...]:
+        """Pieces put together; marks of a piece (##, a leading space or its sign) are left out."""
+        found: list[str] = []
+        for number, (token, word) in enumerate(zip(self.tokens, self.word, strict=True)):
+            if number and word == self.word[number - 1]:
+                found[-1] += token.removeprefix("##")
+            else:
+                found.append(token.lstrip("▁Ġ "))
+        return tuple(found)
+
+
+class AttentionMap:
+    """Every weight that was paid in one reading, by layer and head.
+
+    `weights`: [q k], [h q k], [l h q k], or a sequence or mapping of layers, as arrays or tensors;
+    an axis of one example before the heads is taken off. `queries` and `keys` are tokens; `keys`
+    not given: the queries look at themselves. `pieces`: for tokens that are parts of words, the
+    number of the word of each, of the queries and of the keys.
+    """
+
+    def __init__(
+        self,
+        weights: Any,
+        queries: Sequence[str],
+        keys: Sequence[str] | None = None,
+        *,
+        kind: Kind | None = None,
+        pieces: tuple[Sequence[int], Sequence[int]] | None = None,
+        title: str = "",
+    ):
+        chosen: Kind = kind or ("self" if keys is None else "cross")
+        if chosen not in get_args(Kind):
+            raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}, not {chosen!r}")
+        of_queries, of_keys = pieces or ((), ())
+        self.queries = Words(tuple(queries), tuple(of_queries))
+        self.keys = Words(tuple(queries if keys is None else keys), tuple(of_keys))
+        self.title = title
+        self.layers = tuple(
+            Layer(name, self._checked(name, layer), chosen) for name, layer in layered(weights)
+        )
+        if not self.layers:
+            raise ValueError("weights are missing: there is no layer")
+
+    def _checked(self, name: str, weights: Weights) -> Weights:
+        wanted = (len(self.queries.tokens), len(self.keys.tokens))
+        if weights.shape[1:] != wanted:
+            sizes = " x ".join(map(str, weights.shape[1:]))
+            raise ValueError(
+                f"{name}: weights of {sizes} for {wanted[0]} queries and {wanted[1]} keys"
+            )
+        if not np.isfinite(weights).all() or (weights < 0).any():
+            raise ValueError(f"{name}: weights must be finite, and 0 or more")
+        if weights.size and weights.sum(-1).max() > 1 + LEAK:
+            raise ValueError(f"{name}: a row sums to {weights.sum(-1).max():.3f}, more than 1")
+        return weights
+
+    def merged(self) -> "AttentionMap":
+        """By words: what one looked at is the mean of its pieces, what it got is their sum."""
+        into, out = grouping(self.queries.word), grouping(self.keys.word)
+        mean = into / into.sum(1, keepdims=True)
+        layers = {one.name: mean @ one.weights @ out.T for one in self.layers}
+        return self._like(layers, self.queries.merged(), self.keys.merged())
+
+    def mean(self) -> "AttentionMap":
+        """One layer of one head: the mean of all."""
+        whole = np.concatenate([one.weights for one in self.layers])
+        return self._like({"mean": whole.mean(0, keepdims=True)}, *self._sides())
+
+    def rollout(self) -> "AttentionMap":
+        """From the input to the output of each layer, through all before (Abnar & Zuidema 2020).
+
+        A layer is the mean of its heads and the identity, half each; layers are multiplied.
+        """
+        if self.queries.tokens != self.keys.tokens:
+            raise ValueError("rollout is for layers in which the same tokens look at each other")
+        whole, found = np.eye(len(self.keys.tokens), dtype=np.float32), {}
+        for one in self.layers:
+            step = 0.5 * one.weights.mean(0) + 0.5 * np.eye(len(whole), dtype=np.float32)
+            whole = (step / step.sum(-1, keepdims=True)) @ whole
+            found[one.name] = whole[None]
+        return self._like(found, *self._sides())
+
+    def entropy(self) -> list[NDArray[np.float32]]:
+        """Of each layer, each head's mean over its rows, in bits."""
+        return [
+            -(
+                one.weights
+                * np.log2(one.weights, where=one.weights > 0, out=np.zeros_like(one.weights))
+            )
+            .sum(-1)
+            .mean(-1)
+            for one in self.layers
+        ]
+
+    def distance(self) -> list[NDArray[np.float32]]:
+        """Of each layer, how far each head looks on average, in tokens."""
+        apart = np.abs(
+            np.arange(len(self.queries.tokens))[:, None] - np.arange(len(self.keys.tokens))
+        )
+        return [(one.weights * apart.astype(np.float32)).sum(-1).mean(-1) for one in self.layers]
+
+    def save(self, path: Path | str) -> None:
+        """Arrays and names in one .npz, which needs no pickle."""
+        head = {
+            "version": VERSION,
+            "title": self.title,
+            "queries": [list(self.queries.tokens), list(self.queries.word)],
+            "keys": [list(self.keys.tokens), list(self.keys.word)],
+            "layers": [[one.name, one.kind] for one in self.layers],
+        }
+        packed = io.BytesIO()
+        arrays = {f"layer{n}": one.weights.astype(np.float16) for n, one in enumerate(self.layers)}
+        text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
+        np.savez_compressed(packed, allow_pickle=False, head=text, **arrays)
+        write_whole(Path(path), packed.getvalue())
+
+    @classmethod
+    def load(cls, path: Path | str) -> "AttentionMap":
+        try:
+            with np.load(path, allow_pickle=False) as found:
+                head = json.loads(found["head"].tobytes())
+                layers = [found[f"layer{n}"].astype(np.float32) for n in range(len(head["layers"]))]
+        except (ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise ValueError(f"{path}: not a map of attention ({error})") from None
+        if head.get("version") != VERSION:
+            raise ValueError(f"{path}: version {head.get('version')}; this reads {VERSION}")
+        names = [name for name, _ in head["layers"]]
+        kinds = {kind for _, kind in head["layers"]}
+        (queries, of_queries), (keys, of_keys) = head["queries"], head["keys"]
+        return cls(
+            dict(zip(names, layers, strict=True)),
+            queries,
+            keys,
+            kind=kinds.pop(),
+            pieces=(of_queries, of_keys),
+            title=head["title"],
+        )
+
+    def _sides(self) -> tuple[Sequence[str], Sequence[str]]:
+        return self.queries.tokens, self.keys.tokens
+
+    def _like(
+        self, layers: Mapping[str, Weights], queries: Sequence[str], keys: Sequence[str]
+    ) -> "AttentionMap":
+        pieces = None
+        if (queries, keys) == self._sides():
+            pieces = (self.queries.word, self.keys.word)
+        kind = self.layers[0].kind
+        return AttentionMap(layers, queries, keys, kind=kind, pieces=pieces, title=self.title)
+
+
+def layered(weights: Any) -> list[tuple[str, Weights]]:
+    """Layers by name, each [h q k]."""
+    if isinstance(weights, Mapping):
+        return [(str(name), of_heads(layer)) for name, layer in weights.items()]
+    if isinstance(weights, list | tuple) and weights and np.ndim(plain(weights[0])) >= 2:
+        return [(f"layer {n}", of_heads(layer)) for n, layer in enumerate(weights, 1)]
+    whole = plain(weights)
+    if whole.ndim == 4:
+        return [(f"layer {n}", of_heads(layer)) for n, layer in enumerate(whole, 1)]
+    return [("layer 1", of_heads(whole))]
+
+
+def of_heads(layer: Any) -> Weights:
+    found = plain(layer)
+    if found.ndim == 4 and found.shape[0] == 1:
+        found = found[0]
+    if found.ndim == 2:
+        found = found[None]
+    if found.ndim != 3:
+        raise ValueError(
+            f"weights of a layer are [heads, queries, keys], not of shape {found.shape}"
+        )
+    return found
+
+
+def plain(array: Any) -> Weights:
+    """As numpy has it, wherever it was."""
+    if hasattr(array, "detach"):  # a tensor
+        array = array.detach().cpu().float().numpy()
+    return np.asarray(array, dtype=np.float32)
+
+
+def grouping(word: Sequence[int]) -> Weights:
+    """[words, tokens], 1 where a token is a piece of the word."""
+    numbers = np.asarray(word) - (word[0] if len(word) else 0)
+    return (
+        (np.arange(numbers[-1] + 1)[:, None] == numbers).astype(np.float32)
+        if len(word)
+        else (np.zeros((0, 0), np.float32))
+    )
