@@ -134,6 +134,7 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "pretrain": Contest,
     "tag": Contest,
     "understand": Contest,
+    "answer": Contest,
 }
 
 
