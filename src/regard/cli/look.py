@@ -9,6 +9,7 @@ from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.corpora.corpus import Record
+from regard.train.answer import AnswerRun, record_of
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
 from regard.train.run import Run
@@ -20,7 +21,10 @@ from regard.view.terminal import Surface, heat, scale
 
 def look(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    text: Annotated[str, typer.Argument(help="What to translate, to classify or to read.")],
+    text: Annotated[
+        str,
+        typer.Argument(help="What to read, or a question, a tab and its context."),
+    ],
     target: Annotated[
         str | None, typer.Option(help="Look at this translation, not at the model's own.")
     ] = None,
@@ -37,6 +41,8 @@ def look(
             print(judged(run, records_of([text])[0], surface))
         case TagRun():
             print(named(run, text, surface))
+        case AnswerRun():
+            print(found_in(run, record_of(text, "TEXT"), surface))
         case LanguageRun():
             print(read(run, text, surface))
         case _:
@@ -95,6 +101,16 @@ def named(run: TagRun, text: str, surface: Surface) -> str:
     weights = [w[0].mean(0) for w in seen.values()][-1].flatten()[: len(words)].tolist()
     top = max(weights, default=0.0) or 1.0
     return f"{reply.text}\n\n{shaded(words, weights, surface, top=top)}"
+
+
+def found_in(run: AnswerRun, record: Record, surface: Surface) -> str:
+    """The answer in its context, and what the words around it looked at in the question."""
+    [reply] = run.reply([f"{record['question']}\t{record['text']}"], "TEXT")
+    seen = run.task.asks(record, run.longest)
+    if seen is None:
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
+    shown = heat(seen.weights, seen.question, seen.context, surface)
+    return f"{reply.text}\n\n{shown}\n\nweight: {scale(surface)}"
 
 
 def read(run: LanguageRun, text: str, surface: Surface) -> str:

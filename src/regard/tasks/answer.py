@@ -24,6 +24,7 @@ from regard.tasks.loss import Loss
 from regard.tasks.translate import AT_ONCE
 
 KEPT = 5  # answers that are told
+BESIDE = 6  # parts of the context, on each side of an answer, that are shown with it
 
 
 class Read(NamedTuple):
@@ -53,6 +54,14 @@ class Answer(NamedTuple):
     @property
     def text(self) -> str:
         return "" if self.said is None else self.said.text
+
+
+class Asking(NamedTuple):
+    """`weights[j][t]`: how much part t of the context looked at part j of the question."""
+
+    weights: list[list[float]]
+    question: list[str]
+    context: list[str]
 
 
 @dataclass(frozen=True)
@@ -92,14 +101,12 @@ class Reader(OnEncoder):
         self.register_buffer("threshold", torch.zeros(()))
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Read:
-        inputs = dict(inputs)
-        begins, counts = inputs.pop("begins", None), inputs.pop("counts", None)
-        found = self.encoder.encode(**inputs)
+        given = {name: one for name, one in inputs.items() if name not in ("begins", "counts")}
+        found = self.encoder.encode(**given)
         ends = found.states if found.ends is None else found.ends
         sides = self.start(found.states)[..., 0], self.end(ends)[..., 0]
         if self.none is None:
-            assert begins is not None and counts is not None
-            return Read(*(picked(side, begins, counts) for side in sides))
+            return Read(*(picked(side, inputs["begins"], inputs["counts"]) for side in sides))
         energies = (side.masked_fill(~found.valid, -torch.inf) for side in sides)
         first = self.none[:, None, None].expand(2, len(found.valid), 1)
         return Read(*(torch.cat(both, 1) for both in zip(first, energies, strict=True)))
@@ -240,12 +247,34 @@ class Answering(Headed):
         leave = not best or (self.no_answer and best[0].score < self.model.threshold.item())
         return Answer(None if leave else best[0], best, none)
 
-    def looked(self, record: Mapping[str, Any], longest: int = 384) -> dict[str, Tensor]:
-        """Every weight that was paid while the first window was read, by the attention's name."""
+    def asks(self, record: Mapping[str, Any], longest: int = 384) -> Asking | None:
+        """What parts of the context at the best answer look at in the question; None: nothing.
+
+        Of a transformer's attentions it is the last layer's, in the mean of its heads.
+        """
         [(_, question, context)] = self.cut([record])
-        first, last = next(self.windows(question, context, longest))
+        [answer] = self.answers([record], longest)
+        near = answer.stretches[0]
+        here = covered(context.places, near.start, near.end) or (0, 0)
+        found = list(self.windows(question, context, longest))
+        first, last = next((one for one in found if holds(one, here)), found[0])
         row, begin = self.row(question, context, first, last, longest)
-        return self.seen(self.layout.tensors([row], [begin]))
+        seen = self.seen(self.layout.tensors([row], [begin]))
+        low, high = max(first, here[0] - BESIDE), min(last, here[1] + 1 + BESIDE)
+        asked = question.places[: longest // 2]
+        if "encoder.c2q" in seen:
+            table = seen["encoder.c2q"][0, low - first : high - first]
+        else:
+            square = [w[0] for w in seen.values() if w.shape[-1] == w.shape[-2] == len(row)]
+            if not square:
+                return None
+            whole = square[-1].mean(0) if square[-1].ndim == 3 else square[-1]
+            table = whole[begin + low - first : begin + high - first, 1 : 1 + len(asked)]
+        return Asking(
+            table.mT.tolist(),
+            [record["question"][start:end] for start, end in asked],
+            [record["text"][start:end] for start, end in context.places[low:high]],
+        )
 
 
 def surprise(energy: Tensor, true: Tensor, smoothing: float) -> Tensor:
