@@ -1,6 +1,7 @@
 """Answering: windows and places, and runs from questions to stretches of their contexts."""
 
 import json
+from typing import ClassVar
 
 import pytest
 import torch
@@ -20,7 +21,11 @@ from regard.train.run import prepare
 KINDS = [kind for kind, entry in MODELS.items() if "answer" in entry.tasks]
 SMALL = {
     "bidaf": {
-        **{"dim": 24, "hidden_dim": 16, "letters_dim": 8, "filters": ((3, 8),), "layers": 1},
+        "dim": 32,
+        "hidden_dim": 32,
+        "letters_dim": 8,
+        "filters": ((3, 8),),
+        "layers": 1,
         "dropout": 0.0,
     },
     "birnn": {"dim": 16, "hidden_dim": 8},
@@ -38,7 +43,7 @@ def settings(kind: str, data=None, head=None, **train):
             "text": {"kind": "words", "lower": True},
             "model": {"kind": kind, **SMALL[kind]},
             "head": {"longest": 4, "dropout": 0.0, **(head or {})},
-            "train": {"steps": 4, "sentences_per_batch": 32, "longest": 40, **train},
+            "train": {"steps": 4, "sentences_per_batch": 16, "longest": 40, **train},
         }
     )
 
@@ -54,8 +59,9 @@ def random_run(kind: str, **more) -> AnswerRun:
 @pytest.mark.usefixtures("unchecked")  # the shapes are checked below
 def test_from_questions_to_answers(tmp_path):
     """Facts that one key tells apart; two take longer (docs/results.md)."""
-    data = {**EASY, "size": 3000}
-    more = {"steps": 200, "learning_rate": 0.01, "validate_every": 100, "clip": 5.0}
+    data = {**EASY, "size": 64 * 60}
+    more = {"steps": 120, "learning_rate": 0.006, "validate_every": 120, "clip": 5.0}
+    more |= {"sentences_per_batch": 64}
     wanted = settings("bidaf", data, **more)
     list(Fit(wanted, tmp_path / "run", lambda _: None).events())
     run = AnswerRun.load(tmp_path / "run")
@@ -153,7 +159,7 @@ class TestWindows:
 
 
 class TestNoAnswer:
-    DATA = {**EASY, "unanswerable": 0.5}
+    DATA: ClassVar = {**EASY, "unanswerable": 0.5}
 
     def test_it_has_to_be_allowed(self, tmp_path):
         with pytest.raises(ValueError, match=r"has no answer; set head\.no_answer = true"):
@@ -185,7 +191,7 @@ class TestNoAnswer:
 class TestPlaces:
     def test_words_and_marks(self):
         found = words_of(CONTEXT)
-        assert found.parts == "Ada met Bob - Ray in Rome , in 1912 .".split()
+        assert " ".join(found.parts) == "Ada met Bob - Ray in Rome , in 1912 ."
         assert [CONTEXT[a:b] for a, b in found.places] == found.parts
 
     @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "byte_bpe", "unigram", "characters"])
@@ -212,7 +218,7 @@ class TestPlaces:
         assert row[0] == START
         assert [row[3], row[-1]] == [END, END]
         assert row[5] == UNKNOWN
-        found = layout.tensors([row, row[:-2] + [END]], [layout.begin(asked.parts)] * 2)
+        found = layout.tensors([row, [*row[:-2], END]], [layout.begin(asked.parts)] * 2)
         assert found["counts"].tolist() == [3, 2]
         assert found["segments"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1, 0]]
 
