@@ -83,9 +83,9 @@ def record_of(found: Mapping[str, Any], place: str) -> Record:
 def listed(answers: Any, place: str) -> list[Any]:
     """Answers one by one, however they are written."""
     if isinstance(answers, dict):
-        both = answers.get("text"), answers.get("answer_start")
-        if all(isinstance(one, list) for one in both) and len(both[0]) == len(both[1]):
-            return [{"text": t, "answer_start": s} for t, s in zip(*both, strict=True)]
+        texts, starts = answers.get("text"), answers.get("answer_start")
+        if isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts):
+            return [{"text": t, "answer_start": s} for t, s in zip(texts, starts, strict=True)]
     if not isinstance(answers, list):
         raise ValueError(f"{place}: answers must be a list of {{text, answer_start}}")
     return answers

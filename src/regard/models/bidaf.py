@@ -65,7 +65,8 @@ class Bidaf(nn.Module):
         if not words and not letters:
             raise ValueError("words and letters are both False: there is nothing to read")
         self.dropout = dropout
-        self.words = Embedding(size, dim) if words else None
+        # vectors of GloVe are about as large; a match is learnt in half of the steps
+        self.words = Embedding(size, dim, std=1.0) if words else None
         # differs: a linear layer follows the convolutions
         self.letters = (
             CharacterCNN(

@@ -191,8 +191,8 @@ class Answering(Headed):
 
     def loss(self, batch: Questions, smoothing: float = 0.0) -> Loss:
         read = self.model(batch.inputs)
-        both = zip(read, (batch.starts, batch.ends), strict=True)
-        return Loss(sum(surprise(*one, smoothing) for one in both), len(batch.numbers))
+        first = surprise(read.starts, batch.starts, smoothing)
+        return Loss(first + surprise(read.ends, batch.ends, smoothing), len(batch.numbers))
 
     @torch.no_grad()
     def answers(
@@ -213,7 +213,8 @@ class Answering(Headed):
         found: list[dict[tuple[int, int], float]] = [{} for _ in cut]
         totals: list[list[float]] = [[] for _ in cut]
         for batch in self.in_order(pairs):
-            spans = best_spans(*self.model(batch.inputs), self.longest)
+            read = self.model(batch.inputs)
+            spans = best_spans(read.starts, read.ends, self.longest)
             for at, window in enumerate(batch.numbers.tolist()):
                 number, first = where[window]
                 totals[number].append(spans.total[at].item())
