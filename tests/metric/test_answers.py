@@ -1,8 +1,10 @@
 """Answers by hand, at the edges of SQuAD's normalisation."""
 
+import random
+
 import pytest
 
-from regard.metric.answers import answered, exact, normalised, overlap
+from regard.metric.answers import answered, best_threshold, exact, normalised, overlap
 
 
 @pytest.mark.parametrize(
@@ -48,8 +50,28 @@ def test_questions_without_an_answer():
     assert (found.with_answer.f1, found.with_answer.questions) == (0.0, 1)
 
 
+def test_the_best_threshold_is_the_best_of_all():
+    """Against every threshold between two scores, by what `answered` says of it."""
+    draw = random.Random(3)
+    for _ in range(30):
+        count = draw.randint(1, 8)
+        scores = [float(draw.randint(-2, 2)) for _ in range(count)]
+        said = [draw.choice(["x", "x y", "z"]) for _ in range(count)]
+        true = [draw.choice([[], ["x"], ["z", "x y"]]) for _ in range(count)]
+        for by in ("exact", "f1"):
+
+            def mean(threshold, by=by, rows=(scores, said, true)):
+                given = [a if s >= threshold else "" for s, a in zip(*rows[:2], strict=True)]
+                return getattr(answered(given, rows[2]), by)
+
+            found = mean(best_threshold(scores, said, true, by))
+            assert found == pytest.approx(max(map(mean, [-9, -1.5, -0.5, 0.5, 1.5, 9])))
+
+
 def test_bad_input():
     with pytest.raises(ValueError, match="1 answers for 2 questions"):
         answered([""], [[], []])
+    with pytest.raises(ValueError, match="1 scores, 1 answers, 2 questions"):
+        best_threshold([0.0], ["x"], [[], []])
     with pytest.raises(ValueError, match="questions are missing"):
         answered([], [])

@@ -24,6 +24,7 @@ SPOKEN = {
     "pretrain": ("encode", "logits"),
     "tag": ("encode",),
     "understand": ("encode",),
+    "answer": ("encode",),
 }
 
 

@@ -73,6 +73,30 @@ class General(Dot):
         return self.of_key(states)
 
 
+class Trilinear(Dot):
+    """e = w . [q; h; q * h]  (Seo et al. 2017, sec. 2.4), for a query as wide as the states.
+
+    The sum of three products is one: [q * w_qh; w_q . q; 1] . [h; 1; w_h . h]. It begins near the
+    dot product, w_qh = 1: what is alike attracts, which by chance it would have to be taught.
+    """
+
+    def __init__(self, dim: int):
+        super().__init__()
+        check_positive("dim", dim)
+        self.query_dim = self.memory_dim = dim
+        bound = 1 / math.sqrt(3 * dim)
+        self.weight = nn.Parameter(torch.empty(3, dim).uniform_(-bound, bound))  # of q, h, q * h
+        nn.init.ones_(self.weight[2])
+
+    def prepare(self, states: Float[Tensor, "*b k ds"]) -> Float[Tensor, "*b k dk"]:
+        one = states.new_ones(*states.shape[:-1], 1)
+        return torch.cat([states, one, states @ self.weight[1, :, None]], -1)
+
+    def ask(self, query: Float[Tensor, "*b q dq"]) -> Float[Tensor, "*b q dk"]:
+        one = query.new_ones(*query.shape[:-1], 1)
+        return torch.cat([query * self.weight[2], query @ self.weight[0, :, None], one], -1)
+
+
 class Additive(Score):
     """e = v . tanh(W q + U h)  (Bahdanau et al. 2015, A.1.2).
 

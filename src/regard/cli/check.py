@@ -17,15 +17,21 @@ OFTEN = 1000  # records between two looks at the clock
 ROWS = {
     "pairs": "pairs",
     "texts": "texts",
+    "questions": "questions",
+    "contexts": "contexts",
+    "without_answer": "without an answer",
     "documents": "documents",
     "characters": "characters",
     "tokens": "tokens, ends included",
     "empty_text": "empty",
     "repeated_texts": "texts seen before",
+    "repeated_questions": "questions seen before",
     "repeated_documents": "documents seen before",
     "several_labels": "texts with several labels",
     "leaked_texts": "texts also in train",
     "leaked_labels": "  with the same label",
+    "leaked_questions": "questions also in train",
+    "leaked_contexts": "contexts also in train",
     "leaked_documents": "documents also in train",
     "empty_source": "empty source",
     "empty_target": "empty target",
@@ -39,9 +45,15 @@ ROWS = {
     "control_characters": "with control characters",
     "not_nfc": "not in Unicode form NFC",
 }
-SHARES = {"left_out": "over train.longest", "shortened": "cut at train.longest"}
+SHARES = {
+    "left_out": "over train.longest",
+    "shortened": "cut at train.longest",
+    "windowed": "read in several windows",
+    "long": "answers over head.longest",
+    "inexact": "answers that end in a token",
+}
 ESTIMATED = ("duplicates", "ambiguous_sources", "repeated_texts", "repeated_documents")
-ESTIMATED += ("several_labels",)
+ESTIMATED += ("several_labels", "repeated_questions")
 MOST_LABELS = 20
 MEGA = 1e6
 
@@ -77,7 +89,7 @@ def report(found: dict[str, Any]) -> Iterator[str]:
     for name, called in ROWS.items():
         if any(name in facts for facts in splits.values()):
             yield row(called, [amount(facts, name) for facts in splits.values()])
-    for side in ("source", "target", "text"):
+    for side in ("source", "target", "question", "text"):
         if side in splits["train"]:
             yield from lengths(side, [facts[side] for facts in splits.values()])
     for name, called in SHARES.items():

@@ -135,6 +135,7 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "tag": Contest,
     "understand": Contest,
     "chat": Contest,
+    "answer": Contest,
 }
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from regard.attend.attention import Attention
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
+from regard.train.answer import AnswerRun, record_of
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
@@ -22,7 +23,10 @@ from regard.view.terminal import Surface, heat, scale
 
 def look(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    text: Annotated[str, typer.Argument(help="What to translate, to classify or to read.")],
+    text: Annotated[
+        str,
+        typer.Argument(help="What to read, or a question, a tab and its context."),
+    ],
     target: Annotated[
         str | None, typer.Option(help="Look at this translation, not at the model's own.")
     ] = None,
@@ -41,6 +45,8 @@ def look(
             print(named(run, text, surface))
         case ChatRun():
             print(replied(run, text, surface))
+        case AnswerRun():
+            print(found_in(run, record_of(text, "TEXT"), surface))
         case LanguageRun():
             print(read(run, text, surface))
         case _:
@@ -112,6 +118,16 @@ def replied(run: ChatRun, text: str, surface: Surface) -> str:
     tokens, weights = run.task.looked_at(run.task.start(turns, 0)[:-1])
     shown = heat(weights[before:].tolist(), [*tokens[before + 1 :], "</s>"], tokens, surface)
     return f"{said.text}\n\n{shown}\n\nweight: {scale(surface)}"
+
+
+def found_in(run: AnswerRun, record: Record, surface: Surface) -> str:
+    """The answer in its context, and what the words around it looked at in the question."""
+    [reply] = run.reply([f"{record['question']}\t{record['text']}"], "TEXT")
+    seen = run.task.asks(record, run.longest)
+    if seen is None:
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
+    shown = heat(seen.weights, seen.question, seen.context, surface)
+    return f"{reply.text}\n\n{shown}\n\nweight: {scale(surface)}"
 
 
 def read(run: LanguageRun, text: str, surface: Surface) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from regard.config.answer import Answerer, AnswerHead, AnswerTrain, Bidaf, FactsData, Questions
 from regard.config.data import (
     Conversations,
     DatesData,
@@ -229,6 +230,23 @@ class UnderstandSettings(WordSettings):
     train: UnderstandTrain = Field(default=UnderstandTrain(), description=TRAIN)
 
 
+class AnswerSettings(Settings):
+    """A question, by a stretch of a context."""
+
+    task: Literal["answer"] = Field(default="answer", description="What the model is to do.")
+    data: Questions = Field(default=FactsData(), description="facts, questions or named.")
+    text: Text = Field(default=Text(kind="words", size=20_000, lower=True), description=IDS)
+    model: Answerer = Field(default=Bidaf(), description=MODEL)
+    start: Start = Field(default=Start(), description="What to begin with, other than chance.")
+    head: AnswerHead = Field(default=AnswerHead(), description="From states to a stretch of text.")
+    train: AnswerTrain = Field(default=AnswerTrain(), description=TRAIN)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "AnswerSettings":
+        check_words(self)
+        return self
+
+
 class Mask(Table):
     """What has to be told."""
 
@@ -264,7 +282,7 @@ class PretrainSettings(Settings):
 def check_words(settings: Settings) -> None:
     """Letters are read of words."""
     kind = settings.model.kind
-    if kind in ("elmo", "bilstm_crf") and settings.text.kind != "words":
+    if kind in ("elmo", "bilstm_crf", "bidaf") and settings.text.kind != "words":
         raise ValueError(f"model.kind = {kind!r} spells words: set text.kind = 'words'")
 
 
@@ -276,4 +294,5 @@ TASKS: dict[str, type[Settings]] = {
     "tag": TagSettings,
     "understand": UnderstandSettings,
     "chat": ChatSettings,
+    "answer": AnswerSettings,
 }

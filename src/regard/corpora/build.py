@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from regard.config import answer as questions
 from regard.config import data as tables
 from regard.config.table import Table
 from regard.corpora.corpus import Corpus
@@ -9,12 +10,15 @@ from regard.corpora.dates import Dates
 from regard.corpora.dialogues import Dialogues
 from regard.corpora.dialoguesets import DialogueSet
 from regard.corpora.documents import Documents
+from regard.corpora.facts import Facts
 from regard.corpora.files import Files
 from regard.corpora.labelled import Labelled
 from regard.corpora.mix import Mix
 from regard.corpora.named import Named
 from regard.corpora.planted import Planted
 from regard.corpora.published import Published
+from regard.corpora.questions import Questions
+from regard.corpora.questionsets import QuestionSet
 from regard.corpora.reorder import Reorder
 from regard.corpora.tagged import Tagged
 from regard.corpora.tagsets import TagSet
@@ -33,6 +37,9 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     tables.NamedTags: TagSet,
     tables.DialogueData: Dialogues,
     tables.NamedDialogues: DialogueSet,
+    questions.FactsData: Facts,
+    questions.QuestionsData: Questions,
+    questions.NamedQuestions: QuestionSet,
 }
 
 

@@ -83,6 +83,21 @@ CORPORA = {
     "dialogues": Entry(
         "dialogues.Dialogues", "your own conversations, and a table for them", "any", "yours"
     ),
+    "facts": Entry(
+        "facts.Facts", "made-up facts, and questions for one of them", "made up", "made here"
+    ),
+    "squadshifts": Entry(
+        "questionsets.QuestionSet",
+        "questions on Wikipedia, Reddit, Amazon; test: SQuAD dev",
+        "en",
+        "not stated; CC BY-SA 4.0",
+    ),
+    "squad_dev": Entry(
+        "questionsets.QuestionSet", "SQuAD 1.1's dev set, split by us", "en", "CC BY-SA 4.0"
+    ),
+    "questions": Entry(
+        "questions.Questions", "your own, with contexts: SQuAD's JSON, JSON lines", "any", "yours"
+    ),
     "wikitext2": Entry("published.Published", "two million words of Wikipedia", "en", "CC BY-SA"),
     "tinyshakespeare": Entry(
         "published.Published", "a million characters of Shakespeare", "en", "public domain"

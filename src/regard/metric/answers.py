@@ -65,6 +65,32 @@ def answered(said: Sequence[str], true: Sequence[Sequence[str]]) -> Answered:
     return mean(rows)._replace(with_answer=with_answer, without=without)
 
 
+def best_threshold(
+    scores: Sequence[float], said: Sequence[str], true: Sequence[Sequence[str]], by: str = "f1"
+) -> float:
+    """The score from which on an answer should be given, for the best mean by `exact` or `f1`.
+
+    A question whose answer scores less is left without. Of equally good ones it is the highest.
+    """
+    if not len(scores) == len(said) == len(true):
+        raise ValueError(f"{len(scores)} scores, {len(said)} answers, {len(true)} questions")
+    measure = exact if by == "exact" else overlap
+    gains = sorted(
+        (
+            (score, max(measure(mine, one) for one in some) if some else -1.0)
+            for score, mine, some in zip(scores, said, true, strict=True)
+        ),
+        reverse=True,
+    )
+    best, total, cut = 0.0, 0.0, gains[0][0] + 1.0 if gains else 0.0
+    for number, (score, gain) in enumerate(gains, 1):
+        total += gain
+        below = gains[number][0] if number < len(gains) else score - 2.0
+        if total > best and below < score:
+            best, cut = total, (score + below) / 2
+    return cut
+
+
 def mean(rows: Sequence[tuple[float, float]]) -> Answered:
     first, second = (sum(column) / len(rows) for column in zip(*rows, strict=True))
     return Answered(first, second, len(rows))

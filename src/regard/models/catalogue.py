@@ -42,10 +42,14 @@ MODELS = {
     "gpt2": Entry("regard.models.gpt2:Gpt2", "Radford et al. 2019", WRITES),
     "rnnlm": Entry("regard.models.rnnlm:Rnnlm", "Elman 1990; Mikolov et al. 2010", WRITES),
     "lstmn": Entry("regard.models.lstmn:Lstmn", "Cheng et al. 2016, 1601.06733", WRITES),
-    "birnn": Entry("regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130", ENCODES),
+    "birnn": Entry(
+        "regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130", (*ENCODES, "answer")
+    ),
     "han": Entry("regard.models.han:Han", "Yang et al. 2016, N16-1174", ("classify",)),
     "bert": Entry(
-        "regard.models.bert:Bert", "Devlin et al. 2019, 1810.04805", (*ENCODES, "pretrain")
+        "regard.models.bert:Bert",
+        "Devlin et al. 2019, 1810.04805",
+        (*ENCODES, "answer", "pretrain"),
     ),
     "bilstm_crf": Entry(
         "regard.models.bilstm_crf:BilstmCrf", "Huang et al. 2015, 1508.01991", NAMES
@@ -53,6 +57,7 @@ MODELS = {
     "birnn_attention": Entry(
         "regard.models.birnn_attention:BiRnnAttention", "Liu & Lane 2016, 1609.01454", NAMES
     ),
+    "bidaf": Entry("regard.models.bidaf:Bidaf", "Seo et al. 2017, 1611.01603", ("answer",)),
     "elmo": Entry(
         "regard.models.elmo:Elmo", "Peters et al. 2018, 1802.05365", (*ENCODES, "pretrain")
     ),

@@ -4,6 +4,7 @@ TASKS = {
     "classify": "a text, or two, into one of some classes",
     "tag": "names for stretches of words: people, places, products",
     "understand": "what somebody wants (an intent), and with what (slots)",
+    "answer": "a question, by a stretch of the text that it is asked of",
     "pretrain": "hidden words and sentences that follow, from plain text, to be built on",
     "chat": "a conversation, turn by turn, about anything or about rows of a table",
     "language": "how likely a text is, what comes next, and how it goes on",

@@ -56,6 +56,12 @@ class Vocabulary:
         whole = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
         return [self._said(one.ids) for one in whole]
 
+    def placed(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """The ids of each text, and the characters (from, to) that each of them stands for."""
+        check_texts(texts)
+        whole = self._inner.encode_batch(list(texts), add_special_tokens=False)
+        return [(self._said(one.ids), one.offsets) for one in whole]
+
     def words(self, text: str) -> list[str]:
         """What stands between white space: the words that `Encoding.words` counts."""
         return WORD.findall(text)

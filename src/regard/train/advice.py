@@ -127,6 +127,27 @@ def on_texts(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
+def on_questions(found: Mapping[str, Any], settings: Any) -> Iterator[str]:
+    """Of questions with their contexts."""
+    for split, facts in found["splits"].items():
+        if facts["without_answer"] and not settings.head.no_answer:
+            many = number(facts["without_answer"])
+            yield f"{split}: {many} questions have no answer; set head.no_answer = true"
+        if facts["long"] > SHARE:
+            share, longest = f"{facts['long']:.1%}", settings.head.longest
+            yield f"{split}: {share} of the answers are longer than head.longest = {longest}"
+        yield from on_characters(split, facts, "questions", settings)
+        yield from on_copies(split, facts, "questions")
+        if facts.get("leaked_contexts"):
+            many = f"{number(facts['leaked_contexts'])} of {number(facts['contexts'])} contexts"
+            yield f"{split}: {many} are also in train: scores will flatter; split by contexts"
+        if split != "train" and facts["questions"] < SMALL:
+            few = f"only {facts['questions']} questions: differences of its score may be chance"
+            yield f"{split}: {few}; take more"
+    if "dev" not in found["splits"]:
+        yield "dev: there is none: training cannot choose its best weights; set data.dev"
+
+
 def on_documents(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
     """Of plain text."""
     for split, facts in found["splits"].items():

@@ -11,7 +11,7 @@ from regard.config.load import load as load_settings
 from regard.config.settings import Settings
 from regard.train.run import CONFIG, WEIGHTS, check_files
 
-WITH_ENCODER = ("pretrain", "classify", "tag", "understand")
+WITH_ENCODER = ("pretrain", "classify", "tag", "understand", "answer")
 INNER = "encoder."
 
 

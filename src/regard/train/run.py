@@ -36,6 +36,7 @@ RUNS = {
     "classify": "regard.train.classify:ClassifyRun",
     "tag": "regard.train.tag:TagRun",
     "understand": "regard.train.tag:UnderstandRun",
+    "answer": "regard.train.answer:AnswerRun",
     "pretrain": "regard.train.pretrain:PretrainRun",
     "chat": "regard.train.chat:ChatRun",
     "language": "regard.train.language:LanguageRun",

@@ -176,9 +176,10 @@ class AttentionMap:
     @classmethod
     def load(cls, path: Path | str) -> "AttentionMap":
         try:
-            with np.load(path, allow_pickle=False) as found:
-                head = json.loads(found["head"].tobytes())
-                layers = [found[f"layer{n}"].astype(np.float32) for n in range(len(head["layers"]))]
+            with zipfile.ZipFile(path) as packed:
+                head = json.loads(array_of(packed, "head").tobytes())
+                names = [f"layer{number}" for number in range(len(head["layers"]))]
+                layers = [array_of(packed, name).astype(np.float32) for name in names]
         except (ValueError, KeyError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path}: not a map of attention ({error})") from None
         if head.get("version") != VERSION:
@@ -206,6 +207,12 @@ class AttentionMap:
             pieces = (self.queries.word, self.keys.word)
         kind = self.layers[0].kind
         return AttentionMap(layers, queries, keys, kind=kind, pieces=pieces, title=self.title)
+
+
+def array_of(packed: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """One array of an .npz; an object, which only pickle could read, is refused."""
+    with packed.open(f"{name}.npy") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
 
 
 def layered(weights: Any) -> list[tuple[str, Weights]]:

@@ -1,0 +1,147 @@
+"""Seo, Kembhavi, Farhadi, Hajishirzi 2017, "Bidirectional attention flow for machine comprehension"
+(1611.01603).
+
+    x     = two highway layers over [letters of w by convolution; E w]         layers 1, 2
+    H, U  = the same BiLSTM over the x of the context, and of the question     layer 3
+    S_tj  = w . [h_t; u_j; h_t * u_j]                                          layer 4, eq. 1
+    u'_t  = sum_j softmax_j(S_tj) u_j           what a word of the context asks: "c2q"
+    h'    = sum_t softmax_t(max_j S_tj) h_t     what the question asks, one for all t: "q2c"
+    g_t   = [h_t; u'_t; h_t * u'_t; h_t * h']                                  eq. 2
+    M     = two layers of BiLSTM over G,  M2 = one more over M                 layer 5
+    p1    = softmax_t(w1 . [g_t; m_t]),  p2 = softmax_t(w2 . [g_t; m2_t])      layer 6, the head
+
+`observe` knows the two attentions as "c2q" and "q2c".
+b: batch   t: words of the context   j: words of the question   c: characters of a word   d: width
+"""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attend.attention import Attention
+from regard.attend.check import check_dropout
+from regard.attend.memory import Memory
+from regard.attend.score import Dot, Trilinear
+from regard.encode.cell import LSTM
+from regard.encode.character import CharacterCNN, Highway
+from regard.encode.dropout import dropout
+from regard.encode.embed import Embedding
+from regard.encode.head import Mean
+from regard.encode.recurrent import Recurrent
+from regard.encode.states import States
+
+
+class Bidaf(nn.Module):
+    """`dim`: word vectors; `letters_dim`: what letters add; `hidden_dim`: each direction.
+
+    `words`, `letters`, `c2q` and `q2c` take a part away where they are False, as the paper's table
+    1b does: without c2q, u'_t is the mean of the question; without q2c, g_t has no h_t * h'.
+    """
+
+    pooled_width = None
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        dim: int = 100,
+        hidden_dim: int = 100,
+        characters: int = 262,
+        character_dim: int = 8,
+        filters: Sequence[tuple[int, int]] = ((5, 100),),
+        letters_dim: int = 100,
+        highways: int = 2,
+        layers: int = 2,
+        words: bool = True,
+        letters: bool = True,
+        c2q: bool = True,
+        q2c: bool = True,
+        dropout: float = 0.2,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        if not words and not letters:
+            raise ValueError("words and letters are both False: there is nothing to read")
+        self.dropout = dropout
+        # with 1 / sqrt(dim) it took over twice the steps to learn to match words (one seed)
+        self.words = Embedding(size, dim, std=1.0) if words else None
+        # differs: a linear layer follows the convolutions
+        self.letters = (
+            CharacterCNN(
+                characters, letters_dim, filters=filters, character_dim=character_dim, highways=0
+            )
+            if letters
+            else None
+        )
+        wide = (dim if words else 0) + (letters_dim if letters else 0)
+        self.highways = nn.ModuleList(Highway(wide) for _ in range(highways))
+        self.recurrent = Recurrent(LSTM, wide, hidden_dim, 1, True)
+        both = self.recurrent.output_dim
+        self.c2q, self.mean = Attention(Trilinear(both)), None if c2q else Mean()
+        self.q2c = Attention(Dot()) if q2c else None
+        flow = both * (4 if q2c else 3)
+        between = dropout if layers > 1 else 0.0
+        self.modelling = Recurrent(LSTM, flow, hidden_dim, layers, True, dropout=between)
+        self.ending = Recurrent(LSTM, both, hidden_dim, 1, True)
+        self.width = flow + both
+
+    def encode(
+        self,
+        ids: Int[Tensor, "b t"],
+        characters: Int[Tensor, "b t c"],
+        valid: Bool[Tensor, "b t"],
+        question_ids: Int[Tensor, "b j"],
+        question_characters: Int[Tensor, "b j c"],
+        question_valid: Bool[Tensor, "b j"],
+    ) -> States:
+        """Of each word of the context; states are [G; M], and ends [G; M2]."""
+        if not bool(question_valid.any(1).all()):
+            raise ValueError("question_valid: there is a question without a word")
+        context = self.contextual(ids, characters, valid)
+        question = self.contextual(question_ids, question_characters, question_valid)
+        flow = self.flow(context, valid, question, question_valid)
+        first, _ = self.modelling(self.drop(flow), valid)
+        last, _ = self.ending(self.drop(first), valid)
+        states, ends = (torch.cat([flow, one], -1) for one in (first, last))
+        return States(states, valid, None, ends)
+
+    def contextual(
+        self, ids: Int[Tensor, "b t"], characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
+        """H or U: words and letters, highways, read both ways."""
+        parts = []
+        if self.letters is not None:
+            parts.append(self.drop(self.letters.placed(characters, valid)))
+        if self.words is not None:
+            parts.append(self.words(ids))
+        x = torch.cat(parts, -1)
+        for highway in self.highways:
+            x = highway(x)
+        return self.recurrent(self.drop(x), valid)[0]
+
+    def flow(
+        self,
+        context: Float[Tensor, "b t d"],
+        valid: Bool[Tensor, "b t"],
+        question: Float[Tensor, "b j d"],
+        question_valid: Bool[Tensor, "b j"],
+    ) -> Float[Tensor, "b t g"]:
+        """G: each word of the context with what it asks of the question, and the other way."""
+        memory = self.c2q.remember(question, question_valid)
+        if self.mean is None:
+            asked = self.c2q(context, memory)
+        else:
+            asked = self.mean(question, question_valid)[:, None].expand_as(context)
+        parts = [context, asked, context * asked]
+        if self.q2c is not None:
+            energy = self.c2q.score(context, memory.keys)
+            energy = energy.masked_fill(~question_valid[:, None], -torch.inf)
+            # one query, 1, over keys that are the energies themselves: softmax_t(max_j S)
+            weighed = Memory(energy.amax(-1, keepdim=True), context, valid)
+            parts.append(context * self.q2c(context.new_ones(len(context), 1, 1), weighed))
+        return torch.cat(parts, -1)
+
+    def drop(self, x: Tensor) -> Tensor:
+        return dropout(x, self.dropout, self.training)

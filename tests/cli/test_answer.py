@@ -1,0 +1,76 @@
+"""The verbs on questions, as a user would call them."""
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from regard.cli.check import check
+from regard.cli.init import init
+from regard.cli.look import look
+from regard.cli.predict import predict
+from regard.cli.score import score
+from regard.config.load import load
+from regard.train.compare import check_models
+from regard.train.fit import Fit
+
+CONFIG = """
+task = "answer"
+data = { kind = "questions", train = "q.jsonl", dev = "q.jsonl", test = "q.jsonl" }
+model = { kind = "bidaf", dim = 8, hidden_dim = 8, letters_dim = 4, filters = [[3, 4]] }
+train = { steps = 2, sentences_per_batch = 4, validate_every = 2 }
+"""
+QUESTION, TEXT = "Where is Ada?", "Ada is in Rome, not in Oslo."
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    answers = [{"text": "Rome", "answer_start": 10}]
+    line = json.dumps({"question": QUESTION, "context": TEXT, "answers": answers})
+    (tmp_path / "q.jsonl").write_text(f"{line}\n" * 8)
+    (tmp_path / "ask.toml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+def test_all_verbs(monkeypatch, capsys):
+    def said() -> str:
+        return capsys.readouterr().out
+
+    check(Path("ask.toml"))
+    told = said()
+    for one in ("questions seen before", "contexts also in train", "question tokens, median"):
+        assert one in told
+    assert "1 of 1 contexts are also in train" in told
+    list(Fit(load("ask.toml"), Path("run"), lambda _: None).events())
+    score(Path("run"), as_json=True)
+    assert set(json.loads(said())) >= {"exact", "f1", "loss", "questions"}
+    lines = f"{QUESTION}\t{TEXT}\n".encode()
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(lines)))
+    predict(Path("run"), as_json=True)
+    found = json.loads(said())
+    assert TEXT[found["start"] : found["end"]] == found["answer"]
+    look(Path("run"), f"{QUESTION}\t{TEXT}")
+    told = said()
+    for word in ("Where", "Ada", "?", "weight:"):
+        assert word in told
+    with pytest.raises(ValueError, match="TEXT: no tab in it"):
+        look(Path("run"), QUESTION)
+    check_models({"a": load("ask.toml")})  # of `regard compare`
+
+
+def test_bad_data_is_one_line(folder, regard):
+    (folder / "q.jsonl").write_text('{"question": "a"}\n')
+    done = regard("check", "ask.toml")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "regard: q.jsonl:1: its context is missing; give one, or take the question out\n"
+    )
+
+
+def test_init(capsys):
+    init("answer", ["model.kind=bert", "text.kind=wordpiece"])
+    assert "no_answer = false" in capsys.readouterr().out

@@ -1,0 +1,162 @@
+"""BiDAF against a loop in float64 that follows the equations of its paper."""
+
+import pytest
+import torch
+from torch import nn
+
+from regard.attend.score import Trilinear
+from regard.attend.tap import observe
+from regard.models.bidaf import Bidaf
+from regard.text.spelling import spell
+
+IDS = torch.tensor([[5, 3, 6, 4, 5], [4, 6, 0, 0, 0], [3, 5, 4, 0, 0]])
+ASKED = torch.tensor([[3, 0, 0], [6, 4, 5], [5, 3, 0]])
+NAMES = {0: "", 3: "c", 4: "b", 5: "ab", 6: "abc"}
+SIZES = {"dim": 3, "hidden_dim": 4, "character_dim": 2, "filters": ((3, 5),), "letters_dim": 2}
+
+
+def letters(ids):
+    return torch.tensor([[spell(NAMES[n], 9) for n in row] for row in ids.tolist()])
+
+
+def inputs():
+    both = {"": IDS, "question_": ASKED}
+    return {
+        f"{name}{what}": made(ids)
+        for name, ids in both.items()
+        for what, made in {
+            "ids": lambda ids: ids,
+            "characters": letters,
+            "valid": lambda ids: ids != 0,
+        }.items()
+    }
+
+
+def wide(**more):
+    model = Bidaf(7, **SIZES, **more)
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.5)
+    return model.double().eval()
+
+
+def lstm(ours, wide: int, layers: int = 1):
+    theirs = nn.LSTM(wide, 4, layers, batch_first=True, bidirectional=True).double()
+    ours.adopt(theirs)
+    return lambda rows: theirs(torch.stack(rows)[None])[0][0]
+
+
+def sigmoid(x):
+    return 1 / (1 + torch.exp(-x))
+
+
+def vector(model, number: int):
+    """A word: its letters, its own vector, and two highways over both."""
+    parts = []
+    if model.letters is not None:
+        cnn, window = model.letters, model.letters.windows[0]
+        spelled = cnn.characters.weight[torch.tensor(spell(NAMES[number], 9))]
+        places = [
+            (window.weight * spelled[k : k + 3].T).sum((1, 2)) + window.bias for k in range(7)
+        ]
+        greatest = torch.stack(places).amax(0).clamp(min=0)
+        parts.append(cnn.project.weight @ greatest + cnn.project.bias)
+    if model.words is not None:
+        parts.append(model.words.weight[number])
+    x = torch.cat(parts)
+    for highway in model.highways:
+        gate = sigmoid(highway.carry.weight @ x + highway.carry.bias)
+        change = (highway.change.weight @ x + highway.change.bias).clamp(min=0)
+        x = gate * x + (1 - gate) * change
+    return x
+
+
+def soft(energies):
+    e = [torch.exp(one - max(energies)) for one in energies]
+    return [one / sum(e) for one in e]
+
+
+@pytest.mark.parametrize("without", [None, "words", "letters", "c2q", "q2c"])
+@torch.no_grad()
+def test_the_equations_of_the_paper(without):
+    model = wide(**({} if without is None else {without: False}))
+    read = lstm(model.recurrent, {"words": 2, "letters": 3}.get(without, 5))
+    modelling = lstm(model.modelling, 24 if without == "q2c" else 32, 2)
+    ending = lstm(model.ending, 8)
+    w = model.c2q.score.weight.flatten()
+    with observe(model) as seen:
+        found = model.encode(**inputs())
+    seen = seen.whole()
+    assert set(seen) == {"c2q", "q2c"} - {without}
+    for row, (ids, asked) in enumerate(zip(IDS.tolist(), ASKED.tolist(), strict=True)):
+        h = read([vector(model, n) for n in ids if n])
+        u = read([vector(model, n) for n in asked if n])
+        s = [[w @ torch.cat([one, other, one * other]) for other in u] for one in h]
+        b = soft([max(energies) for energies in s])
+        summary = sum(b[t] * h[t] for t in range(len(h)))
+        g = []
+        for t in range(len(h)):
+            a = soft(s[t])
+            ours = sum(a[j] * u[j] for j in range(len(u)))
+            if without == "c2q":
+                ours = sum(u) / len(u)
+            else:
+                torch.testing.assert_close(seen["c2q"][row, t, : len(u)], torch.stack(a))
+                assert not seen["c2q"][row, t, len(u) :].any()
+            last = [] if without == "q2c" else [h[t] * summary]
+            g.append(torch.cat([h[t], ours, h[t] * ours, *last]))
+        if without != "q2c":
+            torch.testing.assert_close(seen["q2c"][row, 0, : len(h)], torch.stack(b))
+        m = modelling(g)
+        m2 = ending(list(m))
+        for states, one in ((found.states, m), (found.ends, m2)):
+            true = torch.cat([torch.stack(g), one], -1)
+            torch.testing.assert_close(states[row, : len(h)], true, rtol=1e-9, atol=1e-11)
+
+
+def test_trilinear_is_one_product():
+    score = Trilinear(4).double()
+    query, states = torch.randn(2, 3, 4).double(), torch.randn(2, 5, 4).double()
+    keys = score.prepare(states)
+    found = score(query, keys)
+    w = score.weight.flatten()
+    for b in range(2):
+        for i in range(3):
+            for j in range(5):
+                both = query[b, i], states[b, j]
+                torch.testing.assert_close(
+                    found[b, i, j], w @ torch.cat([*both, both[0] * both[1]])
+                )
+
+
+def test_padding_and_company_never_matter():
+    model = wide()
+    given = inputs()
+    together = model.encode(**given)
+    for row in range(3):
+        length, asked = (int((one[row] != 0).sum()) for one in (IDS, ASKED))
+        alone = model.encode(
+            **{
+                name: one[row : row + 1, : asked if name.startswith("question") else length]
+                for name, one in given.items()
+            }
+        )
+        torch.testing.assert_close(together.states[row, :length], alone.states[0])
+        torch.testing.assert_close(together.ends[row, :length], alone.ends[0])
+
+
+def test_gradients_reach_every_weight():
+    model = Bidaf(7, **SIZES)
+    found = model.encode(**inputs())
+    (found.states.sum() + found.ends.sum()).backward()
+    for name, weight in model.named_parameters():
+        assert weight.grad is not None, name
+        assert weight.grad.isfinite().all(), name
+
+
+def test_what_cannot_be():
+    with pytest.raises(ValueError, match="nothing to read"):
+        Bidaf(7, words=False, letters=False)
+    given = inputs()
+    given["question_valid"] = given["question_valid"] & (torch.arange(3)[:, None] > 0)
+    with pytest.raises(ValueError, match="a question without a word"):
+        Bidaf(7, **SIZES).encode(**given)
