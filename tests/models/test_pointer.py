@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from regard.attend.tap import observe
 from regard.decode.beam import beam
+from regard.decode.rules import Rules
 from regard.decode.score import score
 from regard.models.pointer import LEAST, UNKNOWN, Pointer, coverage_loss
 from regard.text import special
@@ -23,7 +24,7 @@ def wide(model: Pointer, std: float = 0.5) -> Pointer:
 
 def made(copy: bool = True, coverage: bool = True, std: float = 0.5) -> Pointer:
     sizes = {"dim": 3, "hidden_dim": 4, "align_dim": 5}
-    return wide(Pointer(SIZE, SIZE, **sizes, copy=copy, coverage=coverage), std)
+    return wide(Pointer(SIZE, SIZE, **sizes, copying=copy, coverage=coverage), std)
 
 
 def lstm(p: dict[str, Tensor], x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -221,7 +222,7 @@ def test_beam_search_with_copying_is_forced_scoring(coverage):
     nn.init.constant_(model.gate.bias, -1.0)
     source = torch.tensor([SOURCE, [4, 11, 9, 6, 2, 0, 0], [5, 6, 7, 4, 8, 4, 2]])
     memory = model.remember(source, source != 0)
-    found = beam(model, memory, 3, 4, n_best=4)
+    found = beam(model, memory, 3, 4, n_best=4, rules=Rules(max_length=8))
     scored = score(model, memory, [[one.ids for one in best] for best in found])
     for row, (best, again) in enumerate(zip(found, scored, strict=True)):
         for one, other in zip(best, again, strict=True):

@@ -8,12 +8,14 @@ from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
 from regard.corpora.documents import Documents
 from regard.corpora.files import Files
+from regard.corpora.headlines import Headlines
 from regard.corpora.labelled import Labelled
 from regard.corpora.mix import Mix
 from regard.corpora.named import Named
 from regard.corpora.planted import Planted
 from regard.corpora.published import Published
 from regard.corpora.reorder import Reorder
+from regard.corpora.summaries import Summaries, SummarySet
 from regard.corpora.tagged import Tagged
 from regard.corpora.tagsets import TagSet
 
@@ -29,6 +31,9 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     tables.PlantedData: Planted,
     tables.TaggedData: Tagged,
     tables.NamedTags: TagSet,
+    tables.SummariesData: Summaries,
+    tables.NamedSummaries: SummarySet,
+    tables.HeadlinesData: Headlines,
 }
 
 

@@ -15,7 +15,7 @@ pointer-generator networks" (1704.04368).
 
 Ids beyond the vocabulary stand for the unknown words of one document: the first is `target_size`.
 They can be said by copying alone, and are read as UNKNOWN. The end of a source is a token as others
-are: to look at it is to copy the end. Without `copy` P is P_vocab, and such ids are not for it.
+are: to look at it is to copy the end. Without `copying` P is P_vocab, and such ids are not for it.
 Coverage enters as one more term of the keys, so that it is weighed by the score as it is.
 
 b: batch   s: source   t: target   n: rows of a search   r: real positions   h: hidden_dim
@@ -89,7 +89,7 @@ class Pointer(nn.Module):
         dim: int = 128,
         hidden_dim: int = 256,
         align_dim: int | None = None,
-        copy: bool = True,
+        copying: bool = True,
         coverage: bool = True,
         dropout: float = 0.0,
     ):
@@ -99,7 +99,7 @@ class Pointer(nn.Module):
             sizes = f"{source_size} and {target_size} entries"
             raise ValueError(f"pointer needs one vocabulary for both sides, not two of {sizes}")
         self.dim, self.size, self.dropout = dim, target_size, dropout
-        self.copy, self.coverage = copy, coverage
+        self.copying, self.coverage = copying, coverage
         align_dim = align_dim or hidden_dim
         self.words = Embedding(target_size, dim)
         self.encoder = Recurrent(LSTM, dim, hidden_dim, bidirectional=True)
@@ -108,7 +108,7 @@ class Pointer(nn.Module):
         self.of_coverage = nn.Parameter(torch.zeros(align_dim)) if coverage else None
         self.merge = nn.Linear(dim + 2 * hidden_dim, dim)
         self.cell = LSTM(dim, hidden_dim)
-        self.gate = nn.Linear(2 * hidden_dim + hidden_dim + dim, 1) if copy else None
+        self.gate = nn.Linear(2 * hidden_dim + hidden_dim + dim, 1) if copying else None
         self.combine = nn.Linear(hidden_dim + 2 * hidden_dim, hidden_dim)
         self.output = nn.Linear(hidden_dim, target_size)
 
@@ -184,7 +184,7 @@ class Pointer(nn.Module):
 
     def start(self, memory: Read) -> Standing:
         values, source = memory.memory.values, memory.source
-        beyond = max(0, int(source.max()) + 1 - self.size) if self.copy else 0
+        beyond = max(0, int(source.max()) + 1 - self.size) if self.copying else 0
         origin = torch.arange(len(values), device=values.device)
         nothing = values.new_zeros(source.shape)
         context = values.new_zeros(len(values), values.shape[-1])

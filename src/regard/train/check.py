@@ -19,8 +19,8 @@ from regard.train.advice import advice
 from regard.train.check_text import check_documents, check_labelled
 from regard.train.count import Shown, Side, chunks, count, every
 from regard.train.measure import Memory, measure
+from regard.train.pairs import SIDES
 from regard.train.run import prepare
-from regard.train.translate import SIDES, TranslateRun
 
 NAMED = 3  # places that are named
 

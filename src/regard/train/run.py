@@ -38,6 +38,7 @@ RUNS = {
     "understand": "regard.train.tag:UnderstandRun",
     "pretrain": "regard.train.pretrain:PretrainRun",
     "language": "regard.train.language:LanguageRun",
+    "summarise": "regard.train.summarise:SummariseRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")
@@ -86,6 +87,11 @@ class Run(ABC):
     def groups(self) -> list[dict[str, Any]]:
         """What is trained, and `rate` times as fast as the settings say; the first at full rate."""
         return [{"params": [p for p in self.model.parameters() if p.requires_grad], "rate": 1.0}]
+
+    @property
+    def turn(self) -> int:
+        """Steps after which something else is learnt: what was best before them counts no more."""
+        return 0
 
     @abstractmethod
     def batches(self, corpus: Corpus) -> Source:
@@ -196,6 +202,7 @@ def vocabulary(text: Text, corpus: Corpus, *fields: str) -> Tokeniser:
         lower=text.lower,
         normalise=text.normalise,
         min_count=text.min_count,
+        apart=text.apart,
     )
 
 
