@@ -12,6 +12,7 @@ from regard.models.catalogue import MODELS, build, settings_of
 
 ASKED = {
     "translate": model.Translator,
+    "summarise": model.Summariser,
     "language": writer.Writer,
     "classify": encoder.Encoder,
     "pretrain": encoder.Pretrained,
