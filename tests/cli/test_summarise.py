@@ -3,11 +3,17 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from regard.batch.forecast import Shape
+from regard.cli.check import report
+from regard.cli.look import look
 from regard.config.load import resolve
+from regard.train.check import check as examine
 from regard.train.fit import Fit
+from regard.train.measure import Memory, measure
 
 DATA = {"kind": "headlines", "size": 60, "held_out": 10}
 
@@ -23,18 +29,17 @@ def run(tmp_path_factory) -> str:
     return str(folder)
 
 
-def test_look(run, regard):
-    done = regard("look", run, "Ann won the boat .", "--target", "Ann won")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Ann won\n\n")
-    rows = [line.split() for line in done.stdout.splitlines()]
+def test_look(run, capsys):
+    look(Path(run), "Ann won the boat .", "Ann won")
+    shown = capsys.readouterr().out
+    assert shown.startswith("Ann won\n\n")
+    rows = [line.split() for line in shown.splitlines()]
     [row] = [row for row in rows if row[:1] == ["Ann"] and len(row) > 1 and "." in row[1]]
     assert 0 <= float(row[1]) <= 1
-    assert "words, those with at least 5% of a look; behind a word of the summary: p_gen" in (
-        done.stdout
-    )
-    done = regard("look", run, " ")
-    assert (done.returncode, done.stderr) == (1, "regard: TEXT: the document is empty\n")
+    assert "words, those with at least 5% of a look; behind a word of the summary: p_gen" in shown
+    look(Path(run), "Ann won the boat .")
+    with pytest.raises(ValueError, match="TEXT: the document is empty"):
+        look(Path(run), " ")
 
 
 def test_predict(run):
@@ -48,30 +53,32 @@ def test_predict(run):
     assert done.stderr.count("notice: 1 of 2 documents are longer than train.longest = 30") == 1
 
 
-def test_check(tmp_path, regard):
-    config = tmp_path / "a.toml"
-    config.write_text(
-        'task = "summarise"\ndata = { kind = "headlines", size = 60, held_out = 10 }\n'
-        'model = { kind = "pointer", dim = 8, hidden_dim = 8 }\n'
-        "train = { longest = 30, sentences_per_batch = 8 }\n"
-    )
-    done = regard("check", str(config))
-    assert done.returncode == 0, done.stderr
-    assert "cut at train.longest" in done.stdout
-    assert "is cut off by train.longest = 30 or longest_summary = 100" in done.stdout
-    assert "very unequal" not in done.stdout
-    assert "unknown to the vocabulary" not in done.stdout  # it copies
-    done = regard("check", str(config), "model.copying=false")
-    assert "are unknown to the vocabulary" in done.stdout
+def test_check():
+    settings = {"task": "summarise", "data": DATA, "train": {"longest": 30}}
+    small = {"kind": "pointer", "dim": 8, "hidden_dim": 8}
+
+    def found(**more):
+        wanted = resolve({**settings, "model": {**small, **more}})
+        memory = Memory(*[1] * 6, shape=Shape(1, 1, 1))
+        return examine(wanted, lambda *given: given[-1], lambda *_: memory)
+
+    said = "\n".join(report(found()))
+    assert "cut at train.longest" in said
+    assert "is cut off by train.longest = 30 or longest_summary = 100" in said
+    assert "very unequal" not in said
+    assert "unknown to the vocabulary" not in said  # it copies
+    assert "are unknown to the vocabulary" in "\n".join(report(found(copying=False)))
 
 
-def test_bad_data(tmp_path, regard):
+def test_memory_is_measured():
+    settings = resolve({"task": "summarise", "model": {"kind": "pointer", "hidden_dim": 8}})
+    found = measure(settings, {"source_size": 50, "target_size": 50}, Shape(2, 30, 5))
+    assert found.peak > found.weights > 0
+
+
+def test_bad_data_is_one_line(tmp_path):
     (tmp_path / "a.tsv").write_text("one\ttwo\n\ttwo\n")
-    config = tmp_path / "a.toml"
-    data = f'{{ kind = "summaries", train = "{tmp_path / "a.tsv"}", held_out = 0.0 }}'
-    config.write_text(f'task = "summarise"\ndata = {data}\n')
-    done = regard("train", str(config), "--run", str(tmp_path / "run"))
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith(
-        "a.tsv:2: the document is empty; write one, or take the line out"
-    )
+    data = {"kind": "summaries", "train": str(tmp_path / "a.tsv"), "held_out": 0.0}
+    with pytest.raises(ValueError, match=r"a\.tsv:2: the document is empty; write one, or take"):
+        Fit(resolve({"task": "summarise", "data": data}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -27,10 +27,10 @@ def settings(model=None, train=None, **more):
             "data": HEADLINES,
             "model": {"kind": "pointer", "dim": 24, "hidden_dim": 32, **(model or {})},
             "train": {
-                "steps": 200,
+                "steps": 120,
                 "sentences_per_batch": 32,
                 "learning_rate": 0.01,
-                "validate_every": 100,
+                "validate_every": 40,
                 "save_every": 200,
                 **(train or {}),
             },
@@ -46,7 +46,7 @@ def fitted(wanted, folder) -> SummariseRun:
 
 @pytest.mark.usefixtures("unchecked")  # the shapes are checked below
 def test_new_names_are_copied(tmp_path):
-    run = fitted(settings(train={"coverage_after": 120}), tmp_path / "run")
+    run = fitted(settings(train={"coverage_after": 80}), tmp_path / "run")
     scores = run.score(run.corpus().read("test"))
     assert scores["exact"] > 95
     assert scores["rouge2"] > 95
@@ -69,7 +69,8 @@ def test_new_names_are_copied(tmp_path):
 
 @pytest.mark.usefixtures("unchecked")
 def test_without_copying_they_are_not(tmp_path):
-    run = fitted(settings({"copying": False, "coverage": False}), tmp_path / "run")
+    wanted = settings({"copying": False, "coverage": False}, {"steps": 40})
+    run = fitted(wanted, tmp_path / "run")
     scores = run.score(run.corpus().read("test"))
     assert scores["exact"] == 0
     assert "<unk>" not in run("Ann won the boat at the park .").text
