@@ -53,9 +53,11 @@ class Tokens:
             self.left_out += 1
             if not cut:
                 return
-        sizes = (min(len(side), most) for side, most in zip((source, target), longest, strict=True))
         # a range is as long as its ids, and takes no room
-        self.pairs.append(Pair(self.seen, *(range(size) for size in sizes)))
+        short = [
+            range(min(len(s), most)) for s, most in zip((source, target), longest, strict=True)
+        ]
+        self.pairs.append(Pair(self.seen, short[0], short[1]))
 
 
 def check(settings: Settings, shown: Shown, asked: Asked = measure) -> dict[str, Any]:

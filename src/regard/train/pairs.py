@@ -12,7 +12,7 @@ from regard.config.settings import Settings
 from regard.corpora.corpus import Corpus, Record
 from regard.models.catalogue import build as build_model
 from regard.tasks.loss import Loss
-from regard.tasks.translate import Translation, Translator
+from regard.tasks.translate import Translation
 from regard.text.tokeniser import Tokeniser
 from regard.train.run import Run, Told, vocabulary
 from regard.train.search import ranking_of, rules_of, search_of
@@ -26,7 +26,6 @@ class PairRun(Run):
     kept: ClassVar = dict.fromkeys(SIDES, Tokeniser.load)
     forbidden: ClassVar[tuple[int, ...]] = ()  # ids that are never said, beside the usual ones
     settings: Any
-    task: Translator
 
     @abstractmethod
     def task_of(self, model: nn.Module) -> Any:
@@ -52,9 +51,9 @@ class PairRun(Run):
         self, texts: Sequence[str], decode: Decode | None = None, told: Told | None = None
     ) -> list[list[Translation]]:
         """The outputs for each text, best first."""
-        decode = decode or self.settings.decode
-        rules = rules_of(decode, int(min(decode.max_length, self.reach)), self.forbidden)
-        search, again = search_of(decode), ranking_of(decode)
+        how: Decode = decode or self.settings.decode
+        rules = rules_of(how, int(min(how.max_length, self.reach)), self.forbidden)
+        search, again = search_of(how), ranking_of(how)
         return self.task.translate(texts, search, rules, again=again, told=told)
 
     def likelihood(self, records: Iterable[Record]) -> Loss:

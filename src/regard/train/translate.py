@@ -26,6 +26,7 @@ class TranslateRun(PairRun):
     """A source text into a target text."""
 
     settings: TranslateSettings
+    task: Translator
     lessons: Translator | Guided
 
     def task_of(self, model: nn.Module) -> Translator:
