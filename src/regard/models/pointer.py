@@ -155,12 +155,12 @@ class Pointer(nn.Module):
     ) -> Float[Tensor, " r"]:
         """log P of the real words of a target, whose ids may be beyond the vocabulary."""
         row, labels = valid.nonzero()[:, 0], target[valid]
-        logits = self.output(written.states[valid])
+        logits = whole(self.output(written.states[valid]))
         inside = labels.clamp(max=self.size - 1)[:, None]
         generated = logits.gather(1, inside)[:, 0] - logits.logsumexp(1)
         if written.gates is None:
             return generated
-        gates, weights = written.gates[valid], written.weights[valid]
+        gates, weights = whole(written.gates[valid]), whole(written.weights[valid])
         share = (weights * (source[row] == labels[:, None])).sum(1)
         copied = F.logsigmoid(-gates) + share.clamp(min=LEAST).log()
         generated = F.logsigmoid(gates) + generated
@@ -261,6 +261,11 @@ class Pointer(nn.Module):
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
+
+
+def whole(x: Tensor) -> Tensor:
+    """In float32 at least: half numbers are too coarse for a loss."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def coverage_loss(weights: Float[Tensor, "b t s"], valid: Bool[Tensor, "b t"]) -> Float[Tensor, ""]:

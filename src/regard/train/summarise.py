@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from regard.batch.batches import Batches
+from regard.batch.batches import Batches, Streamed
 from regard.batch.pair import Batch, Pair
 from regard.config.settings import SummariseSettings
 from regard.corpora.corpus import Corpus, Record
@@ -52,7 +52,9 @@ class SummariseRun(PairRun):
         limits = {"documents": ("longest", task.longest)}
         limits["summaries"] = ("longest_summary", task.longest_summary)
         for what, (name, limit) in limits.items():
-            if task.cut[what]:
+            if isinstance(found, Streamed):  # nobody has counted them yet
+                notice(f"some {what} perhaps", f"train.{name} = {limit}")
+            elif task.cut[what]:
                 notice(f"{task.cut[what]:,} of {seen[0]:,} {what}", f"train.{name} = {limit}")
         return Batches(
             found,
