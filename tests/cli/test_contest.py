@@ -45,6 +45,13 @@ train = { steps = 2, sentences_per_batch = 8, longest = 24 }
 """,
     "tag": TAGGED.format("tag"),
     "understand": TAGGED.format("understand"),
+    "summarise": """
+task = "summarise"
+data = { kind = "headlines", size = 30, held_out = 5 }
+model = { kind = "pointer", dim = 4, hidden_dim = 4 }
+train = { steps = 2, sentences_per_batch = 8 }
+decode = { kind = "greedy", max_length = 8 }
+""",
     "translate": """
 data = { kind = "reorder", size = 30, held_out = 5, words = 8 }
 text = { kind = "words" }
@@ -59,10 +66,11 @@ METRICS = {
     "pretrain": ["accuracy", "perplexity", "next_sentence"],
     "tag": ["f1", "precision", "recall", "loss"],
     "understand": ["slot_f1", "intent", "sentence", "loss"],
+    "summarise": ["rouge1", "rouge2", "rougeL", "repeated", "copied", "perplexity"],
     "translate": ["bleu", "chrf", "exact", "perplexity"],
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
-COUNTED |= {"tag": "words", "understand": "words"}
+COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens"}
 ROWS = {"mean": mean, "deviation": stdev}
 
 

@@ -12,6 +12,7 @@ from regard.models.catalogue import MODELS, build, settings_of
 
 ASKED = {
     "translate": model.Translator,
+    "summarise": model.Summariser,
     "language": writer.Writer,
     "classify": encoder.Encoder,
     "pretrain": encoder.Pretrained,
@@ -66,7 +67,7 @@ def test_choices_are_no_more_than_there_are():
 def test_a_model_is_built_from_its_table(kind):
     heads = "heads = 2\n" if "heads" in KINDS[kind].model_fields else ""
     task = MODELS[kind].tasks[0]
-    text = 'text = { kind = "words" }'
+    text = 'text = { kind = "words", joint = true }'
     small = loads(f'task = "{task}"\n{text}\n[model]\nkind = "{kind}"\ndim = 8\n{heads}').model
     sizes = dict.fromkeys(SIZES & set(settings_of(kind)), 9)
     made = build(kind, {**sizes, **small.model_dump(exclude={"kind"})})

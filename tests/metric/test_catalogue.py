@@ -3,12 +3,12 @@
 import subprocess
 import sys
 
-from regard.metric import alignment, answers, classes, entities, language, translation
+from regard.metric import alignment, answers, classes, entities, language, summary, translation
 from regard.metric.catalogue import METRICS
 
 
 def test_every_metric_exists():
-    places = (translation, language, classes, entities, answers, alignment.Agreement)
+    places = (translation, language, classes, entities, answers, summary, alignment.Agreement)
     for name, description in METRICS.items():
         assert any(hasattr(place, name) for place in places), name
         assert "\n" not in description
@@ -19,7 +19,7 @@ def test_metrics_run_without_torch():
     code = (
         "import sys; import regard.metric.translation, regard.metric.alignment, "
         "regard.metric.language, regard.metric.classes, regard.metric.entities, "
-        "regard.metric.answers; sys.exit('torch' in sys.modules)"
+        "regard.metric.answers, regard.metric.summary; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

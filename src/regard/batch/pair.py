@@ -22,6 +22,7 @@ class Pair(NamedTuple):
     source: Sequence[Any]  # ids; words, where letters are read
     target: Sequence[int]
     links: Int[np.ndarray, "k 2"] | None = None  # (target position, source position) of each
+    words: Sequence[str] = ()  # what ids beyond the vocabulary stand for, in their order
 
 
 @dataclass(frozen=True)

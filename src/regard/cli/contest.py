@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from regard.attend.attention import Attention
-from regard.cli.look import judged, picture
+from regard.cli.look import judged, picture, summary
 from regard.config.settings import Settings
 from regard.corpora.corpus import Record
 from regard.metric.comparison import Measured, joined
@@ -13,6 +13,7 @@ from regard.train.classify import ClassifyRun
 from regard.train.compare import Truth, from_files, measure, measure_translator, planted
 from regard.train.log import Entry
 from regard.train.run import Run, Told
+from regard.train.summarise import SummariseRun
 from regard.train.translate import TranslateRun
 from regard.view import chart
 from regard.view.terminal import Surface
@@ -114,6 +115,24 @@ class Translators(Contest[TranslateRun]):
         return chart.heat_map(seen.weights.tolist(), seen.target, seen.source, title)
 
 
+class Summarisers(Contest[SummariseRun]):
+    """ROUGE, what is repeated and copied, and what the first summary looked at."""
+
+    known: ClassVar[tuple[str, ...]] = ("show",)
+
+    def notes_on(self, models: Mapping[str, Settings]) -> list[str]:
+        copying = {getattr(settings.model, "copying", False) for settings in models.values()}
+        notes = ["exact, repeated (three words in a row) and copied: in percent"]
+        if len(copying) > 1:
+            notes.append(
+                "perplexity: a model that copies has to tell names which others only call unknown"
+            )
+        return notes + super().notes_on(models)
+
+    def look(self, run: SummariseRun, surface: Surface) -> str | None:
+        return summary(run, self.records[0]["source"], surface) if run.model.cross else None
+
+
 class Classifiers(Contest[ClassifyRun]):
     """Verdicts, and the words that they rest on."""
 
@@ -129,6 +148,7 @@ class Classifiers(Contest[ClassifyRun]):
 
 CONTESTS: dict[str, type[Contest[Any]]] = {
     "translate": Translators,
+    "summarise": Summarisers,
     "classify": Classifiers,
     "language": Contest,
     "pretrain": Contest,

@@ -15,10 +15,13 @@ from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
 from regard.train.run import Run
+from regard.train.summarise import SummariseRun
 from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
 from regard.view.shade import shaded
-from regard.view.terminal import Surface, heat, scale
+from regard.view.terminal import ROW_LABEL, Surface, heat, label, scale
+
+SEEN = 0.05  # a word of a document that nobody gave as much of a look is not shown
 
 
 def look(
@@ -28,17 +31,22 @@ def look(
         typer.Argument(help="What to read, or a question, a tab and its context."),
     ],
     target: Annotated[
-        str | None, typer.Option(help="Look at this translation, not at the model's own.")
+        str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
     ] = None,
 ) -> None:
     """Give TEXT to a run and show what each token looked at, or what a verdict rests on."""
     run, surface = Run.load(folder), Surface.of(Console())
-    if target is not None and not isinstance(run, TranslateRun):
-        raise ValueError(f"--target is for translation, and {folder} is for {run.settings.task}")
+    if target is not None and not isinstance(run, TranslateRun | SummariseRun):
+        raise ValueError(
+            f"--target is for translation or summaries, and {folder} is for {run.settings.task}"
+        )
     match run:
         case TranslateRun():
             run.check([text], "TEXT")
             print(picture(run, text, surface, target))
+        case SummariseRun():
+            run.check([text], "TEXT")
+            print(summary(run, text, surface, target))
         case ClassifyRun():
             print(judged(run, records_of([text])[0], surface))
         case TagRun():
@@ -68,6 +76,38 @@ def picture(run: TranslateRun, text: str, surface: Surface, target: str | None =
         f"{heat(seen.weights.tolist(), seen.target, seen.source, surface)}\n\n"
         f"weight: {scale(surface)}"
     )
+
+
+def summary(run: SummariseRun, text: str, surface: Surface, target: str | None = None) -> str:
+    """The summary and a map, of those words of the document that some word of it looked at.
+
+    Behind each word, where it can be copied: p_gen, how far it was generated.
+    """
+    if not run.model.cross:
+        raise ValueError(f"model {run.settings.model.kind} has no attention to the document")
+    task = run.task
+    if target is None:
+        best = run(text)
+        target, ids = best.text, best.ids
+    else:
+        [read] = task.read([text])
+        [ids] = task.summaries([target], [read.words])
+    seen, said = task.align(text, ids), task.said(text, ids)
+    table = seen.weights.tolist()
+    looked = [at for at, column in enumerate(zip(*table, strict=True)) if max(column) >= SEEN]
+    rows = [
+        f"{label(one.word, ROW_LABEL - 5, surface.ink)} {one.p_gen:.2f}" for one in said
+    ] or seen.target
+    shown = heat(
+        [[row[at] for at in looked] for row in table],
+        rows,
+        [seen.source[at] for at in looked],
+        surface,
+    )
+    told = f"{len(looked)} of {len(seen.source)} words, those with at least {SEEN:.0%} of a look"
+    if said:
+        told += "; behind a word of the summary: p_gen"
+    return f"{target}\n\n{shown}\n\nweight: {scale(surface)}\n{told}"
 
 
 def judged(run: ClassifyRun, record: Record, surface: Surface) -> str:

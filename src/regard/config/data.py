@@ -258,3 +258,47 @@ class NamedDialogues(Table):
 
 Conversations = Annotated[DialogueData | NamedDialogues, Field(discriminator="kind")]
 Tags = Annotated[TaggedData | NamedTags, Field(discriminator="kind")]
+
+
+class HeadlinesData(Table):
+    """News with names that must be copied: made here."""
+
+    kind: Literal["headlines"] = "headlines"
+    size: Positive = Field(default=10_000, description="Documents to train on.")
+    seed: Count = Field(default=0, description="Another seed, other documents.")
+    held_out: Positive = Field(default=500, description="Documents in dev, and in the test.")
+    fewest: Positive = Field(default=3, description="Sentences of a document, at least.")
+    most: Positive = Field(default=6, description="Sentences of a document, at most.")
+
+
+class SummariesData(Table):
+    """Your own documents with their summaries."""
+
+    kind: Literal["summaries"] = "summaries"
+    train: Paths = Field(description="TSV (document, tab, summary) or JSON lines; .gz is unpacked.")
+    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
+    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    format: Literal["tsv", "jsonl"] | None = Field(
+        default=None, description="tsv or jsonl; not set, the names of the files tell."
+    )
+    fields: dict[str, str] = Field(
+        default={"document": "document", "summary": "summary"},
+        description="What our fields are called in JSON lines; a summary may be a list of several.",
+    )
+    held_out: Share = Field(default=0.1, description=HELD_OUT)
+
+    @model_validator(mode="after")
+    def _has_both(self) -> "SummariesData":
+        if set(self.fields) != {"document", "summary"}:
+            raise ValueError(f"fields must name document and summary, not {list(self.fields)}")
+        return self
+
+
+class NamedSummaries(Table):
+    """Public documents with summaries, fetched when they are first needed."""
+
+    kind: Literal["named"] = "named"
+    name: Literal["aeslc", "scitldr"] = Field(description=WHICH)
+
+
+Documents = Annotated[HeadlinesData | SummariesData | NamedSummaries, Field(discriminator="kind")]

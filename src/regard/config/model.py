@@ -185,7 +185,22 @@ class LstmnFusion(Table):
     dropout: Part = Field(default=0.0, description=DROPOUT)
 
 
-Translator = Annotated[
-    EncDec | Seq2Seq | RnnSearch | Luong | Transformer | Rnmt | LstmnFusion,
-    Field(discriminator="kind"),
-]
+class Pointer(Table):
+    """Generates words, or points at those to copy (See et al. 2017)."""
+
+    kind: Literal["pointer"] = "pointer"
+    dim: Positive = Field(default=128, description=DIM)
+    hidden_dim: Positive = Field(default=256, description="Width of a state.")
+    align_dim: Positive | None = Field(
+        default=None, description="Width inside the score; as hidden_dim where not set."
+    )
+    copying: bool = Field(default=True, description="Words of the source can be copied.")
+    coverage: bool = Field(
+        default=True, description="Attention knows, and is taught, what was looked at before."
+    )
+    dropout: Part = Field(default=0.0, description=DROPOUT)
+
+
+Pairing = EncDec | Seq2Seq | RnnSearch | Luong | Transformer | Rnmt | LstmnFusion
+Translator = Annotated[Pairing, Field(discriminator="kind")]
+Summariser = Annotated[Pairing | Pointer, Field(discriminator="kind")]

@@ -11,6 +11,8 @@ from regard.config.answer import Answerer, AnswerHead, AnswerTrain, Bidaf, Facts
 from regard.config.data import (
     Conversations,
     DatesData,
+    Documents,
+    HeadlinesData,
     Labelled,
     NamedDialogues,
     NamedTags,
@@ -30,7 +32,7 @@ from regard.config.encoder import (
     Pretrained,
     WordEncoder,
 )
-from regard.config.model import RnnSearch, Translator
+from regard.config.model import Pointer, RnnSearch, Summariser, Translator
 from regard.config.table import Count, Part, Positive, Table
 from regard.config.text import Text
 from regard.config.train import (
@@ -38,6 +40,7 @@ from regard.config.train import (
     ClassifyTrain,
     LanguageTrain,
     PretrainTrain,
+    SummariseTrain,
     TagTrain,
     Train,
     TranslateTrain,
@@ -72,11 +75,33 @@ class TranslateSettings(Settings):
 
     @model_validator(mode="after")
     def _agrees(self) -> "TranslateSettings":
-        if self.model.kind == "transformer" and self.model.shared == "all" and not self.text.joint:
-            raise ValueError("model.shared = 'all' needs one vocabulary: set text.joint = true")
+        check_joint(self)
         if self.train.compile and self.model.kind != "transformer":
             why = "a recurrent loop would be compiled anew for every length"
             raise ValueError(f"train.compile is for the transformer: {why}; set it to false")
+        return self
+
+
+class SummariseSettings(Settings):
+    """A document into its summary."""
+
+    task: Literal["summarise"] = Field(default="summarise", description="What the model is to do.")
+    data: Documents = Field(default=HeadlinesData(), description="headlines, summaries or named.")
+    text: Text = Field(
+        default=Text(kind="words", size=50_000, joint=True, apart=True, min_count=3),
+        description=IDS,
+    )
+    model: Summariser = Field(default=Pointer(), description=MODEL)
+    train: SummariseTrain = Field(default=SummariseTrain(), description=TRAIN)
+    decode: Decode = Field(
+        default=Beam(width=4, max_length=100), description="greedy, beam or sample."
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "SummariseSettings":
+        check_joint(self)
+        if self.model.kind == "pointer" and self.model.copying and self.train.label_smoothing:
+            raise ValueError("train.label_smoothing is not for a pointer that copies: set it to 0")
         return self
 
 
@@ -279,6 +304,17 @@ class PretrainSettings(Settings):
         return self
 
 
+def check_joint(settings: Settings) -> None:
+    """One table of words, or one distribution, is of one vocabulary."""
+    model = settings.model
+    if settings.text.joint:
+        return
+    if model.kind == "pointer":
+        raise ValueError("model.kind = 'pointer' needs one vocabulary: set text.joint = true")
+    if model.kind == "transformer" and model.shared == "all":
+        raise ValueError("model.shared = 'all' needs one vocabulary: set text.joint = true")
+
+
 def check_words(settings: Settings) -> None:
     """Letters are read of words."""
     kind = settings.model.kind
@@ -295,4 +331,5 @@ TASKS: dict[str, type[Settings]] = {
     "understand": UnderstandSettings,
     "chat": ChatSettings,
     "answer": AnswerSettings,
+    "summarise": SummariseSettings,
 }

@@ -18,6 +18,9 @@ class Text(Table):
     size: int = Field(default=8000, ge=5, description="Entries of a vocabulary, at most.")
     joint: bool = Field(default=False, description="One vocabulary for both sides.")
     lower: bool = Field(default=False, description="Everything in lower case.")
+    apart: bool = Field(
+        default=False, description="Marks at the ends of a word are words of their own (words)."
+    )
     normalise: Literal["NFC", "NFKC"] | None = Field(
         default=None, description="Unicode form: NFC or NFKC."
     )
@@ -28,4 +31,6 @@ class Text(Table):
         least = LEAST.get(self.kind, 5)
         if self.size < least:
             raise ValueError(f"size must be at least {least} for {self.kind}, not {self.size}")
+        if self.apart and self.kind != "words":
+            raise ValueError(f"apart is for kind = 'words': {self.kind} cuts words up by itself")
         return self

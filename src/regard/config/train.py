@@ -213,6 +213,43 @@ class TranslateTrain(Train):
         return self
 
 
+class SummariseTrain(Train):
+    """Training to summarise."""
+
+    longest: Positive = Field(
+        default=400, description="Of longer documents (in tokens) the end is cut."
+    )
+    longest_summary: Positive = Field(
+        default=100, description="Of longer summaries (in tokens) the end is cut."
+    )
+    metric: Literal["loss", "rouge1", "rouge2", "rougeL"] = Field(
+        default="loss", description="What is better, on dev: loss, rouge1, rouge2 or rougeL."
+    )
+    coverage: float = Field(
+        default=1.0, ge=0, description="Weight of the coverage loss (pointer): lambda."
+    )
+    coverage_after: Count = Field(
+        default=0,
+        description="Steps before coverage is switched on (pointer); in the paper, almost all.",
+    )
+
+    @model_validator(mode="after")
+    def _leaves_time(self) -> "SummariseTrain":
+        if not self.coverage_after:
+            return self
+        if self.patience is not None:
+            why = "patience may end the training before coverage_after"
+            raise ValueError(f"{why} = {self.coverage_after}: leave one of them out")
+        if self.steps is not None:
+            last = self.steps - self.steps % self.validate_every
+            if last <= self.coverage_after:
+                raise ValueError(
+                    f"coverage_after = {self.coverage_after} leaves no validation with coverage: "
+                    f"the last is after {last} steps"
+                )
+        return self
+
+
 class LanguageTrain(Train):
     """Training to write."""
 

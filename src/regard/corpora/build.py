@@ -12,6 +12,7 @@ from regard.corpora.dialoguesets import DialogueSet
 from regard.corpora.documents import Documents
 from regard.corpora.facts import Facts
 from regard.corpora.files import Files
+from regard.corpora.headlines import Headlines
 from regard.corpora.labelled import Labelled
 from regard.corpora.mix import Mix
 from regard.corpora.named import Named
@@ -20,6 +21,7 @@ from regard.corpora.published import Published
 from regard.corpora.questions import Questions
 from regard.corpora.questionsets import QuestionSet
 from regard.corpora.reorder import Reorder
+from regard.corpora.summaries import Summaries, SummarySet
 from regard.corpora.tagged import Tagged
 from regard.corpora.tagsets import TagSet
 
@@ -40,6 +42,9 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     questions.FactsData: Facts,
     questions.QuestionsData: Questions,
     questions.NamedQuestions: QuestionSet,
+    tables.SummariesData: Summaries,
+    tables.NamedSummaries: SummarySet,
+    tables.HeadlinesData: Headlines,
 }
 
 

@@ -98,6 +98,19 @@ CORPORA = {
     "questions": Entry(
         "questions.Questions", "your own, with contexts: SQuAD's JSON, JSON lines", "any", "yours"
     ),
+    "headlines": Entry(
+        "headlines.Headlines",
+        "made-up news with names that are in one document only, and must be copied",
+        "made up",
+        "made here",
+    ),
+    "aeslc": Entry(
+        "summaries.SummarySet", "14,000 mails with their subjects", "en", "CC BY-NC-SA 4.0"
+    ),
+    "scitldr": Entry("summaries.SummarySet", "2,000 abstracts with summaries", "en", "Apache-2.0"),
+    "summaries": Entry(
+        "summaries.Summaries", "your own, with summaries: TSV, JSON lines", "any", "yours"
+    ),
     "wikitext2": Entry("published.Published", "two million words of Wikipedia", "en", "CC BY-SA"),
     "tinyshakespeare": Entry(
         "published.Published", "a million characters of Shakespeare", "en", "public domain"

@@ -129,10 +129,16 @@ class HeldOut(ABC):
 class ByHash(HeldOut):
     """What is held out of train is chosen by a hash of the text: equal texts are in one split."""
 
+    hashed = "text"  # the field that is meant
+
     def _placed(self, split: str) -> Iterator[Placed]:
         source, found = split if split in self.paths else "train", 0
         for place, record in self._all(self.paths[source]):
-            if source == "train" and self.shares and part_of(record["text"], self.shares) != split:
+            if (
+                source == "train"
+                and self.shares
+                and part_of(record[self.hashed], self.shares) != split
+            ):
                 continue
             found += 1
             yield place, record

@@ -20,24 +20,24 @@ class Entry(NamedTuple):
 
 WRITES = ("language", "chat")
 NAMES = ("tag", "understand")
+WRITES = ("translate", "summarise")
 ENCODES = ("classify", *NAMES)
 MODELS = {
-    "encdec": Entry(
-        "regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", ("translate",)
-    ),
-    "seq2seq": Entry(
-        "regard.models.encdec:Seq2Seq", "Sutskever et al. 2014, 1409.3215", ("translate",)
-    ),
+    "encdec": Entry("regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", WRITES),
+    "seq2seq": Entry("regard.models.encdec:Seq2Seq", "Sutskever et al. 2014, 1409.3215", WRITES),
     "rnnsearch": Entry(
-        "regard.models.rnnsearch:RnnSearch", "Bahdanau et al. 2015, 1409.0473", ("translate",)
+        "regard.models.rnnsearch:RnnSearch", "Bahdanau et al. 2015, 1409.0473", WRITES
     ),
-    "luong": Entry("regard.models.luong:Luong", "Luong et al. 2015, 1508.04025", ("translate",)),
+    "luong": Entry("regard.models.luong:Luong", "Luong et al. 2015, 1508.04025", WRITES),
     "transformer": Entry(
-        "regard.models.transformer:Transformer", "Vaswani et al. 2017, 1706.03762", ("translate",)
+        "regard.models.transformer:Transformer", "Vaswani et al. 2017, 1706.03762", WRITES
     ),
-    "rnmt": Entry("regard.models.rnmt:Rnmt", "Chen et al. 2018, 1804.09849", ("translate",)),
+    "rnmt": Entry("regard.models.rnmt:Rnmt", "Chen et al. 2018, 1804.09849", WRITES),
     "lstmn_fusion": Entry(
-        "regard.models.lstmn:LstmnFusion", "Cheng et al. 2016, 1601.06733", ("translate",)
+        "regard.models.lstmn:LstmnFusion", "Cheng et al. 2016, 1601.06733", WRITES
+    ),
+    "pointer": Entry(
+        "regard.models.pointer:Pointer", "See et al. 2017, 1704.04368", ("summarise",)
     ),
     "gpt2": Entry("regard.models.gpt2:Gpt2", "Radford et al. 2019", WRITES),
     "rnnlm": Entry("regard.models.rnnlm:Rnnlm", "Elman 1990; Mikolov et al. 2010", WRITES),

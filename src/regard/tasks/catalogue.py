@@ -8,5 +8,6 @@ TASKS = {
     "pretrain": "hidden words and sentences that follow, from plain text, to be built on",
     "chat": "a conversation, turn by turn, about anything or about rows of a table",
     "language": "how likely a text is, what comes next, and how it goes on",
+    "summarise": "a document into its summary, some words of which are copied",
     "translate": "a source text into a target text, with word alignments",
 }

@@ -120,24 +120,32 @@ class Translator:
         """
         self.model.eval()
         longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
-        pairs = [Pair(n, ids, []) for n, ids in enumerate(self.source.ids(list(texts)))]
+        pairs = self.asked(texts)
         seeds = seeds_of(pairs)
         results: list[list[Translation]] = [[] for _ in texts]
         for batch in in_order(pairs, tokens=room, sentences=sentences) if pairs else ():
             numbers = batch.numbers.tolist()
-            limits = (2 * batch.source_valid.sum(-1) + 10).clamp(max=longest).tolist()
+            limits = self.limits(batch, longest)
             memory = self.model.remember(batch.source, batch.source_valid)
             some = [seeds[number] for number in numbers]
             found = search(self.model, memory, some, replace(rules, max_length=limits))
             if again is not None:
                 found = again(found, self.looked([pairs[n].source for n in numbers], found))
             for number, best in zip(numbers, found, strict=True):
-                results[number] = [self.told_as(one) for one in best]
+                results[number] = [self.told_as(one, pairs[number]) for one in best]
             if told is not None:
                 told(len(numbers))
         return results
 
-    def told_as(self, found: Hypothesis) -> Translation:
+    def asked(self, texts: Sequence[str]) -> list[Pair]:
+        """Texts whose targets are to be found."""
+        return [Pair(n, ids, []) for n, ids in enumerate(self.source.ids(list(texts)))]
+
+    def limits(self, batch: Batch, longest: int) -> list[int]:
+        """How long each output may be."""
+        return (2 * batch.source_valid.sum(-1) + 10).clamp(max=longest).tolist()
+
+    def told_as(self, found: Hypothesis, pair: Pair) -> Translation:  # noqa: ARG002
         return Translation(self.target.decode(found.ids), found.score, found.log_prob, found.ids)
 
     def align(self, source: str, target: Sequence[int]) -> Alignment:

@@ -25,6 +25,9 @@ ANY = sys.maxunicode  # as a limit on the number of characters: none
 # So no piece can be the name of a special token: "<" and "s" are never in one.
 PIECES = r" ?[\p{L}\p{M}\p{N}]+| ?[^\s\p{L}\p{M}\p{N}]+|\s"
 
+# Marks before a word, and each mark (or several of one kind) after it; none inside: "2.5", "don't".
+ENDS = r"^[^\p{L}\p{M}\p{N}]+(?=[\p{L}\p{M}\p{N}])|([^\p{L}\p{M}\p{N}])\1*(?=[^\p{L}\p{M}\p{N}]*$)"
+
 
 def train_tokeniser(
     kind: Kind,
@@ -34,15 +37,21 @@ def train_tokeniser(
     lower: bool = False,
     normalise: Form | None = None,
     min_count: int = 1,
+    apart: bool = False,
 ) -> Tokeniser:
     """Learn a vocabulary of at most `size` entries, the four special ones included.
 
     `min_count` is how often a word or character must be seen to be kept; for bpe, byte_bpe and
     wordpiece how often two pieces must be seen side by side to be joined; for unigram how often a
-    piece of several characters must be seen.
+    piece of several characters must be seen. With `apart`, the marks before and after a word are
+    words of their own: for kind words.
     """
     _check(kind, size, min_count)
     inner = _untrained(kind, _normaliser(lower, normalise))
+    if apart:
+        inner.pre_tokenizer = pre_tokenizers.Sequence(
+            [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(ENDS), "isolated")]
+        )
     if kind in ("unigram", "words", "characters"):
         learn = _unigram if kind == "unigram" else _whole
         inner.model = learn(_counted(inner, texts), size - len(SPECIALS), min_count)

@@ -62,6 +62,22 @@ class Vocabulary:
         whole = self._inner.encode_batch(list(texts), add_special_tokens=False)
         return [(self._said(one.ids), one.offsets) for one in whole]
 
+    def spelled(self, texts: Sequence[str]) -> list[list[tuple[int, str]]]:
+        """Each token's id, and how the text has it if the vocabulary has not; else ""."""
+        check_texts(texts)
+        found = []
+        for text, one in zip(
+            texts, self._inner.encode_batch(list(texts), add_special_tokens=False), strict=True
+        ):
+            ids = self._said(one.ids)
+            found.append(
+                [
+                    (number, self.normal(text[start:end]) if number == UNKNOWN else "")
+                    for number, (start, end) in zip(ids, one.offsets, strict=True)
+                ]
+            )
+        return found
+
     def words(self, text: str) -> list[str]:
         """What stands between white space: the words that `Encoding.words` counts."""
         return WORD.findall(text)
@@ -75,6 +91,11 @@ class Vocabulary:
     def in_bytes(self) -> bool:
         """Whether tokens are made of bytes, of which a character may have several."""
         return isinstance(self._inner.decoder, decoders.ByteLevel)
+
+    @property
+    def in_words(self) -> bool:
+        """Whether tokens are whole words, which spaces join."""
+        return self._inner.decoder is None
 
     def token(self, number: int) -> str:
         """The entry of the vocabulary with this id; "" where the vocabulary has a gap."""

@@ -42,7 +42,7 @@ def advice(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
 
 def of_pairs(split: str, facts: Mapping[str, Any]) -> Iterator[str]:
     for name, (what, least, remedy) in ODD.items():
-        if facts[name] > least * facts["pairs"]:
+        if facts.get(name, 0) > least * facts["pairs"]:
             places = ", ".join(facts["places"][name])
             yield f"{split}: {number(facts[name])} pairs {what} (first: {places}); {remedy}"
 
@@ -64,10 +64,16 @@ def of_copies(split: str, facts: Mapping[str, Any]) -> Iterator[str]:
 
 
 def of_tokens(split: str, facts: Mapping[str, Any], settings: Settings) -> Iterator[str]:
-    if facts["left_out"] > SHARE and split == "train":
+    if facts.get("shortened", 0) > SHARE and split == "train":
+        share, longest = f"{facts['shortened']:.1%}", settings.train.longest
+        which = f"train.longest = {longest} or longest_summary = {settings.train.longest_summary}"
+        yield f"train: the end of {share} is cut off by {which}; raise them, if it matters"
+    if facts.get("left_out", 0) > SHARE and split == "train":
         share, longest = f"{facts['left_out']:.1%}", settings.train.longest
         yield f"train: {share} is longer than train.longest = {longest}; raise it, or split texts"
     for side in ("source", "target"):
+        if getattr(settings.model, "copying", False):  # what is unknown can be said all the same
+            continue
         if facts[side]["unknown"] > UNKNOWN and split != "train":
             share = f"{facts[side]['unknown']:.1%}"
             yield (

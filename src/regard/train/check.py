@@ -15,13 +15,14 @@ from regard.config.settings import Settings
 from regard.corpora.build import build as build_corpus
 from regard.corpora.census import Census, is_far
 from regard.corpora.corpus import Corpus, Record, place
+from regard.tasks.summarise import Summariser
 from regard.train.advice import advice
 from regard.train.check_answer import check_questions
 from regard.train.check_text import check_documents, check_labelled
 from regard.train.count import Shown, Side, chunks, count, every
 from regard.train.measure import Memory, measure
+from regard.train.pairs import SIDES, PairRun
 from regard.train.run import prepare
-from regard.train.translate import SIDES, TranslateRun
 
 NAMED = 3  # places that are named
 
@@ -42,19 +43,27 @@ class Tokens:
     target: Side = field(default_factory=Side)
     pairs: list[Pair] = field(default_factory=list)
 
-    def add(self, source: list[int], target: list[int], longest: int) -> None:
+    def add(
+        self, source: list[int], target: list[int], longest: tuple[int, int], cut: bool
+    ) -> None:
+        """`longest` of each side; what is longer is left out, or `cut`."""
         self.seen += 1
         self.source.add(source)
         self.target.add(target)
-        if max(len(source), len(target)) > longest:
+        if len(source) > longest[0] or len(target) > longest[1]:
             self.left_out += 1
-        else:  # a range is as long as its ids, and takes no room
-            self.pairs.append(Pair(self.seen, range(len(source)), range(len(target))))
+            if not cut:
+                return
+        # a range is as long as its ids, and takes no room
+        short = [
+            range(min(len(s), most)) for s, most in zip((source, target), longest, strict=True)
+        ]
+        self.pairs.append(Pair(self.seen, short[0], short[1]))
 
 
 def check(settings: Settings, shown: Shown, asked: Asked = measure) -> dict[str, Any]:
     """All that is to be told, as plain data; `regard.cli.check` prints it."""
-    if settings.task == "translate":
+    if settings.task in ("translate", "summarise"):
         return check_pairs(settings, shown, asked)
     return OTHERS[settings.task](settings, shown)
 
@@ -87,7 +96,7 @@ def check_pairs(settings: Settings, shown: Shown, asked: Asked) -> dict[str, Any
     memory = asked(settings, sizes, largest)
     found = {
         "data": corpus.describe(),
-        "splits": {s: told(corpus, s, counted[s], cut[s]) for s in corpus.splits},
+        "splits": {s: told(corpus, s, counted[s], cut[s], settings.task) for s in corpus.splits},
         "batches": batches,
         "model": {
             "kind": settings.model.kind,
@@ -100,23 +109,25 @@ def check_pairs(settings: Settings, shown: Shown, asked: Asked) -> dict[str, Any
 
 
 def tokens_of(
-    corpus: Corpus, split: str, total: int, usual: int, run: TranslateRun, shown: Shown
+    corpus: Corpus, split: str, total: int, usual: int, run: PairRun, shown: Shown
 ) -> Tokens:
     """The second pass. Lengths far off are told by characters, so that no pair is left out."""
-    found = Tokens(every=every(total))
+    found, task = Tokens(every=every(total)), run.task
+    short = isinstance(task, Summariser)  # summaries are: what is longer is cut
+    longest = (run.longest, task.longest_summary if short else run.longest)
 
     def watched() -> Iterator[Record]:
         for number, record in enumerate(shown(f"cutting {split}", total, corpus.read(split))):
-            if is_far(record["source"], record["target"], usual):
+            if not short and is_far(record["source"], record["target"], usual):
                 found.far += 1
                 if len(found.far_at) < NAMED:
                     found.far_at.append(number)
             yield record
 
     for some in chunks(watched(), found.every):
-        sides = (getattr(run.task, side).ids([r[side] for r in some]) for side in SIDES)
+        sides = (getattr(task, side).ids([r[side] for r in some]) for side in SIDES)
         for source, target in zip(*sides, strict=True):
-            found.add(source, target, run.longest)
+            found.add(source, target, longest, short)
     return found
 
 
@@ -140,7 +151,7 @@ def batched(settings: Settings, tokens: Tokens) -> tuple[dict[str, Any], Shape]:
     return {"per_epoch": len(shapes) * tokens.every, "padding": 1 - real / room}, largest
 
 
-def told(corpus: Corpus, split: str, census: Census, tokens: Tokens) -> dict[str, Any]:
+def told(corpus: Corpus, split: str, census: Census, tokens: Tokens, task: str) -> dict[str, Any]:
     """One split, as plain data."""
     twice, own = census.duplicates, census.own
     found: dict[str, Any] = {
@@ -154,12 +165,15 @@ def told(corpus: Corpus, split: str, census: Census, tokens: Tokens) -> dict[str
         "replacement_characters": census.replacement_characters,
         "control_characters": census.control_characters,
         "not_nfc": census.not_nfc,
-        "ratio_outliers": tokens.far,
         "one_pair_in": tokens.every,
-        "left_out": tokens.left_out / max(tokens.seen, 1),
         "source": tokens.source.told(),
         "target": tokens.target.told(),
     }
+    longer = tokens.left_out / max(tokens.seen, 1)
+    if task == "summarise":
+        found |= {"shortened": longer}
+    else:
+        found |= {"left_out": longer, "ratio_outliers": tokens.far}
     if split != "train":
         found |= {
             "compared": own.compared,

@@ -85,6 +85,11 @@ class Fit:
             mean_loss, value = self.measured()
         self.run.model.train()
         sign = -1 if metric in LOWER else 1
+        if (
+            self.run.turn
+            and 0 < self.training.done - self.run.turn <= self.settings.train.validate_every
+        ):
+            self.best, self.waited = None, 0
         best = self.best is None or sign * value > sign * self.best
         self.waited = 0 if best else self.waited + 1
         if best:

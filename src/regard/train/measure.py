@@ -17,6 +17,7 @@ from regard.config.load import resolve
 from regard.config.settings import Settings
 from regard.models.catalogue import build as build_model
 from regard.tasks.loss import Loss
+from regard.tasks.summarise import Summariser
 from regard.tasks.translate import Translator
 from regard.text.learn import train_tokeniser
 from regard.train.loop import Training
@@ -85,10 +86,14 @@ def main() -> None:
     model = build_model(settings.model.kind, {**wanted, **asked["sizes"]})
     unused = train_tokeniser("characters", ["a"], 5)
     batches = Same()
-    task = Translator(model, unused, unused)
+    train = settings.train
 
     def loss(batch: Batch, done: int) -> Loss:
-        return task.loss(batch, settings.train.label_smoothing, forcing(settings.train, done))
+        if settings.task == "summarise":
+            summariser = Summariser(model, unused, unused)
+            return summariser.loss(batch, train.label_smoothing, coverage=train.coverage)
+        task = Translator(model, unused, unused)
+        return task.loss(batch, train.label_smoothing, forcing(train, done))
 
     training = training_of(settings, model, loss, batches)
 

@@ -40,6 +40,7 @@ RUNS = {
     "pretrain": "regard.train.pretrain:PretrainRun",
     "chat": "regard.train.chat:ChatRun",
     "language": "regard.train.language:LanguageRun",
+    "summarise": "regard.train.summarise:SummariseRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")
@@ -88,6 +89,11 @@ class Run(ABC):
     def groups(self) -> list[dict[str, Any]]:
         """What is trained, and `rate` times as fast as the settings say; the first at full rate."""
         return [{"params": [p for p in self.model.parameters() if p.requires_grad], "rate": 1.0}]
+
+    @property
+    def turn(self) -> int:
+        """Steps after which something else is learnt: what was best before them counts no more."""
+        return 0
 
     @abstractmethod
     def batches(self, corpus: Corpus) -> Source:
@@ -198,6 +204,7 @@ def vocabulary(text: Text, corpus: Corpus, *fields: str) -> Tokeniser:
         lower=text.lower,
         normalise=text.normalise,
         min_count=text.min_count,
+        apart=text.apart,
     )
 
 

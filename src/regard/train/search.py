@@ -1,5 +1,7 @@
 """The [decode] of the settings -> a search, its rules, and a second look at what it found."""
 
+from dataclasses import replace
+
 import torch
 
 from regard.config.decode import Beam, Decode, Greedy, Sample
@@ -52,5 +54,7 @@ def ranking_of(decode: Decode) -> Ranking | None:
     return ranked
 
 
-def rules_of(decode: Decode, most: int) -> Rules:
-    return Rules(most, min(decode.min_length, most), decode.no_repeat_ngram)
+def rules_of(decode: Decode, most: int, forbidden: tuple[int, ...] = ()) -> Rules:
+    """`forbidden` are ids that are never said, beside those that no output has."""
+    rules = Rules(most, min(decode.min_length, most), decode.no_repeat_ngram)
+    return replace(rules, forbidden=(*rules.forbidden, *forbidden)) if forbidden else rules

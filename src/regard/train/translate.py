@@ -2,50 +2,36 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import ClassVar
+
+from torch import nn
 
 from regard.batch.batches import Batches
 from regard.batch.pair import Batch, Pair
-from regard.config.decode import Decode
-from regard.config.settings import Settings, TranslateSettings
+from regard.config.settings import TranslateSettings
 from regard.corpora.corpus import Corpus, Record
 from regard.metric.language import perplexity
 from regard.metric.translation import bleu, chrf, exact_match, ter
-from regard.models.catalogue import build as build_model
 from regard.tasks.guide import Guided
 from regard.tasks.loss import Loss
-from regard.tasks.translate import Translation, Translator
-from regard.text.tokeniser import Tokeniser
+from regard.tasks.translate import Translator
 from regard.train.examples import examples
 from regard.train.make import forcing
-from regard.train.run import Reply, Run, Told, vocabulary
-from regard.train.search import ranking_of, rules_of, search_of
+from regard.train.pairs import SIDES, PairRun
+from regard.train.run import Reply, Told
 
-SIDES = ("source", "target")
 SCORED = 256  # tokens of a side, at most, where likelihood is measured
 
 
-class TranslateRun(Run):
+class TranslateRun(PairRun):
     """A source text into a target text."""
 
-    kept: ClassVar = dict.fromkeys(SIDES, Tokeniser.load)
     settings: TranslateSettings
     task: Translator
     lessons: Translator | Guided
 
-    def asked(self) -> Translator:
-        wanted = self.settings.model.model_dump(exclude={"kind"})
-        sizes = {f"{side}_size": self.vocabularies[side].size for side in SIDES}
-        model = build_model(self.settings.model.kind, {**wanted, **sizes})
+    def task_of(self, model: nn.Module) -> Translator:
         self.lessons = task = Translator(model, **self.vocabularies)
         return task
-
-    @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Tokeniser]:
-        if settings.text.joint:
-            both = vocabulary(settings.text, corpus, *SIDES)
-            return dict.fromkeys(SIDES, both)
-        return {side: vocabulary(settings.text, corpus, side) for side in SIDES}
 
     def batches(self, corpus: Corpus) -> Batches:
         """Pairs of about equal length together; with their links, if these are to be learnt."""
@@ -72,19 +58,6 @@ class TranslateRun(Run):
     def loss(self, batch: Batch, done: int) -> Loss:
         train = self.settings.train
         return self.lessons.loss(batch, train.label_smoothing, forcing(train, done))
-
-    def __call__(self, text: str) -> Translation:
-        """The best output for one text."""
-        return self.predict([text])[0][0]
-
-    def predict(
-        self, texts: Sequence[str], decode: Decode | None = None, told: Told | None = None
-    ) -> list[list[Translation]]:
-        """The outputs for each text, best first."""
-        decode = decode or self.settings.decode
-        rules = rules_of(decode, int(min(decode.max_length, self.reach)))
-        search, again = search_of(decode), ranking_of(decode)
-        return self.task.translate(texts, search, rules, again=again, told=told)
 
     def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
         self.check(texts, place)
@@ -138,10 +111,6 @@ class TranslateRun(Run):
         references = [record["target"] for record in records]
         score = {"bleu": bleu, "chrf": chrf, "ter": ter}.get(metric)
         return score(outputs, references).value if score else exact_match(outputs, references)
-
-    def likelihood(self, records: Iterable[Record]) -> Loss:
-        """-log p of the targets, of pairs that are not too long."""
-        return self.task.likelihood(self.measurable(records))
 
     def measurable(self, records: Iterable[Record]) -> list[Pair]:
         most = int(min(SCORED, self.reach))

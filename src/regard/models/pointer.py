@@ -1,0 +1,274 @@
+"""Pointer-generator with coverage: See, Liu, Manning 2017, "Get to the point: summarization with
+pointer-generator networks" (1704.04368).
+
+    h_i     = [forward LSTM; backward LSTM] over E w
+    s_0     = relu(W [last forward; last backward]), h and c alike                     their code
+    x_t     = W_x [E y_{t-1}; h*_{t-1}] + b                                            their code
+    s_t     = LSTM(x_t, s_{t-1})
+    c^t     = sum of a^{t'} over t' < t                          what was looked at    eq. 10
+    e_i     = v . tanh(W_h h_i + W_s s_t + w_c c_i + b)                                eq. 11
+    a^t     = softmax(e),   h*_t = sum_i a_i h_i                                       eq. 2-3
+    P_vocab = softmax(V' (V [s_t; h*_t] + b) + b')                                     eq. 4
+    p_gen   = sigmoid(w_h . h*_t + w_s . s_t + w_x . x_t + b)                          eq. 8
+    P(w)    = p_gen P_vocab(w) + (1 - p_gen) sum of a_i over i with w_i = w            eq. 9
+    covloss = sum_i min(a_i, c_i)                                                      eq. 12
+
+Ids beyond the vocabulary stand for the unknown words of one document: the first is `target_size`.
+They can be said by copying alone, and are read as UNKNOWN. The end of a source is a token as others
+are: to look at it is to copy the end. Without `copying` P is P_vocab, and such ids are not for it.
+Coverage enters as one more term of the keys, so that it is weighed by the score as it is.
+
+b: batch   s: source   t: target   n: rows of a search   r: real positions   h: hidden_dim
+v: target_size   x: v, and the most unknown words that a document of the batch has
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attend.attention import Attention
+from regard.attend.check import check_dropout
+from regard.attend.memory import Memory
+from regard.attend.score import Additive
+from regard.encode.cell import LSTM, State
+from regard.encode.dropout import dropout
+from regard.encode.embed import Embedding
+from regard.encode.recurrent import Recurrent
+
+UNKNOWN = 3  # whose vector stands for all words beyond the vocabulary
+LEAST = 1e-30  # a smaller share counts as this one: its logarithm stays finite
+
+
+class Read(NamedTuple):
+    """The document's states and ids, and the state in which the decoder begins."""
+
+    memory: Memory
+    first: State
+    source: Int[Tensor, "b s"]
+
+
+class Written(NamedTuple):
+    """What the words of a summary are said from: `gates` are the log-odds of p_gen, if any."""
+
+    states: Float[Tensor, "b t d"]
+    gates: Float[Tensor, "b t"] | None
+    weights: Float[Tensor, "b t s"]
+
+
+class Standing(NamedTuple):
+    """Where a search stands; `beyond` is how many ids there are beyond the vocabulary."""
+
+    state: State
+    context: Float[Tensor, "n 2h"]
+    coverage: Float[Tensor, "n s"]
+    memory: Memory
+    source: Int[Tensor, "n s"]
+    beyond: int
+    origin: Int[Tensor, " n"]
+
+
+class Pointer(nn.Module):
+    """`dim`: word vectors, one table for both sides; `hidden_dim`: each LSTM; `align_dim`: the
+    score's. In the paper 128, 256, 512. `dropout` acts on word vectors, h_i and V [s_t; h*_t].
+
+    `coverage` can wait: w_c starts at 0, and stays there until `written` is asked for it.
+    """
+
+    cross = ("attention",)
+
+    def __init__(
+        self,
+        source_size: int,
+        target_size: int,
+        *,
+        dim: int = 128,
+        hidden_dim: int = 256,
+        align_dim: int | None = None,
+        copying: bool = True,
+        coverage: bool = True,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        if source_size != target_size:
+            sizes = f"{source_size} and {target_size} entries"
+            raise ValueError(f"pointer needs one vocabulary for both sides, not two of {sizes}")
+        self.dim, self.size, self.dropout = dim, target_size, dropout
+        self.copying, self.coverage = copying, coverage
+        align_dim = align_dim or hidden_dim
+        self.words = Embedding(target_size, dim)
+        self.encoder = Recurrent(LSTM, dim, hidden_dim, bidirectional=True)
+        self.of_last = nn.ModuleList(nn.Linear(2 * hidden_dim, hidden_dim) for _ in range(2))
+        self.attention = Attention(Additive(hidden_dim, 2 * hidden_dim, align_dim, bias=True))
+        self.of_coverage = nn.Parameter(torch.zeros(align_dim)) if coverage else None
+        self.merge = nn.Linear(dim + 2 * hidden_dim, dim)
+        self.cell = LSTM(dim, hidden_dim)
+        self.gate = nn.Linear(2 * hidden_dim + hidden_dim + dim, 1) if copying else None
+        self.combine = nn.Linear(hidden_dim + 2 * hidden_dim, hidden_dim)
+        self.output = nn.Linear(hidden_dim, target_size)
+
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+        states, last = self.encoder(self.drop(self.vectors(source)), valid)
+        ends = (torch.cat([*part], -1) for part in last)  # h and c of both directions
+        first = tuple(of(end).relu() for of, end in zip(self.of_last, ends, strict=True))
+        return Read(self.attention.remember(self.drop(states), valid), first, source)
+
+    def written(self, memory: Read, target: Int[Tensor, "b t"], covered: bool = True) -> Written:
+        """All positions of a summary; not `covered`: as if there were no coverage."""
+        at = self.start(memory)
+        state, context, coverage = at.state, at.context, at.coverage
+        advance = self.advance(memory.memory, covered)
+        shown, contexts, inputs, looked = [], [], [], []
+        for word in self.of_word(self.drop(self.vectors(target))).unbind(1):
+            x, state, weights, context = advance(word, state, context, coverage)
+            coverage = coverage + weights
+            for kept, one in (
+                (shown, state[0]),
+                (contexts, context),
+                (inputs, x),
+                (looked, weights),
+            ):
+                kept.append(one)
+        parts = (torch.stack(kept, 1) for kept in (shown, contexts, inputs))
+        states, gates = self.told(*parts)
+        return Written(states, gates, torch.stack(looked, 1))
+
+    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+        """V [s_t; h*_t] + b for each position."""
+        return self.written(memory, target).states
+
+    def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
+        """Of P_vocab."""
+        return self.output(states)
+
+    def log_likelihood(
+        self,
+        written: Written,
+        source: Int[Tensor, "b s"],
+        target: Int[Tensor, "b t"],
+        valid: Bool[Tensor, "b t"],
+    ) -> Float[Tensor, " r"]:
+        """log P of the real words of a target, whose ids may be beyond the vocabulary."""
+        row, labels = valid.nonzero()[:, 0], target[valid]
+        logits = whole(self.output(written.states[valid]))
+        inside = labels.clamp(max=self.size - 1)[:, None]
+        generated = logits.gather(1, inside)[:, 0] - logits.logsumexp(1)
+        if written.gates is None:
+            return generated
+        gates, weights = whole(written.gates[valid]), whole(written.weights[valid])
+        share = (weights * (source[row] == labels[:, None])).sum(1)
+        copied = F.logsigmoid(-gates) + share.clamp(min=LEAST).log()
+        generated = F.logsigmoid(gates) + generated
+        return torch.where(labels < self.size, torch.logaddexp(generated, copied), copied)
+
+    def distribution(
+        self,
+        states: Float[Tensor, "*b d"],
+        gates: Float[Tensor, "*b"] | None,
+        weights: Float[Tensor, "*b s"],
+        source: Int[Tensor, "*#b s"],
+        beyond: int,
+    ) -> Float[Tensor, "*b x"]:
+        """P over the vocabulary and `beyond` ids more; a word that comes twice is copied twice."""
+        p = self.output(states).softmax(-1)
+        if gates is None:
+            return p
+        p_gen = gates.sigmoid()[..., None]
+        p = F.pad(p_gen * p, (0, beyond))
+        return p.scatter_add(-1, source.expand_as(weights), (1 - p_gen) * weights)
+
+    def start(self, memory: Read) -> Standing:
+        values, source = memory.memory.values, memory.source
+        beyond = max(0, int(source.max()) + 1 - self.size) if self.copying else 0
+        origin = torch.arange(len(values), device=values.device)
+        nothing = values.new_zeros(source.shape)
+        context = values.new_zeros(len(values), values.shape[-1])
+        return Standing(memory.first, context, nothing, memory.memory, source, beyond, origin)
+
+    def step(
+        self, state: Standing, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n x"], Standing]:
+        word = self.of_word(self.drop(self.vectors(tokens)))
+        advance = self.advance(state.memory)
+        x, inner, weights, context = advance(word, state.state, state.context, state.coverage)
+        states, gates = self.told(inner[0], context, x)
+        if gates is None:
+            log_probs = self.output(states).log_softmax(-1)
+        else:
+            told = self.distribution(states, gates, weights, state.source, state.beyond)
+            log_probs = told.log()
+        coverage = state.coverage + weights
+        return log_probs, state._replace(state=inner, context=context, coverage=coverage)
+
+    def select(self, state: Standing, rows: Int[Tensor, " m"]) -> Standing:
+        def at(part: Tensor) -> Tensor:
+            return part.index_select(0, rows)
+
+        origin = at(state.origin)
+        moved = not torch.equal(origin, state.origin)  # else rows stay within their documents
+        return Standing(
+            tuple(at(part) for part in state.state),
+            at(state.context),
+            at(state.coverage),
+            state.memory.select(rows) if moved else state.memory,
+            at(state.source) if moved else state.source,
+            state.beyond,
+            origin,
+        )
+
+    def advance(
+        self, memory: Memory, covered: bool = True
+    ) -> Callable[[Tensor, State, Tensor, Tensor], tuple[Tensor, State, Tensor, Tensor]]:
+        """(of_word, s_{t-1}, h*_{t-1}, c^t) -> x_t, s_t, a^t, h*_t."""
+        recurrence, W = self.cell.recurrence(), self.merge.weight[:, self.dim :].t()
+        of_coverage = self.of_coverage if covered else None
+
+        def step(
+            word: Tensor, state: State, context: Tensor, coverage: Tensor
+        ) -> tuple[Tensor, State, Tensor, Tensor]:
+            x = torch.addmm(word, context, W)
+            state = recurrence(self.cell.project(x), state)
+            seen = memory
+            if of_coverage is not None:
+                keys = torch.addcmul(memory.keys, coverage[..., None], of_coverage)
+                seen = replace(memory, keys=keys)
+            weights = self.attention.weigh(state[0][:, None], seen)
+            return x, state, weights[:, 0], self.attention.read(weights, memory)[:, 0]
+
+        return step
+
+    def told(
+        self, shown: Float[Tensor, "*b h"], context: Float[Tensor, "*b c"], x: Float[Tensor, "*b e"]
+    ) -> tuple[Float[Tensor, "*b d"], Float[Tensor, "*b"] | None]:
+        """V [s_t; h*_t] + b, and the log-odds of p_gen."""
+        states = self.drop(self.combine(torch.cat([shown, context], -1)))
+        if self.gate is None:
+            return states, None
+        return states, self.gate(torch.cat([context, shown, x], -1))[..., 0]
+
+    def of_word(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b e"]:
+        """The word's part of x_t, for any number of steps."""
+        return F.linear(words, self.merge.weight[:, : self.dim], self.merge.bias)
+
+    def vectors(self, ids: Int[Tensor, "*b"]) -> Float[Tensor, "*b e"]:
+        """Of words; all those beyond the vocabulary have one."""
+        return self.words(ids.masked_fill(ids >= self.size, UNKNOWN))
+
+    def drop(self, x: Tensor) -> Tensor:
+        return dropout(x, self.dropout, self.training)
+
+
+def whole(x: Tensor) -> Tensor:
+    """In float32 at least: half numbers are too coarse for a loss."""
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def coverage_loss(weights: Float[Tensor, "b t s"], valid: Bool[Tensor, "b t"]) -> Float[Tensor, ""]:
+    """sum_t sum_i min(a_i^t, c_i^t) over the real words: what is looked at again."""
+    before = weights.cumsum(1) - weights
+    return (torch.minimum(weights, before).sum(-1) * valid).sum()
