@@ -158,6 +158,23 @@ def test_what_training_has_not_seen_is_no_error(tmp_path):
     assert scores["slot_recall"] == 0
 
 
+def test_of_several_intents_any_is_right(tmp_path):
+    """`a#b`: a is taught."""
+    wanted = settings(tmp_path, "understand", "birnn", steps=2)
+    labels = (tmp_path / "train" / "label").read_text().split()
+    (tmp_path / "train" / "label").write_text("\n".join(f"{one}#other" for one in labels) + "\n")
+    fit = Fit(wanted, tmp_path / "run", lambda _: None)
+    assert fit.run.vocabularies["labels"].names == sorted(set(labels))
+    records = list(fit.run.corpus().read("dev"))
+    found = fit.run.predict([one["text"] for one in records])
+    for true, share in (("other#{}", 100), ("other", 0)):
+        given = [
+            {**one, "label": true.format(mine.label)}
+            for one, mine in zip(records, found, strict=True)
+        ]
+        assert fit.run.compared(given, found)["intent"] == share
+
+
 class TestWords:
     TEXT = train_tokeniser("wordpiece", ["playing play ing chess"] * 5, 60)
 

@@ -148,3 +148,8 @@ def test_punctuation_is_cut_off():
 def test_lower_case(kind):
     tokeniser = train_tokeniser(kind, ["A Man Runs"], 300, lower=True)
     assert tokeniser.decode(tokeniser.encode("A MAN runs").ids) == "a man runs"
+
+
+def test_digits():
+    text = train_tokeniser("words", ["at 3:40 on the 17th"], 50, digits=True)
+    assert text.decode(text.ids(["at 9:55 on the 20th"])[0]) == "at 0:00 on the 00th"

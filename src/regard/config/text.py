@@ -18,6 +18,7 @@ class Text(Table):
     size: int = Field(default=8000, ge=5, description="Entries of a vocabulary, at most.")
     joint: bool = Field(default=False, description="One vocabulary for both sides.")
     lower: bool = Field(default=False, description="Everything in lower case.")
+    digits: bool = Field(default=False, description="Every digit is read as 0.")
     apart: bool = Field(
         default=False, description="Marks at the ends of a word are words of their own (words)."
     )

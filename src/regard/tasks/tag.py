@@ -132,7 +132,7 @@ class Tag(Headed):
             tags = converted(record["tags"].split(), "bio", self.scheme)[: self.words.count(row)]
             numbers = [self.tags.numbers.get(tag, outside) for tag in tags]
             if self.labels is not None:
-                numbers.append(self.labels.numbers.get(record["label"], UNSEEN))
+                numbers.append(self.labels.numbers.get(labels_of(record["label"])[0], UNSEEN))
             yield Pair(number, row, numbers)
 
     def collate(self, pairs: Sequence[Pair]) -> Sentences:
@@ -200,6 +200,11 @@ class Tag(Headed):
     def looked(self, text: str, longest: int = 256) -> dict[str, Tensor]:
         """Every weight that was paid while the sentence was read, by the name of the attention."""
         return self.seen(self.words.tensors([self.words.row(text.split(), longest)]))
+
+
+def labels_of(label: str) -> list[str]:
+    """The labels of a sentence that has several, `a#b`, as ATIS writes it: the first is taught."""
+    return label.split("#")
 
 
 def rules_of(tags: Sequence[str], scheme: Scheme) -> tuple[Tensor, Tensor, Tensor]:

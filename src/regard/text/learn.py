@@ -35,6 +35,7 @@ def train_tokeniser(
     size: int,
     *,
     lower: bool = False,
+    digits: bool = False,
     normalise: Form | None = None,
     min_count: int = 1,
     apart: bool = False,
@@ -43,11 +44,11 @@ def train_tokeniser(
 
     `min_count` is how often a word or character must be seen to be kept; for bpe, byte_bpe and
     wordpiece how often two pieces must be seen side by side to be joined; for unigram how often a
-    piece of several characters must be seen. With `apart`, the marks before and after a word are
-    words of their own: for kind words.
+    piece of several characters must be seen. With `digits`, each digit is read as 0; with `apart`,
+    the marks before and after a word are words of their own: for kind words.
     """
     _check(kind, size, min_count)
-    inner = _untrained(kind, _normaliser(lower, normalise))
+    inner = _untrained(kind, _normaliser(lower, normalise, digits))
     if apart:
         inner.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Split(Regex(ENDS), "isolated")]
@@ -75,7 +76,7 @@ def _check(kind: str, size: int, min_count: int) -> None:
         raise ValueError(f"min_count must be at least 1, not {min_count}")
 
 
-def _normaliser(lower: bool, form: Form | None) -> normalizers.Normalizer | None:
+def _normaliser(lower: bool, form: Form | None, digits: bool) -> normalizers.Normalizer | None:
     if form not in (None, "NFC", "NFKC"):
         raise ValueError(f"normalise must be NFC, NFKC or None, not {form!r}")
     steps: list[normalizers.Normalizer] = []
@@ -84,6 +85,8 @@ def _normaliser(lower: bool, form: Form | None) -> normalizers.Normalizer | None
     if lower:
         # NFKC may bring capitals (U+2122), and lower-casing undo a normal form (J with a caron).
         steps = [*steps, normalizers.Lowercase(), *steps]
+    if digits:
+        steps.append(normalizers.Replace(Regex("[0-9]"), "0"))
     return normalizers.Sequence(steps) if steps else None
 
 

@@ -19,10 +19,9 @@ from regard.metric.translation import bleu
 from regard.models.catalogue import build as build_model
 from regard.tasks.chat import FAR, Chat, Turn, counted, read, turns_of, written
 from regard.tasks.loss import Loss
-from regard.text.learn import train_tokeniser
 from regard.text.marks import load_tokeniser
 from regard.train.examples import examples
-from regard.train.run import LEARNT, Reply, Run, Told, first
+from regard.train.run import LEARNT, Reply, Run, Told, first, learnt
 from regard.train.search import rules_of, search_of
 
 Heard = Callable[[str], None]  # is given a reply as far as it is known
@@ -69,16 +68,7 @@ class ChatRun(Run):
             for record in first(corpus.read("train"), LEARNT)
             for turn in turns_of(record, database)
         )
-        text = settings.text
-        vocabulary = train_tokeniser(
-            text.kind,
-            turns,
-            text.size,
-            lower=text.lower,
-            normalise=text.normalise,
-            min_count=text.min_count,
-        )
-        return {"text": vocabulary, "database": database}
+        return {"text": learnt(settings.text, turns), "database": database}
 
     def batches(self, corpus: Corpus) -> Batches:
         """Conversations of about equal length together."""

@@ -197,11 +197,18 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
 
 def vocabulary(text: Text, corpus: Corpus, *fields: str) -> Tokeniser:
     """Learnt from these fields of the training data (its first million records)."""
+    records = first(corpus.read("train"), LEARNT)
+    return learnt(text, (record[name] for record in records for name in fields))
+
+
+def learnt(text: Text, texts: Iterable[str]) -> Tokeniser:
+    """A vocabulary as the settings say."""
     return train_tokeniser(
         text.kind,
-        (record[name] for record in first(corpus.read("train"), LEARNT) for name in fields),
+        texts,
         text.size,
         lower=text.lower,
+        digits=text.digits,
         normalise=text.normalise,
         min_count=text.min_count,
         apart=text.apart,

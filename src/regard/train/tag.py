@@ -7,9 +7,8 @@ from regard.config.settings import Settings, TagSettings, UnderstandSettings
 from regard.corpora.corpus import Corpus, Record
 from regard.corpora.tags import converted, spans
 from regard.encode.lora import add_lora
-from regard.metric.classes import accuracy
 from regard.metric.entities import SIGNATURE, entities
-from regard.tasks.tag import Tag, Tagged, Tagger
+from regard.tasks.tag import Tag, Tagged, Tagger, labels_of
 from regard.tasks.tag_inputs import Both, Letters, Pieces, Words
 from regard.text.labels import Labels
 from regard.text.marks import AnyTokeniser, load_tokeniser, marks_of
@@ -92,7 +91,7 @@ class UnderstandRun(TagRun):
 
     @classmethod
     def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
-        labels = Labels.learn(record["label"] for record in corpus.read("train"))
+        labels = Labels.learn(labels_of(record["label"])[0] for record in corpus.read("train"))
         return {**super().learn(settings, corpus), "labels": labels}
 
     def compared(
@@ -100,14 +99,17 @@ class UnderstandRun(TagRun):
     ) -> dict[str, float | str]:
         """Slots by F1, intents by accuracy, and sentences of which all is right."""
         slots = super().compared(records, found)
-        said, true = [str(one.label) for one in found], [record["label"] for record in records]
-        whole = [
-            mine.label == record["label"] and mine.tags == record["tags"].split()
+        right = [
+            mine.label in labels_of(record["label"])
             for mine, record in zip(found, records, strict=True)
+        ]
+        whole = [
+            known and mine.tags == record["tags"].split()
+            for known, mine, record in zip(right, found, records, strict=True)
         ]
         return {
             "slot_f1": slots["f1"],
-            "intent": 100 * accuracy(said, true),
+            "intent": 100 * sum(right) / len(right),
             "sentence": 100 * sum(whole) / len(whole),
             "slot_precision": slots["precision"],
             "slot_recall": slots["recall"],
