@@ -43,6 +43,7 @@ VERBS = {
     "train": Verb("regard.cli.train:train", "Train; the same command again resumes, exactly."),
     "score": Verb("regard.cli.score:score", "Standard metrics of a run on a split."),
     "predict": Verb("regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."),
+    "play": Verb("regard.cli.play:play", "A piece of music from a run: MIDI, ABC, a picture."),
     "compare": Verb("regard.cli.compare:compare", "The same data, several models: one report."),
     "look": Verb("regard.cli.look:look", "Show what a run looked at, in the terminal."),
     "align": Verb("regard.cli.align:align", "Word alignments of pairs, and their error rate."),

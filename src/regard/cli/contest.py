@@ -131,6 +131,7 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "translate": Translators,
     "classify": Classifiers,
     "language": Contest,
+    "music": Contest,
     "pretrain": Contest,
     "tag": Contest,
     "understand": Contest,

@@ -11,9 +11,11 @@ from regard.attend.attention import Attention
 from regard.corpora.corpus import Record
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
+from regard.train.music import RollRun, beginning_of
 from regard.train.run import Run
 from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
+from regard.view.roll import pitch_name
 from regard.view.shade import shaded
 from regard.view.terminal import Surface, heat, scale
 
@@ -39,6 +41,8 @@ def look(
             print(named(run, text, surface))
         case LanguageRun():
             print(read(run, text, surface))
+        case RollRun():
+            print(heard(run, text, surface))
         case _:
             raise ValueError(f"{folder}: a run of {run.settings.task} cannot be looked at yet")
 
@@ -103,5 +107,21 @@ def read(run: LanguageRun, text: str, surface: Surface) -> str:
     following = ", ".join(f"{token!r} {p:.1%}" for token, p in run.task.next_tokens(text, 5))
     return (
         f"{heat(weights.tolist(), tokens, tokens, surface)}\n\n"
+        f"weight: {scale(surface)}\nnext: {following}"
+    )
+
+
+def heard(run: RollRun, text: str, surface: Surface) -> str:
+    """A map: rows are steps of a piece, columns what they looked at; and what could come next."""
+    steps = beginning_of(text, "TEXT")
+    weights = run.task.looked(steps)
+    if weights is None:
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
+    names = ["(begin)", *(" ".join(map(pitch_name, step)) or "(rest)" for step in steps)]
+    following = ", ".join(
+        f"{pitch_name(pitch)} {p:.1%}" for pitch, p in run.task.next_keys(steps, 5)
+    )
+    return (
+        f"{heat(weights.tolist(), names, names, surface)}\n\n"
         f"weight: {scale(surface)}\nnext: {following}"
     )

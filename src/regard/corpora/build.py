@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from regard.config import data as tables
+from regard.config import music
 from regard.config.table import Table
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
@@ -14,8 +15,11 @@ from regard.corpora.named import Named
 from regard.corpora.planted import Planted
 from regard.corpora.published import Published
 from regard.corpora.reorder import Reorder
+from regard.corpora.rolls import Rolls
+from regard.corpora.scores import Score
 from regard.corpora.tagged import Tagged
 from regard.corpora.tagsets import TagSet
+from regard.corpora.tunes import Tunes
 
 MADE: dict[type[Table], Callable[..., Corpus]] = {
     tables.DatesData: Dates,
@@ -29,6 +33,9 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     tables.PlantedData: Planted,
     tables.TaggedData: Tagged,
     tables.NamedTags: TagSet,
+    music.RollsData: Rolls,
+    music.AbcData: Tunes,
+    music.NamedMusic: Score,
 }
 
 

@@ -130,8 +130,13 @@ class ByHash(HeldOut):
     """What is held out of train is chosen by a hash of the text: equal texts are in one split."""
 
     def _placed(self, split: str) -> Iterator[Placed]:
-        source, found = split if split in self.paths else "train", 0
-        for place, record in self._all(self.paths[source]):
+        source = split if split in self.paths else "train"
+        return self._kept(split, source, self._all(self.paths[source]))
+
+    def _kept(self, split: str, source: str, records: Iterator[Placed]) -> Iterator[Placed]:
+        """Of the records of a split that has files, those of this one."""
+        found = 0
+        for place, record in records:
             if source == "train" and self.shares and part_of(record["text"], self.shares) != split:
                 continue
             found += 1

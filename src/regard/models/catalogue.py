@@ -20,6 +20,7 @@ class Entry(NamedTuple):
 
 NAMES = ("tag", "understand")
 ENCODES = ("classify", *NAMES)
+WRITES = ("language", "music")
 MODELS = {
     "encdec": Entry(
         "regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", ("translate",)
@@ -38,9 +39,13 @@ MODELS = {
     "lstmn_fusion": Entry(
         "regard.models.lstmn:LstmnFusion", "Cheng et al. 2016, 1601.06733", ("translate",)
     ),
-    "gpt2": Entry("regard.models.gpt2:Gpt2", "Radford et al. 2019", ("language",)),
-    "rnnlm": Entry("regard.models.rnnlm:Rnnlm", "Elman 1990; Mikolov et al. 2010", ("language",)),
-    "lstmn": Entry("regard.models.lstmn:Lstmn", "Cheng et al. 2016, 1601.06733", ("language",)),
+    "gpt2": Entry("regard.models.gpt2:Gpt2", "Radford et al. 2019", WRITES),
+    "rnnlm": Entry("regard.models.rnnlm:Rnnlm", "Elman 1990; Mikolov et al. 2010", WRITES),
+    "lstmn": Entry("regard.models.lstmn:Lstmn", "Cheng et al. 2016, 1601.06733", WRITES),
+    "roll_rnn": Entry(
+        "regard.models.roll:RollRnn", "Boulanger-Lewandowski et al. 2012, 1206.6392", ("music",)
+    ),
+    "roll_gpt": Entry("regard.models.roll:RollGpt", "Radford et al. 2019", ("music",)),
     "birnn": Entry("regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130", ENCODES),
     "han": Entry("regard.models.han:Han", "Yang et al. 2016, N16-1174", ("classify",)),
     "bert": Entry(

@@ -6,5 +6,6 @@ TASKS = {
     "understand": "what somebody wants (an intent), and with what (slots)",
     "pretrain": "hidden words and sentences that follow, from plain text, to be built on",
     "language": "how likely a text is, what comes next, and how it goes on",
+    "music": "how likely a piece is, as piano roll or in ABC, and how it goes on",
     "translate": "a source text into a target text, with word alignments",
 }

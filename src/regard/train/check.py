@@ -16,6 +16,7 @@ from regard.corpora.build import build as build_corpus
 from regard.corpora.census import Census, is_far
 from regard.corpora.corpus import Corpus, Record, place
 from regard.train.advice import advice
+from regard.train.check_music import check_music
 from regard.train.check_text import check_documents, check_labelled
 from regard.train.count import Shown, Side, chunks, count, every
 from regard.train.measure import Memory, measure
@@ -63,6 +64,7 @@ OTHERS = {
     "tag": check_labelled,
     "understand": check_labelled,
     "language": check_documents,
+    "music": check_music,
     "pretrain": check_documents,
 }
 
