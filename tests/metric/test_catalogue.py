@@ -3,12 +3,12 @@
 import subprocess
 import sys
 
-from regard.metric import alignment, answers, classes, entities, language, translation
+from regard.metric import alignment, answers, classes, entities, language, music, translation
 from regard.metric.catalogue import METRICS
 
 
 def test_every_metric_exists():
-    places = (translation, language, classes, entities, answers, alignment.Agreement)
+    places = (translation, language, music, classes, entities, answers, alignment.Agreement)
     for name, description in METRICS.items():
         assert any(hasattr(place, name) for place in places), name
         assert "\n" not in description

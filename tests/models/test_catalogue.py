@@ -24,6 +24,7 @@ SPOKEN = {
     "pretrain": ("encode", "logits"),
     "tag": ("encode",),
     "understand": ("encode",),
+    "music": ("begin", "read", "logits", "start", "step", "select", "detach"),
 }
 
 

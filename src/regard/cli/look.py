@@ -115,8 +115,6 @@ def heard(run: RollRun, text: str, surface: Surface) -> str:
     """A map: rows are steps of a piece, columns what they looked at; and what could come next."""
     steps = beginning_of(text, "TEXT")
     weights = run.task.looked(steps)
-    if weights is None:
-        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
     names = ["(begin)", *(" ".join(map(pitch_name, step)) or "(rest)" for step in steps)]
     following = ", ".join(
         f"{pitch_name(pitch)} {p:.1%}" for pitch, p in run.task.next_keys(steps, 5)

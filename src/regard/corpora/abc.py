@@ -256,6 +256,8 @@ class Reader:
 
     def line_of_bar(self, sign: str) -> None:
         """A bar ends here, and was as long as the metre says."""
+        if self.tuplet[0]:
+            self.fail("a tuplet has no end before the end of its bar")
         length, plain = self.time - self.began, sign == "|"
         if length and self.metre:
             if length > self.metre:
@@ -270,8 +272,6 @@ class Reader:
         if length or not plain:
             self.loose = not plain
         self.began, self.bent, self.swing = self.time, {}, Fraction(1)
-        if self.tuplet[0]:
-            self.fail("a tuplet has no end before the end of its bar")
 
     def end(self) -> list[Note]:
         if self.header:

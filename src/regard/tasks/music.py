@@ -117,7 +117,8 @@ class Music:
         states, state = self.model.read(self.model.begin(1), given)
         logits = self.model.logits(states[:, -1])
         for number in range(steps):
-            keys = (torch.rand(1, KEYS, generator=draw) < (logits / temperature).sigmoid()).float()
+            sounds = torch.rand(1, KEYS, generator=draw) < (logits / temperature).sigmoid()
+            keys = sounds.to(logits.dtype)
             log_prob -= F.binary_cross_entropy_with_logits(logits, keys, reduction="sum").item()
             made.append(tuple((keys[0].nonzero()[:, 0] + LOWEST).tolist()))
             if number + 1 < steps:
@@ -134,15 +135,14 @@ class Music:
         return [(key + LOWEST, p) for key, p in pairs]
 
     @torch.no_grad()
-    def looked(self, steps: Sequence[Step]) -> Float[Tensor, "t t"] | None:
-        """What each step looked at, the silence before the first one included; None: at nothing.
+    def looked(self, steps: Sequence[Step]) -> Float[Tensor, "t t"]:
+        """What each step looked at, of those before it and the silence before the first one.
 
         It is the last attention of the model, in the mean of its heads.
         """
         with observe(self.model.eval()) as seen:
             self.model.read(self.model.begin(1), rolled([[(), *steps]]).wanted)
-        found = list(seen.whole().values())
-        return found[-1][0].mean(0) if found else None
+        return list(seen.whole().values())[-1][0].mean(0)
 
 
 def rolled(pieces: Sequence[Sequence[Step]]) -> Rolls:
