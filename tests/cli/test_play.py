@@ -1,11 +1,19 @@
-"""Music on the command line: every verb, files that others can read, and one line for what fails."""
+"""Music on the command line: every verb, files that others read, one line for what fails."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+from regard.cli.check import check
+from regard.cli.init import init
+from regard.cli.look import look
+from regard.cli.play import play
+from regard.cli.score import score
 from regard.config.load import resolve
 from regard.train.fit import Fit
+from regard.train.run import Run
 
 PIECES = [[[60, 64, 67], [60, 64, 67], [62, 65], []], [[55, 71], [57, 72], [59, 74]]] * 4
 TUNE = "X:1\nT:Up\nM:3/4\nL:1/4\nK:G\nGAB|cde|f2d|g3|]\n\n"
@@ -44,85 +52,103 @@ def folder(tmp_path_factory):
     return folder
 
 
-def fine(done):
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def one_line(call, *words, **options):
+    with pytest.raises(ValueError) as caught:
+        call(*words, **options)
+    return str(caught.value)
 
 
-def one_line(done):
-    assert done.returncode == 1
-    assert done.stderr.count("\n") == 1, done.stderr
-    return done.stderr
-
-
-def test_a_piece(folder, regard, tmp_path):
+def test_a_piece(folder, tmp_path, capsys):
     music21 = pytest.importorskip("music21")
-    midi, picture, plain = (str(tmp_path / name) for name in ("a.mid", "a.png", "a.json"))
-    words = ("play", str(folder / "rolls"), "[[60, 64]]", "--seed", "3", "--steps", "6")
-    said = fine(regard(*words, "--to", midi, "--picture", picture))
-    assert f"{midi} and {picture}: " in said
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    fine(regard(*words, "--to", plain))
-    steps = json.loads((tmp_path / "a.json").read_text())
+    midi, picture, plain = (tmp_path / name for name in ("a.mid", "a.png", "a.json"))
+    same = {"seed": 3, "steps": 6}
+    play(folder / "rolls", "[[60, 64]]", to=midi, picture=picture, **same)
+    assert f"{midi} and {picture}: " in capsys.readouterr().out
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    play(folder / "rolls", "[[60, 64]]", to=plain, **same)
+    steps = json.loads(plain.read_text())
     assert steps[0] == [60, 64]
     assert len(steps) == 7
-    read = music21.converter.parse(midi).flatten()
-    heard = {(p.midi, float(note.offset)) for note in read.notes for p in note.pitches}
-    begun = {(p, float(t)) for t, step in enumerate(steps) for p in step}
-    begun -= {(p, t) for p, t in begun if (p, t - 1) in begun}  # held on
-    assert heard == begun
+    capsys.readouterr()
+    play(folder / "rolls", "[[60, 64]]", **same)
+    assert json.loads(capsys.readouterr().out) == steps
+    read = music21.converter.parse(midi)
+    rolled = {(p, float(t)) for t, step in enumerate(steps) for p in step}
+    begun = {(p, t) for p, t in rolled if (p, t - 1) not in rolled}  # else it is held
+    assert heard(read) == begun
 
 
-def test_a_tune(folder, regard, tmp_path):
-    where = str(tmp_path / "a.abc")
-    assert "9 notes, 12 quarter notes long" in fine(
-        regard("play", str(folder / "tunes"), "--to", where)
-    )
-    assert (tmp_path / "a.abc").read_text() == TUNE.removesuffix("\n")
-    assert fine(regard("play", str(folder / "tunes"), r"T:Up\nM:3/4")) == TUNE.removesuffix("\n")
+def heard(read):
+    """Notes of a score that music21 has read, by pitch and start."""
+    return {
+        (p.midi, float(note.getOffsetInHierarchy(read)))
+        for note in read.stripTies().recurse().notes
+        for p in note.pitches
+    }
 
 
-def test_other_verbs(folder, regard, tmp_path):
-    assert 'kind = "roll_rnn"' in fine(regard("init", "music"))
+def test_a_tune(folder, tmp_path, capsys, regard):
+    where = tmp_path / "a.abc"
+    play(folder / "tunes", to=where)
+    assert "9 notes, 12 quarter notes long" in capsys.readouterr().out
+    assert where.read_text() == TUNE.removesuffix("\n")
+    done = regard("play", str(folder / "tunes"), r"T:Up\nM:3/4")
+    assert (done.returncode, done.stdout) == (0, TUNE.removesuffix("\n")), done.stderr
+
+
+def test_other_verbs(folder, capsys):
+    init("music")
+    assert 'kind = "roll_rnn"' in capsys.readouterr().out
     for name in ("rolls", "tunes"):
-        config = str(folder / name / "config.toml")
-        said = fine(regard("check", config))
+        check(folder / name / "config.toml")
+        said = capsys.readouterr().out
         assert "also in train" in said  # dev and test are train
-        assert json.loads(fine(regard("check", config, "--json")))["splits"]["train"]
-    assert "pieces                                   8" in fine(
-        regard("check", str(folder / "rolls" / "config.toml"))
-    )
-    assert "first:given" in fine(regard("score", str(folder / "rolls")))
-    assert "perplexity" in fine(regard("score", str(folder / "tunes")))
-    looked = fine(regard("look", str(folder / "rolls"), "[[60, 64, 67], [], [62]]"))
+        if name == "rolls":
+            assert re.search(r"^pieces +8 +8 +8$", said, re.MULTILINE)
+            assert re.search(r"^silent steps +4 +4 +4$", said, re.MULTILINE)
+        else:
+            assert re.search(r"^cannot be played +0 +0 +0$", said, re.MULTILINE)
+        score(folder / name)
+        assert ("first:given" if name == "rolls" else "perplexity") in capsys.readouterr().out
+    look(folder / "rolls", "[[60, 64, 67], [], [62]]")
+    looked = capsys.readouterr().out
     assert "C4 E4 G4" in looked
     assert "next: " in looked
-    assert "no attention to look at" in one_line(regard("look", str(folder / "rnn"), "[[60]]"))
+    assert "no attention to look at" in one_line(look, folder / "rnn", "[[60]]")
 
 
-def test_what_is_wrong(folder, regard, tmp_path):
-    rolls, tunes = str(folder / "rolls"), str(folder / "tunes")
-    assert "must end in .mid, .midi, .json" in one_line(regard("play", rolls, "--to", "a.abc"))
-    assert "must end in .mid, .midi, .abc" in one_line(regard("play", tunes, "--to", "a.wav"))
-    assert "must end in .png" in one_line(regard("play", rolls, "--picture", "a.jpg"))
-    assert "--steps is for piano rolls" in one_line(regard("play", tunes, "--steps", "3"))
-    assert "--temperature must be" in one_line(regard("play", rolls, "--temperature", "0"))
-    assert "BEGINNING, step 1: pitch 7 is not" in one_line(regard("play", rolls, "[[7]]"))
-    assert "none of 20 tunes can be played; the last: line 1" in one_line(
-        regard("play", tunes, r"K:H\nABC")
-    )
+def test_a_tune_that_cannot_be_played_is_told(tmp_path, folder, capsys):
+    text = (folder / "a.abc").read_text() + "X:2\nT:Down\nM:3/4\nL:1/4\nK:G\nGAB|cd|ABc|]\n"
+    (tmp_path / "a.abc").write_text(text)
+    check(folder / "tunes" / "config.toml", [f"data.train={tmp_path / 'a.abc'}"])
+    said = capsys.readouterr().out
+    why = "line 5, bar 2: 1/2 long, less than the metre, 3/4"
+    assert f"train: 1 tunes cannot be played (first: {tmp_path / 'a.abc'}:241: {why}); mend" in said
+
+
+def test_what_is_wrong(folder, regard):
+    rolls, tunes = folder / "rolls", folder / "tunes"
+    assert "must end in .mid, .midi, .json" in one_line(play, rolls, to=Path("a.abc"))
+    assert "must end in .mid, .midi, .abc" in one_line(play, tunes, to=Path("a.wav"))
+    assert "must end in .png" in one_line(play, rolls, picture=Path("a.jpg"))
+    assert "--steps is for piano rolls" in one_line(play, tunes, steps=3)
+    assert "--temperature must be" in one_line(play, rolls, temperature=0.0)
+    done = regard("play", str(rolls), "[[7]]")
+    assert done.returncode == 1
+    assert done.stderr.startswith("regard: BEGINNING, step 1: pitch 7 is not a key of the piano")
+    assert done.stderr.count("\n") == 1
+    said = one_line(play, tunes, r"K:H\nABC")
+    assert "none of 20 tunes can be played; the last: line 1, bar 1: K:H is no key" in said
 
 
 def test_lines_in_pieces_out(folder):
-    from regard.train.run import Run
-
     run = Run.load(folder / "rolls")
     one, two = run.reply(["", "[[60]]"], "standard input:{}")
     assert len(json.loads(one.text)) == 5
     assert json.loads(two.text)[0] == [60]
     assert two.facts["beginning"] == [(60,)]
     assert len(run.further("[[60]]")["next"]) == 8
-    with pytest.raises(ValueError, match="^standard input:2: not JSON"):
+    with pytest.raises(ValueError, match=r"^standard input:2: not JSON"):
         run.reply(["", "x"], "standard input:{}")
 
 

@@ -1,6 +1,6 @@
 """Tunes are read as ABC says and as music21 reads them; what cannot be played is told where."""
 
-from fractions import Fraction as F
+from fractions import Fraction
 
 import pytest
 
@@ -40,19 +40,30 @@ def test_pitches():
 
 def test_lengths():
     assert [n for _, n in notes("C2/C//C3/2C|", "M:none\nL:1/8\nK:C\n")] == [
-        *(F(1, 8), F(1, 32), F(3, 16), F(1, 8))
+        *(Fraction(1, 8), Fraction(1, 32), Fraction(3, 16), Fraction(1, 8))
     ]
     assert [n for _, n in notes("A>B A<B|A>>B")] == [
-        *(F(3, 8), F(1, 8), F(1, 8), F(3, 8), F(7, 16), F(1, 16))
+        *(
+            Fraction(3, 8),
+            Fraction(1, 8),
+            Fraction(1, 8),
+            Fraction(3, 8),
+            Fraction(7, 16),
+            Fraction(1, 16),
+        )
     ]
-    assert [n for _, n in notes("(3ABcA2|")] == [F(1, 6)] * 3 + [F(1, 2)]
-    assert [n for _, n in notes("(3:2:2A2BA2|")] == [F(1, 3), F(1, 6), F(1, 2)]
-    assert [n for _, n in notes("A-A A2-|A")] == [F(1, 2), F(3, 4)]  # tied: held
-    assert [n for _, n in notes("[A2-c2-][Ac]B|")] == [F(3, 4), F(3, 4), F(1, 4)]
-    assert [n for _, n in notes("A", "M:2/4\nK:C\n")] == [F(1, 16)]
-    assert [n for _, n in notes("A", "M:3/4\nK:C\n")] == [F(1, 8)]
+    assert [n for _, n in notes("(3ABcA2|")] == [Fraction(1, 6)] * 3 + [Fraction(1, 2)]
+    assert [n for _, n in notes("(3:2:2A2BA2|")] == [Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)]
+    assert [n for _, n in notes("A-A A2-|A")] == [Fraction(1, 2), Fraction(3, 4)]  # tied: held
+    assert [n for _, n in notes("[A2-c2-][Ac]B|")] == [
+        Fraction(3, 4),
+        Fraction(3, 4),
+        Fraction(1, 4),
+    ]
+    assert [n for _, n in notes("A", "M:2/4\nK:C\n")] == [Fraction(1, 16)]
+    assert [n for _, n in notes("A", "M:3/4\nK:C\n")] == [Fraction(1, 8)]
     starts = [n.start for n in played("M:3/4\nL:1/4\nK:C\nA[Bd]2|c")]
-    assert starts == [0, F(1, 4), F(1, 4), F(3, 4)]
+    assert starts == [0, Fraction(1, 4), Fraction(1, 4), Fraction(3, 4)]
 
 
 def test_keys_and_metres():
@@ -61,7 +72,7 @@ def test_keys_and_metres():
     assert key_of("C") == key_of("none") == {}
     assert len(key_of("C#")) == 7
     assert metre_of("C|") == metre_of("4/4") == 1
-    assert metre_of("(3+2)/8") == F(5, 8)
+    assert metre_of("(3+2)/8") == Fraction(5, 8)
     assert metre_of("none") == 0
 
 
@@ -71,8 +82,8 @@ def test_as_music21_reads_it():
     theirs = [
         (
             pitch.midi,
-            F(one.offset).limit_denominator(96),
-            F(one.quarterLength).limit_denominator(96),
+            Fraction(one.offset).limit_denominator(96),
+            Fraction(one.quarterLength).limit_denominator(96),
         )
         for one in read
         if not isinstance(one, music21.harmony.ChordSymbol) and not one.duration.isGrace

@@ -1,6 +1,6 @@
 """MIDI files as music21 reads them, byte by byte where that is short."""
 
-from fractions import Fraction as F
+from fractions import Fraction
 
 import pytest
 
@@ -29,7 +29,7 @@ def sounding(data):
         elif event.isNoteOff():
             start = begun.pop(event.pitch)
             per = found.ticksPerQuarterNote
-            notes.append((event.pitch, F(start, per), F(now - start, per)))
+            notes.append((event.pitch, Fraction(start, per), Fraction(now - start, per)))
     assert not begun
     return sorted(notes, key=lambda note: (note[1], note[0]))
 
@@ -41,12 +41,17 @@ def test_held():
 
 
 def test_what_is_written_is_read():
-    notes = [(60, F(0), F(2)), (64, F(0), F(1, 3)), (60, F(2), F(1)), (108, F(300), F(7, 2))]
+    notes = [
+        (60, Fraction(0), Fraction(2)),
+        (64, Fraction(0), Fraction(1, 3)),
+        (60, Fraction(2), Fraction(1)),
+        (108, Fraction(300), Fraction(7, 2)),
+    ]
     assert sounding(midi(notes)) == notes  # 60 is struck anew where it ends
 
 
 def test_bytes():
-    assert midi([(60, F(0), F(1))], tempo=120, name="a") == bytes.fromhex(
+    assert midi([(60, Fraction(0), Fraction(1))], tempo=120, name="a") == bytes.fromhex(
         "4d546864 00000006 0000 0001 01e0"
         "4d54726b 00000019"
         "00 ff0301 61"
@@ -66,7 +71,11 @@ def test_numbers_of_any_length():
 
 
 def test_what_is_wrong():
-    for note in ((128, F(0), F(1)), (60, F(-1), F(1)), (60, F(0), F(0))):
+    for note in (
+        (128, Fraction(0), Fraction(1)),
+        (60, Fraction(-1), Fraction(1)),
+        (60, Fraction(0), Fraction(0)),
+    ):
         with pytest.raises(ValueError, match="is no note"):
             midi([note])
     with pytest.raises(ValueError, match="tempo must be 4 to 1000"):

@@ -1,6 +1,6 @@
 """A picture of notes."""
 
-from fractions import Fraction as F
+from fractions import Fraction
 
 import pytest
 
@@ -19,8 +19,8 @@ def test_notes_are_where_they_belong():
         pixels = image.imread(BytesIO(piano_roll(notes, "a $title"))).mean(-1)
         return pixels.shape, pixels
 
-    shape, low = dark([(60, F(0), F(4)), (72, F(8), F(4))])
-    same, high = dark([(72, F(0), F(4)), (60, F(8), F(4))])
+    shape, low = dark([(60, Fraction(0), Fraction(4)), (72, Fraction(8), Fraction(4))])
+    same, high = dark([(72, Fraction(0), Fraction(4)), (60, Fraction(8), Fraction(4))])
     assert shape == same
     rows = slice(0, shape[0] // 2)  # above
     left, right = slice(0, shape[1] // 2), slice(shape[1] // 2, None)
