@@ -35,7 +35,7 @@ def check_rolls(settings: Settings, shown: Shown) -> dict[str, Any]:
         counts[split].update(silent=sum(not step for step in steps))
         pitches[split].update(pitch for step in steps for pitch in step)
         for start in range(0, len(steps), settings.train.longest):
-            part = steps[start : start + settings.train.longest]
+            part = list(range(len(steps[start : start + settings.train.longest])))
             cut[split].add(part, part, None)
         return {"source": record["text"], "target": ANY}
 
