@@ -73,6 +73,8 @@ def test_a_piece(folder, tmp_path, capsys):
     capsys.readouterr()
     play(folder / "rolls", "[[60, 64]]", **same)
     assert json.loads(capsys.readouterr().out) == steps
+    play(folder / "rolls", voices=4, **same)
+    assert [len(step) for step in json.loads(capsys.readouterr().out)] == [4] * 6
     assert midi.read_bytes() == written(held(steps), name="roll_gpt, seed 3")
 
 

@@ -83,6 +83,8 @@ def test_what_is_drawn(music):
     assert alone.steps == one.steps
     assert alone.log_prob == pytest.approx(one.log_prob)
     assert music.compose([[(60,)]], 6, seed=4) != [alone]
+    [four] = music.compose([[(60,)]], 6, voices=4)
+    assert [len(step) for step in four.steps] == [1, *[4] * 6]
 
 
 def test_log_prob_is_the_models(music):

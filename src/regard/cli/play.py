@@ -32,6 +32,9 @@ def play(
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps to add (rolls); decode.max_length else.")
     ] = None,
+    voices: Annotated[
+        int | None, typer.Option(min=1, max=88, help="Keys that sound in each step (rolls).")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, help="Another seed, another piece; decode.seed else.")
     ] = None,
@@ -44,12 +47,15 @@ def play(
     run = Run.load(folder)
     if not isinstance(run, RollRun | TuneRun):
         raise ValueError(f"{folder}: holds a run of task {run.settings.task!r}, which has no music")
-    check(run.settings.run, to, picture, steps)
+    check(run.settings.run, to, picture, {"steps": steps, "voices": voices})
     if temperature is not None and not 0 < temperature < math.inf:
         raise ValueError(f"--temperature must be positive, not {temperature}")
     told = {"max_length": steps, "seed": seed, "temperature": temperature}
     settle(run, {name: value for name, value in told.items() if value is not None})
-    text, notes = tune(run, beginning) if isinstance(run, TuneRun) else piece(run, beginning)
+    if isinstance(run, TuneRun):
+        text, notes = tune(run, beginning)
+    else:
+        text, notes = piece(run, beginning, voices)
     title = f"{run.settings.model.kind}, seed {run.settings.decode.seed}"
     drawn = None if picture is None else draw(notes, title)
     if to is not None:
@@ -65,14 +71,17 @@ def play(
         print(f"{places}: {len(notes)} notes, {float(end):g} quarter notes long")
 
 
-def check(kind: str, to: Path | None, picture: Path | None, steps: int | None) -> None:
+def check(
+    kind: str, to: Path | None, picture: Path | None, of_rolls: dict[str, int | None]
+) -> None:
     """What cannot be done is said before the work."""
     if to is not None and to.suffix not in WRITTEN[kind]:
         raise ValueError(f"--to {to}: must end in {', '.join(WRITTEN[kind])} for this run")
     if picture is not None and picture.suffix != ".png":
         raise ValueError(f"--picture {picture}: must end in .png")
-    if steps is not None and kind == "tunes":
-        raise ValueError("--steps is for piano rolls: a tune ends where it ends")
+    for name, value in of_rolls.items():
+        if value is not None and kind == "tunes":
+            raise ValueError(f"--{name} is for piano rolls, and this run writes tunes")
 
 
 def settle(run: Any, told: dict[str, Any]) -> None:
@@ -81,8 +90,8 @@ def settle(run: Any, told: dict[str, Any]) -> None:
     run.settings = run.settings.model_copy(update={"decode": decode})
 
 
-def piece(run: RollRun, beginning: str) -> tuple[str, list[Note]]:
-    made = run(beginning_of(beginning, "BEGINNING"))
+def piece(run: RollRun, beginning: str, voices: int | None) -> tuple[str, list[Note]]:
+    made = run(beginning_of(beginning, "BEGINNING"), voices)
     return json.dumps(made.steps) + "\n", held(made.steps)
 
 

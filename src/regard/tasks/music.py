@@ -22,6 +22,7 @@ from regard.attend.tap import observe
 from regard.batch.batches import in_order
 from regard.batch.pair import Pair
 from regard.corpora.rolls import HIGHEST, LOWEST, Step, steps_of
+from regard.decode.voices import draw_keys
 from regard.tasks.loss import Loss
 from regard.tasks.translate import ROOM
 
@@ -87,10 +88,12 @@ class Music:
         *,
         temperature: float = 1.0,
         seed: int = 0,
+        voices: int | None = None,
         told: Callable[[int], None] | None = None,
     ) -> list[Piece]:
         """Each beginning and `steps` steps more; each key drawn by its own probability.
 
+        With `voices`, of these draws only those in which so many keys sound (see `draw_keys`).
         What is drawn depends on the seed, the beginning and how often that came before, and not
         on its neighbours.
         """
@@ -104,21 +107,25 @@ class Music:
             draw = torch.Generator().manual_seed(
                 random.Random(f"{seed} {times[name]} {name}").getrandbits(62)
             )
-            found.append(self.composed(beginning, steps, temperature, draw))
+            found.append(self.composed(beginning, steps, temperature, voices, draw))
             if told is not None:
                 told(1)
         return found
 
     def composed(
-        self, beginning: Sequence[Step], steps: int, temperature: float, draw: torch.Generator
+        self,
+        beginning: Sequence[Step],
+        steps: int,
+        temperature: float,
+        voices: int | None,
+        draw: torch.Generator,
     ) -> Piece:
         made, log_prob = [tuple(step) for step in beginning], 0.0
         given = rolled([[(), *made]]).wanted
         states, state = self.model.read(self.model.begin(1), given)
         logits = self.model.logits(states[:, -1])
         for number in range(steps):
-            sounds = torch.rand(1, KEYS, generator=draw) < (logits / temperature).sigmoid()
-            keys = sounds.to(logits.dtype)
+            keys = draw_keys(logits[0] / temperature, draw, voices)[None].to(logits.dtype)
             log_prob -= F.binary_cross_entropy_with_logits(logits, keys, reduction="sum").item()
             made.append(tuple((keys[0].nonzero()[:, 0] + LOWEST).tolist()))
             if number + 1 < steps:

@@ -78,7 +78,10 @@ class RollRun(Run):
         }
 
     def predict(
-        self, beginnings: Sequence[Sequence[Step]], told: Told | None = None
+        self,
+        beginnings: Sequence[Sequence[Step]],
+        voices: int | None = None,
+        told: Told | None = None,
     ) -> list[Piece]:
         """Each beginning, and as many steps more as `decode.max_length` says."""
         decode = self.settings.decode
@@ -87,11 +90,12 @@ class RollRun(Run):
             decode.max_length,
             temperature=decode.temperature,
             seed=decode.seed,
+            voices=voices,
             told=told,
         )
 
-    def __call__(self, beginning: Sequence[Step] = ()) -> Piece:
-        return self.predict([beginning])[0]
+    def __call__(self, beginning: Sequence[Step] = (), voices: int | None = None) -> Piece:
+        return self.predict([beginning], voices)[0]
 
     def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
         """A piece as JSON after each beginning, which is JSON too, or an empty line."""
