@@ -18,7 +18,8 @@ ENDING = re.compile(r"\[[1-9][0-9,.-]*|(?<=[|:])[1-9][0-9,.-]*")
 TUPLET = re.compile(r"\(([2-9])(?::(\d*))?(?::(\d*))?")
 CHORD = re.compile(r"\[([^\]\[|:\n]+)\]" + LENGTH)
 ASIDE = re.compile(  # a chord's name, an ornament, grace notes, a slur, space
-    r"\"[^\"\n]*\"|![^!\n]*!|\{[^}\n]*\}|[~.uvHLMOPST](?=[\"~.{_^=A-Ga-gzx\[])|\((?!\d)|\)|[\s`]+|\\$"
+    r"\"[^\"\n]*\"|![^!\n]*!|\{[^}\n]*\}"
+    r"|[~.uvHLMOPST](?=[\"~.{_^=A-Ga-gzx\[])|\((?!\d)|\)|[\s`]+|\\$"
 )
 INLINE = re.compile(r"\[([A-Za-z]):\s*([^\]\n]*?)\s*\]")
 TIE = re.compile("-")
