@@ -43,6 +43,12 @@ text = { kind = "wordpiece", size = 60, lower = true }
 model = { kind = "bert", dim = 4, heads = 2, layers = 1, pretrain = "both" }
 train = { steps = 2, sentences_per_batch = 8, longest = 24 }
 """,
+    "music": """
+task = "music"
+data = { kind = "rolls", train = "rolls.jsonl", dev = "rolls.jsonl", test = "rolls.jsonl" }
+model = { kind = "roll_gpt", dim = 4, heads = 2, layers = 1 }
+train = { steps = 2, sentences_per_batch = 4 }
+""",
     "tag": TAGGED.format("tag"),
     "understand": TAGGED.format("understand"),
     "summarise": """
@@ -63,6 +69,7 @@ decode = { kind = "greedy", max_length = 8 }
 METRICS = {
     "classify": ["accuracy", "f1", "loss"],
     "language": ["perplexity", "loss", "bits_per_character"],
+    "music": ["nll", "nll_all"],
     "pretrain": ["accuracy", "perplexity", "next_sentence"],
     "tag": ["f1", "precision", "recall", "loss"],
     "understand": ["slot_f1", "intent", "sentence", "loss"],
@@ -70,7 +77,7 @@ METRICS = {
     "translate": ["bleu", "chrf", "exact", "perplexity"],
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
-COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens"}
+COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens", "music": "steps"}
 ROWS = {"mean": mean, "deviation": stdev}
 
 
@@ -78,6 +85,7 @@ ROWS = {"mean": mean, "deviation": stdev}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(TEXT * 30)
+    Path("rolls.jsonl").write_text("[[60, 64], [62]]\n[[65], [], [60, 67]]\n" * 4)
     Path("tagged").mkdir()
     Path("tagged/seq.in").write_text("fly to new york\ncall ada\n" * 6)
     Path("tagged/seq.out").write_text("O O B-city I-city\nO B-who\n" * 6)

@@ -3,12 +3,23 @@
 import subprocess
 import sys
 
-from regard.metric import alignment, answers, classes, entities, language, summary, translation
+from regard.metric import (
+    alignment,
+    answers,
+    classes,
+    dialogue,
+    entities,
+    language,
+    music,
+    summary,
+    translation,
+)
 from regard.metric.catalogue import METRICS
 
 
 def test_every_metric_exists():
-    places = (translation, language, classes, entities, answers, summary, alignment.Agreement)
+    texts = (translation, language, summary, dialogue, answers)
+    places = (*texts, music, classes, entities, alignment.Agreement)
     for name, description in METRICS.items():
         assert any(hasattr(place, name) for place in places), name
         assert "\n" not in description

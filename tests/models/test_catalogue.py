@@ -26,6 +26,7 @@ SPOKEN = {
     "tag": ("encode",),
     "understand": ("encode",),
     "answer": ("encode",),
+    "music": ("begin", "read", "logits", "start", "step", "select", "detach"),
 }
 
 

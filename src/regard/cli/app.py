@@ -44,6 +44,7 @@ VERBS = {
     "score": Verb("regard.cli.score:score", "Standard metrics of a run on a split."),
     "predict": Verb("regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."),
     "chat": Verb("regard.cli.chat:chat", "Talk to a run, in the terminal."),
+    "play": Verb("regard.cli.play:play", "A piece of music from a run: MIDI, ABC, a picture."),
     "compare": Verb("regard.cli.compare:compare", "The same data, several models: one report."),
     "look": Verb("regard.cli.look:look", "Show what a run looked at, in the terminal."),
     "align": Verb("regard.cli.align:align", "Word alignments of pairs, and their error rate."),

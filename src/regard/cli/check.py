@@ -21,18 +21,27 @@ ROWS = {
     "contexts": "contexts",
     "without_answer": "without an answer",
     "documents": "documents",
+    "pieces": "pieces",
+    "steps": "steps",
+    "notes": "notes",
+    "silent": "silent steps",
+    "lowest": "lowest pitch",
+    "highest": "highest pitch",
+    "unplayable": "cannot be played",
     "characters": "characters",
     "tokens": "tokens, ends included",
     "empty_text": "empty",
     "repeated_texts": "texts seen before",
     "repeated_questions": "questions seen before",
     "repeated_documents": "documents seen before",
+    "repeated_pieces": "pieces seen before",
     "several_labels": "texts with several labels",
     "leaked_texts": "texts also in train",
     "leaked_labels": "  with the same label",
     "leaked_questions": "questions also in train",
     "leaked_contexts": "contexts also in train",
     "leaked_documents": "documents also in train",
+    "leaked_pieces": "pieces also in train",
     "empty_source": "empty source",
     "empty_target": "empty target",
     "identical": "source = target",
@@ -53,7 +62,7 @@ SHARES = {
     "inexact": "answers that end in a token",
 }
 ESTIMATED = ("duplicates", "ambiguous_sources", "repeated_texts", "repeated_documents")
-ESTIMATED += ("several_labels", "repeated_questions")
+ESTIMATED += ("several_labels", "repeated_questions", "repeated_pieces")
 MOST_LABELS = 20
 MEGA = 1e6
 
@@ -137,8 +146,8 @@ def training(found: dict[str, Any]) -> Iterator[str]:
         sizes.append(f"a vocabulary of {model['size']:,}")
     if "labels" in model:
         sizes.append(f"{model['labels']} labels")
-    told = ", ".join(sizes)
-    yield f"the model    {model['kind']}, {model['parameters']:,} parameters, {told}"
+    told = ", ".join([model["kind"], f"{model['parameters']:,} parameters", *sizes])
+    yield f"the model    {told}"
     if "memory" in found:
         yield f"memory       {forecast(found['memory'])}"
 

@@ -151,6 +151,7 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "summarise": Summarisers,
     "classify": Classifiers,
     "language": Contest,
+    "music": Contest,
     "pretrain": Contest,
     "tag": Contest,
     "understand": Contest,

@@ -14,10 +14,12 @@ from regard.train.answer import AnswerRun, record_of
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
+from regard.train.music import RollRun, beginning_of
 from regard.train.run import Run
 from regard.train.summarise import SummariseRun
 from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
+from regard.view.roll import pitch_name
 from regard.view.shade import shaded
 from regard.view.terminal import ROW_LABEL, Surface, heat, label, scale
 
@@ -57,6 +59,8 @@ def look(
             print(found_in(run, record_of(text, "TEXT"), surface))
         case LanguageRun():
             print(read(run, text, surface))
+        case RollRun():
+            print(heard(run, text, surface))
         case _:
             raise ValueError(f"{folder}: a run of {run.settings.task} cannot be looked at yet")
 
@@ -176,5 +180,19 @@ def read(run: LanguageRun, text: str, surface: Surface) -> str:
     following = ", ".join(f"{token!r} {p:.1%}" for token, p in run.task.next_tokens(text, 5))
     return (
         f"{heat(weights.tolist(), tokens, tokens, surface)}\n\n"
+        f"weight: {scale(surface)}\nnext: {following}"
+    )
+
+
+def heard(run: RollRun, text: str, surface: Surface) -> str:
+    """A map: rows are steps of a piece, columns what they looked at; and what could come next."""
+    steps = beginning_of(text, "TEXT")
+    weights = run.task.looked(steps)
+    names = ["(begin)", *(" ".join(map(pitch_name, step)) or "(rest)" for step in steps)]
+    following = ", ".join(
+        f"{pitch_name(pitch)} {p:.1%}" for pitch, p in run.task.next_keys(steps, 5)
+    )
+    return (
+        f"{heat(weights.tolist(), names, names, surface)}\n\n"
         f"weight: {scale(surface)}\nnext: {following}"
     )

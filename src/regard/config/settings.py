@@ -33,6 +33,7 @@ from regard.config.encoder import (
     WordEncoder,
 )
 from regard.config.model import Pointer, RnnSearch, Summariser, Translator
+from regard.config.music import ROLLS, Music, Musician, MusicTrain, NamedMusic, RollRnn, is_rolls
 from regard.config.table import Count, Part, Positive, Table
 from regard.config.text import Text
 from regard.config.train import (
@@ -62,6 +63,11 @@ class Settings(Table):
     text: Text = Field(default=Text(), description=IDS)
     model: Any = Field(description=MODEL)
     train: Any = Field(default=Train(), description=TRAIN)
+
+    @property
+    def run(self) -> str:
+        """The kind of run that it makes: most tasks have one."""
+        return self.task
 
 
 class TranslateSettings(Settings):
@@ -116,11 +122,7 @@ class LanguageSettings(Settings):
 
     @model_validator(mode="after")
     def _agrees(self) -> "LanguageSettings":
-        if self.train.carry and self.model.kind != "rnnlm":
-            raise ValueError(f"train.carry is for rnnlm: {self.model.kind} begins each window anew")
-        if self.model.kind == "gpt2" and self.train.context > self.model.context:
-            limit = f"train.context = {self.train.context} is more than model.context"
-            raise ValueError(f"{limit} = {self.model.context}: make one of them fit")
+        check_windows(self)
         return self
 
 
@@ -304,6 +306,44 @@ class PretrainSettings(Settings):
         return self
 
 
+class MusicSettings(Settings):
+    """How likely a piece of music is, and how it goes on."""
+
+    task: Literal["music"] = Field(default="music", description="What the model is to do.")
+    data: Music = Field(default=NamedMusic(), description="rolls, abc or named.")
+    model: Musician = Field(default=RollRnn(), description=MODEL)
+    train: MusicTrain = Field(default=MusicTrain(), description=TRAIN)
+    decode: Sample = Field(default=Sample(max_length=64), description="How music is drawn.")
+
+    @property
+    def run(self) -> str:
+        return "music" if is_rolls(self.data) else "tunes"
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "MusicSettings":
+        kind, rolls = self.model.kind, is_rolls(self.data)
+        if rolls != (kind in ROLLS):
+            fit = ROLLS if rolls else ("rnnlm", "gpt2", "lstmn")
+            what = "piano rolls" if rolls else "tunes in ABC, which are text"
+            raise ValueError(f"model.kind = {kind!r} does not read {what}: take {' or '.join(fit)}")
+        if rolls:
+            for name in ("top_k", "top_p", "min_p"):
+                if getattr(self.decode, name) is not None:
+                    raise ValueError(f"decode.{name} is for tunes: each key is drawn by itself")
+        check_windows(self)
+        return self
+
+
+def check_windows(settings: Settings) -> None:
+    """What a language model can read at a time, and carry on."""
+    train, model = settings.train, settings.model
+    if train.carry and model.kind != "rnnlm":
+        raise ValueError(f"train.carry is for rnnlm: {model.kind} begins each window anew")
+    if model.kind == "gpt2" and train.context > model.context:
+        limit = f"train.context = {train.context} is more than model.context"
+        raise ValueError(f"{limit} = {model.context}: make one of them fit")
+
+
 def check_joint(settings: Settings) -> None:
     """One table of words, or one distribution, is of one vocabulary."""
     model = settings.model
@@ -332,4 +372,5 @@ TASKS: dict[str, type[Settings]] = {
     "chat": ChatSettings,
     "answer": AnswerSettings,
     "summarise": SummariseSettings,
+    "music": MusicSettings,
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from regard.config import answer as questions
 from regard.config import data as tables
+from regard.config import music
 from regard.config.table import Table
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
@@ -21,9 +22,12 @@ from regard.corpora.published import Published
 from regard.corpora.questions import Questions
 from regard.corpora.questionsets import QuestionSet
 from regard.corpora.reorder import Reorder
+from regard.corpora.rolls import Rolls
+from regard.corpora.scores import Score
 from regard.corpora.summaries import Summaries, SummarySet
 from regard.corpora.tagged import Tagged
 from regard.corpora.tagsets import TagSet
+from regard.corpora.tunes import Tunes
 
 MADE: dict[type[Table], Callable[..., Corpus]] = {
     tables.DatesData: Dates,
@@ -45,6 +49,9 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     tables.SummariesData: Summaries,
     tables.NamedSummaries: SummarySet,
     tables.HeadlinesData: Headlines,
+    music.RollsData: Rolls,
+    music.AbcData: Tunes,
+    music.NamedMusic: Score,
 }
 
 

@@ -118,5 +118,11 @@ CORPORA = {
     "text": Entry(
         "documents.Documents", "your own texts: files, lines or paragraphs", "any", "yours"
     ),
+    "jsb_chorales": Entry(
+        "scores.Score", "chorales by Bach, in quarter notes, as piano rolls", "music", "not stated"
+    ),
+    "nottingham": Entry("scores.Score", "folk tunes with chords, in ABC", "music", "GPL-3.0"),
+    "rolls": Entry("rolls.Rolls", "your own piano rolls: JSON, JSON lines", "music", "yours"),
+    "abc": Entry("tunes.Tunes", "your own tunes in ABC notation", "music", "yours"),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

@@ -132,13 +132,15 @@ class ByHash(HeldOut):
     hashed = "text"  # the field that is meant
 
     def _placed(self, split: str) -> Iterator[Placed]:
-        source, found = split if split in self.paths else "train", 0
-        for place, record in self._all(self.paths[source]):
-            if (
-                source == "train"
-                and self.shares
-                and part_of(record[self.hashed], self.shares) != split
-            ):
+        source = split if split in self.paths else "train"
+        return self._kept(split, source, self._all(self.paths[source]))
+
+    def _kept(self, split: str, source: str, records: Iterator[Placed]) -> Iterator[Placed]:
+        """Of the records of a split that has files, those of this one."""
+        found = 0
+        for place, record in records:
+            held = source == "train" and self.shares
+            if held and part_of(record[self.hashed], self.shares) != split:
                 continue
             found += 1
             yield place, record

@@ -42,7 +42,7 @@ def made(found: Imported) -> Run:
     if found.kind == "gpt2":
         raw["train"] = {"context": min(128, settings["context"])}
     resolved = resolve(raw)
-    return find(resolved.task)(resolved, {"text": found.tokeniser})
+    return find(resolved.run)(resolved, {"text": found.tokeniser})
 
 
 def export_run(folder: Path, to: Path) -> None:

@@ -18,23 +18,23 @@ class Entry(NamedTuple):
     tasks: tuple[str, ...]
 
 
-WRITES = ("language", "chat")
 NAMES = ("tag", "understand")
-WRITES = ("translate", "summarise")
+TURNS = ("translate", "summarise")
 ENCODES = ("classify", *NAMES)
+WRITES = ("language", "chat", "music")
 MODELS = {
-    "encdec": Entry("regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", WRITES),
-    "seq2seq": Entry("regard.models.encdec:Seq2Seq", "Sutskever et al. 2014, 1409.3215", WRITES),
+    "encdec": Entry("regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", TURNS),
+    "seq2seq": Entry("regard.models.encdec:Seq2Seq", "Sutskever et al. 2014, 1409.3215", TURNS),
     "rnnsearch": Entry(
-        "regard.models.rnnsearch:RnnSearch", "Bahdanau et al. 2015, 1409.0473", WRITES
+        "regard.models.rnnsearch:RnnSearch", "Bahdanau et al. 2015, 1409.0473", TURNS
     ),
-    "luong": Entry("regard.models.luong:Luong", "Luong et al. 2015, 1508.04025", WRITES),
+    "luong": Entry("regard.models.luong:Luong", "Luong et al. 2015, 1508.04025", TURNS),
     "transformer": Entry(
-        "regard.models.transformer:Transformer", "Vaswani et al. 2017, 1706.03762", WRITES
+        "regard.models.transformer:Transformer", "Vaswani et al. 2017, 1706.03762", TURNS
     ),
-    "rnmt": Entry("regard.models.rnmt:Rnmt", "Chen et al. 2018, 1804.09849", WRITES),
+    "rnmt": Entry("regard.models.rnmt:Rnmt", "Chen et al. 2018, 1804.09849", TURNS),
     "lstmn_fusion": Entry(
-        "regard.models.lstmn:LstmnFusion", "Cheng et al. 2016, 1601.06733", WRITES
+        "regard.models.lstmn:LstmnFusion", "Cheng et al. 2016, 1601.06733", TURNS
     ),
     "pointer": Entry(
         "regard.models.pointer:Pointer", "See et al. 2017, 1704.04368", ("summarise",)
@@ -45,6 +45,10 @@ MODELS = {
     "birnn": Entry(
         "regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130", (*ENCODES, "answer")
     ),
+    "roll_rnn": Entry(
+        "regard.models.roll:RollRnn", "Boulanger-Lewandowski et al. 2012, 1206.6392", ("music",)
+    ),
+    "roll_gpt": Entry("regard.models.roll:RollGpt", "Radford et al. 2019", ("music",)),
     "han": Entry("regard.models.han:Han", "Yang et al. 2016, N16-1174", ("classify",)),
     "bert": Entry(
         "regard.models.bert:Bert",

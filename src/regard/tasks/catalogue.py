@@ -9,5 +9,6 @@ TASKS = {
     "chat": "a conversation, turn by turn, about anything or about rows of a table",
     "language": "how likely a text is, what comes next, and how it goes on",
     "summarise": "a document into its summary, some words of which are copied",
+    "music": "how likely a piece is, as piano roll or in ABC, and how it goes on",
     "translate": "a source text into a target text, with word alignments",
 }

@@ -161,6 +161,18 @@ def on_documents(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
         yield from on_copies(split, facts, "documents")
 
 
+def on_music(found: Mapping[str, Any]) -> Iterator[str]:
+    """Of piano rolls; of tunes, what is not told of any text."""
+    for split, facts in found["splits"].items():
+        if "pieces" in facts:
+            yield from on_copies(split, facts, "pieces")
+        if facts.get("unplayable"):
+            many, first = number(facts["unplayable"]), facts["places"]["unplayable"][0]
+            yield f"{split}: {many} tunes cannot be played (first: {first}); mend them"
+    if "dev" not in found["splits"]:
+        yield "dev: there is none: training cannot choose its best weights; set data.dev"
+
+
 def on_characters(
     split: str, facts: Mapping[str, Any], what: str, settings: Settings
 ) -> Iterator[str]:

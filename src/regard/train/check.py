@@ -18,6 +18,7 @@ from regard.corpora.corpus import Corpus, Record, place
 from regard.tasks.summarise import Summariser
 from regard.train.advice import advice
 from regard.train.check_answer import check_questions
+from regard.train.check_music import check_music
 from regard.train.check_text import check_documents, check_labelled
 from regard.train.count import Shown, Side, chunks, count, every
 from regard.train.measure import Memory, measure
@@ -75,6 +76,7 @@ OTHERS = {
     "chat": check_documents,
     "answer": check_questions,
     "language": check_documents,
+    "music": check_music,
     "pretrain": check_documents,
 }
 

@@ -151,7 +151,7 @@ def odd(corpus: Corpus, split: str, census: Census, what: str) -> dict[str, Any]
     return facts
 
 
-def batched(settings: Settings, run: ClassifyRun | TagRun, cut: Cut) -> dict[str, Any]:
+def batched(settings: Settings, run: Run, cut: Cut) -> dict[str, Any]:
     """An epoch as training would cut it; the padding of tables of sentences is not told."""
     train = settings.train
     batches = Batches(

@@ -36,7 +36,7 @@ def check_models(models: Mapping[str, Settings]) -> None:
     """Fail before the first is trained, not when the last one's turn has come."""
     text, labels = train_tokeniser("wordpiece", ["ab"], 8), Labels(["a", "b"])
     for name, settings in models.items():
-        kind = find(settings.task)
+        kind = find(settings.run)
         any_words = {kept: labels if kept in ("labels", "tags") else text for kept in kind.kept}
         try:
             with torch.device("meta"):  # shapes without memory

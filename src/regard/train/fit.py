@@ -39,7 +39,7 @@ class Fit:
     """One training in one folder. `events` makes it, step by step; stop it when you like."""
 
     def __init__(self, settings: Settings, folder: Path, tell: Callable[[str], None] = print):
-        settings = find(settings.task).settled(settings)
+        settings = find(settings.run).settled(settings)
         self.settings, self.folder, self.tell = settings, folder, tell
         if settings.train.tensorboard:
             summary_writer()  # not installed: said before any work is done
@@ -166,7 +166,7 @@ def without_end(settings: Settings) -> dict[str, Any]:
 
 def check_free(folder: Path) -> None:
     """A new run goes into a folder of its own: other people's files are not written over."""
-    vocabularies = {f"{name}.json" for task in RUNS for name in find(task).kept}
+    vocabularies = {f"{name}.json" for run in RUNS for name in find(run).kept}
     ours = {CONFIG, WEIGHTS, VERSIONS, CHECKPOINTS, *LOGS, *vocabularies}
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file; name a folder for the run")

@@ -41,6 +41,8 @@ RUNS = {
     "chat": "regard.train.chat:ChatRun",
     "language": "regard.train.language:LanguageRun",
     "summarise": "regard.train.summarise:SummariseRun",
+    "music": "regard.train.music:RollRun",
+    "tunes": "regard.train.tunes:TuneRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")
@@ -156,9 +158,9 @@ class Run(ABC):
         folder = Path(folder)
         check_files(folder, (CONFIG, WEIGHTS))
         settings = load_settings(folder / CONFIG)
-        kind = find(settings.task)
+        kind = find(settings.run)
         if not issubclass(kind, cls):
-            wanted = [task for task in RUNS if issubclass(find(task), cls)]
+            wanted = [name for name in RUNS if issubclass(find(name), cls)]
             raise ValueError(
                 f"{folder}: holds a run of task {settings.task!r}; this is for {', '.join(wanted)}"
             )
@@ -174,15 +176,15 @@ class Run(ABC):
         return run
 
 
-def find(task: str) -> type[Run]:
-    """The kind of run of a task, imported now."""
-    module, _, name = RUNS[task].partition(":")
+def find(run: str) -> type[Run]:
+    """The kind of run that settings ask for (`Settings.run`), imported now."""
+    module, _, name = RUNS[run].partition(":")
     return getattr(import_module(module), name)
 
 
 def prepare(settings: Settings, corpus: Corpus) -> Any:
     """A new run: vocabularies from the training data, fresh weights."""
-    kind = find(settings.task)
+    kind = find(settings.run)
     settings = kind.settled(settings)
     run = kind(settings, kind.learn(settings, corpus))
     run.inherit()

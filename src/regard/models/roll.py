@@ -1,0 +1,184 @@
+"""Piano rolls, step by step: from the keys that sounded to the keys that sound next.
+
+    roll_rnn    h_t = cell(x_t, h_{t-1}), layer upon layer
+    roll_gpt    h_t = LN(causal blocks over W x_t + P_t)
+    p(x_{t+1, k} = 1 | x_1 … x_t) = sigma(V h_t + b)_k        each of the keys by itself
+
+x_t has a 1 for each key that sounds at step t. `roll_rnn` is the recurrent network that
+Boulanger-Lewandowski et al. 2012 ("Modeling temporal dependencies in high-dimensional sequences",
+1206.6392) compare theirs with, with the cells of Chung et al. 2014 (1412.3555) and, as there and in
+Bai et al. 2018 (1803.01271), independent keys. `roll_gpt` has the blocks of Radford et al. 2019.
+
+# differs: dropout of Zaremba et al. 2014 (what leaves a layer) or of Gal & Ghahramani 2016, where
+# Chung et al. have weight noise. `roll_gpt` has sinusoidal positions, so that no piece is too long.
+n: rows   t: steps   k: size, the keys   d: dim
+"""
+
+from typing import Literal, NamedTuple
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout, check_positive
+from regard.attend.mask import causal
+from regard.attend.memory import Memory
+from regard.encode.activation import make_activation
+from regard.encode.block import Block, Stack
+from regard.encode.cell import GRU, LSTM, Cell, Elman
+from regard.encode.cell import State as Cells
+from regard.encode.dropout import dropout
+from regard.encode.position import Sinusoidal
+from regard.encode.recurrent import Masks, Recurrent, select
+
+CELLS: dict[str, type[Cell]] = {"lstm": LSTM, "gru": GRU, "elman": Elman}
+
+
+class State(NamedTuple):
+    """What each row has heard: h (and c) of each layer, and its masks of variational dropout."""
+
+    cells: Cells  # [layers n d] each
+    masks: Masks | None
+
+
+class RollRnn(nn.Module):
+    """`dropout` acts between layers and on h_t where it meets V, anew at each step.
+
+    `input_dropout` (on what enters a layer) and `state_dropout` (on h_{t-1} in products) are drawn
+    by `begin`: one mask for each row of a batch.
+    """
+
+    cross = ()  # there is no source to look at
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        cell: Literal["lstm", "gru", "elman"] = "lstm",
+        dim: int = 200,
+        layers: int = 1,
+        dropout: float = 0.0,
+        input_dropout: float = 0.0,
+        state_dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_dropout(dropout)
+        if cell not in CELLS:
+            raise ValueError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
+        self.dropout = dropout
+        self.layers = Recurrent(
+            CELLS[cell],
+            size,
+            dim,
+            layers,
+            dropout=dropout if layers > 1 else 0.0,
+            input_dropout=input_dropout,
+            state_dropout=state_dropout,
+        )
+        self.out = nn.Linear(dim, size)
+
+    def begin(self, rows: int) -> State:
+        """Nothing heard yet."""
+        return State(self.layers.initial(rows), self.layers.draw(rows))
+
+    def read(
+        self, state: State, rolls: Float[Tensor, "n t k"]
+    ) -> tuple[Float[Tensor, "n t d"], State]:
+        """What the output layer sees after each step, and the state after the last."""
+        masks = state.masks if self.training else None
+        states, cells = self.layers(rolls, None, state.cells, masks)
+        return dropout(states, self.dropout, self.training), state._replace(cells=cells)
+
+    def step(self, state: State, keys: Float[Tensor, "n k"]) -> tuple[Float[Tensor, "n k"], State]:
+        """Logits of the keys of the next step."""
+        states, state = self.read(state, keys[:, None])
+        return self.logits(states[:, 0]), state
+
+    def start(self, memory: State) -> State:
+        return memory
+
+    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+        masks = None if state.masks is None else state.masks.select(rows)
+        return State(select(state.cells, rows), masks)
+
+    def detach(self, state: State) -> State:
+        """The same state, through which no gradient goes back."""
+        cells = tuple(part.detach() for part in state.cells)
+        return State(cells, self.layers.draw(cells[0].shape[1]))
+
+    def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b k"]:
+        return self.out(states)
+
+
+class Past(NamedTuple):
+    """Keys and values of what each row has heard, by layer; None before the first step."""
+
+    rows: int
+    past: tuple[Memory, ...] | None
+
+
+class RollGpt(nn.Module):
+    """`hidden_dim` is the feed-forward layer's, 4 dim by default; each step looks back at all."""
+
+    cross = ()  # there is no source to look at
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        dim: int = 128,
+        heads: int = 4,
+        layers: int = 2,
+        hidden_dim: int | None = None,
+        activation: str = "gelu",
+        dropout: float = 0.1,
+    ):
+        super().__init__()
+        check_positive("heads", heads)
+        check_positive("layers", layers)
+        check_dropout(dropout)
+        self.dropout = dropout
+        self.into = nn.Linear(size, dim)
+        self.position = Sinusoidal(dim)
+        self.decoder = Stack(
+            Block(
+                *(dim, heads, hidden_dim or 4 * dim),
+                norm="pre",
+                activation=make_activation(activation),
+                dropout=dropout,
+            )
+            for _ in range(layers)
+        )
+        self.out = nn.Linear(dim, size)
+
+    def begin(self, rows: int) -> Past:
+        """Nothing heard yet."""
+        return Past(rows, None)
+
+    def read(
+        self, state: Past, rolls: Float[Tensor, "n t k"]
+    ) -> tuple[Float[Tensor, "n t d"], Past]:
+        """What the output layer sees after each step, and the state after the last."""
+        start = 0 if state.past is None else state.past[0].slots
+        inputs = dropout(self.position(self.into(rolls), start), self.dropout, self.training)
+        states, past = self.decoder(inputs, mask=causal, past=state.past)
+        return states, Past(state.rows, tuple(past))
+
+    def step(self, state: Past, keys: Float[Tensor, "n k"]) -> tuple[Float[Tensor, "n k"], Past]:
+        """Logits of the keys of the next step."""
+        states, state = self.read(state, keys[:, None])
+        return self.logits(states[:, 0]), state
+
+    def start(self, memory: Past) -> Past:
+        return memory
+
+    def select(self, state: Past, rows: Int[Tensor, " m"]) -> Past:
+        past = state.past
+        return Past(len(rows), None if past is None else tuple(one.select(rows) for one in past))
+
+    def detach(self, state: Past) -> Past:
+        """The same state, through which no gradient goes back."""
+        past = state.past
+        return Past(state.rows, None if past is None else tuple(one.detach() for one in past))
+
+    def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b k"]:
+        return self.out(states)
