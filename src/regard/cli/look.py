@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from regard.attend.attention import Attention
+from regard.cli.maps import map_of
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
 from regard.train.answer import AnswerRun, record_of
@@ -19,6 +20,8 @@ from regard.train.run import Run
 from regard.train.summarise import SummariseRun
 from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
+from regard.view.map import AttentionMap
+from regard.view.page import save as save_page
 from regard.view.roll import pitch_name
 from regard.view.shade import shaded
 from regard.view.terminal import ROW_LABEL, Surface, heat, label, scale
@@ -35,9 +38,21 @@ def look(
     target: Annotated[
         str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
     ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--html", help="Write a page with every layer and head, instead.")
+    ] = None,
+    npz: Annotated[
+        Path | None, typer.Option(help="Write the weights (regard.AttentionMap), instead.")
+    ] = None,
 ) -> None:
     """Give TEXT to a run and show what each token looked at, or what a verdict rests on."""
     run, surface = Run.load(folder), Surface.of(Console())
+    for path, keep in ((page, save_page), (npz, AttentionMap.save)):
+        if path is not None:
+            keep(map_of(run, text), path)
+            print(f"{path}: written")
+    if page is not None or npz is not None:
+        return
     if target is not None and not isinstance(run, TranslateRun | SummariseRun):
         raise ValueError(
             f"--target is for translation or summaries, and {folder} is for {run.settings.task}"

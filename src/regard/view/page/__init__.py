@@ -1,0 +1,70 @@
+"""One page that holds a map of attention and all that shows it; it fetches nothing.
+
+Rows are kept sparse: the `KEPT` greatest weights of each, and how much mass the others have. What a
+token says is only ever set as text, so that none is run.
+"""
+
+import base64
+import html
+import json
+import zlib
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from regard.config.whole import write_whole
+from regard.view.map import AttentionMap, Words
+
+KEPT = 16  # weights of a row, where there are more than DENSE
+DENSE = 64
+MOST = 65_536  # keys that a place of two bytes can name
+
+
+def page(map_: AttentionMap) -> str:
+    """The whole page as text."""
+    keys = len(map_.keys.tokens)
+    if keys > MOST:
+        raise ValueError(f"{keys} keys: a page shows at most {MOST}")
+    kept = keys if keys <= DENSE else KEPT
+    packed, lost = bytearray(), 0.0
+    for layer in map_.layers:
+        order = np.argpartition(-layer.weights, kept - 1, -1)[..., :kept]
+        values = np.take_along_axis(layer.weights, order, -1)
+        lost += float((layer.weights.sum(-1) - values.sum(-1)).mean())
+        packed += order.astype("<u2").tobytes()
+        packed += np.rint(255 * np.sqrt(values.clip(0, 1))).astype(np.uint8).tobytes()
+    told: dict[str, Any] = {
+        "queries": side(map_.queries),
+        "keys": side(map_.keys),
+        "layers": [{"name": one.name, "heads": one.heads} for one in map_.layers],
+        "kept": kept,
+        "dropped": lost / len(map_.layers),
+        "packed": base64.b64encode(zlib.compress(bytes(packed), 6)).decode(),
+    }
+    here = files(__name__)
+    return Template(here.joinpath("page.html").read_text("utf-8")).substitute(
+        title=html.escape(visible(map_.title or "attention")),
+        style=here.joinpath("page.css").read_text("utf-8"),
+        data=json.dumps(told, ensure_ascii=True).replace("<", "\\u003c"),
+        script=here.joinpath("page.js").read_text("utf-8"),
+    )
+
+
+def save(map_: AttentionMap, path: Path) -> None:
+    write_whole(path, page(map_).encode())
+
+
+def side(words: Words) -> dict[str, Any]:
+    return {
+        "tokens": [visible(token) for token in words.tokens],
+        "words": [visible(word) for word in words.merged()],
+        "word": list(words.word),
+    }
+
+
+def visible(text: str) -> str:
+    """Characters that steer (controls, turns of direction, half characters) by their number."""
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)

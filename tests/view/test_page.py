@@ -1,0 +1,120 @@
+"""The page: whole in itself, small, and nothing that a token says is run."""
+
+import base64
+import html.parser
+import json
+import shutil
+import subprocess
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from regard.view.map import AttentionMap
+from regard.view.page import page
+
+
+def softmax(*shape, seed=0):
+    draws = np.exp(3 * np.random.default_rng(seed).normal(size=shape))
+    return (draws / draws.sum(-1, keepdims=True)).astype(np.float32)
+
+
+class Scripts(html.parser.HTMLParser):
+    """What a browser would take for scripts, and what a page would fetch."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.fetched = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "script":
+            self.found.append(dict(attrs).get("type", "run"))
+        self.fetched += [value for name, value in attrs if name in ("src", "href")]
+
+
+def told(text):
+    start = text.index('id="data">') + len('id="data">')
+    return json.loads(text[start : text.index("</script>", start)])
+
+
+def unpacked(facts):
+    """The weights again, dense."""
+    data = zlib.decompress(base64.b64decode(facts["packed"]))
+    rows, columns, at, found = len(facts["queries"]["tokens"]), len(facts["keys"]["tokens"]), 0, []
+    for layer in facts["layers"]:
+        shape = (layer["heads"], rows, facts["kept"])
+        count = int(np.prod(shape))
+        places = np.frombuffer(data, "<u2", count, at).reshape(shape)
+        values = np.frombuffer(data, np.uint8, count, at + 2 * count).reshape(shape)
+        whole = np.zeros((layer["heads"], rows, columns))
+        np.put_along_axis(whole, places.astype(np.int64), (values / 255) ** 2, -1)
+        found.append(whole)
+        at += 3 * count
+    assert at == len(data)
+    return found
+
+
+def test_the_weights_are_in_it():
+    weights = softmax(2, 3, 5, 7)
+    facts = told(page(AttentionMap(weights, list("abcde"), list("tuvwxyz"))))
+    assert facts["kept"] == 7
+    for mine, true in zip(unpacked(facts), weights, strict=True):
+        np.testing.assert_allclose(mine, true, atol=0.005)
+
+
+def test_long_rows_are_sparse_and_say_so():
+    weights = softmax(1, 2, 100, 100)
+    facts = told(page(AttentionMap(weights, [f"t{n}" for n in range(100)])))
+    assert facts["kept"] == 16
+    best = np.sort(weights, -1)[..., -16:].sum(-1)
+    assert facts["dropped"] == pytest.approx(1 - best.mean(), abs=1e-5)
+    kept = unpacked(facts)[0]
+    assert (kept > 0).sum(-1).max() == 16
+    assert (kept.argmax(-1) == weights[0].argmax(-1)).mean() > 0.98  # but for rounding
+
+
+@given(st.lists(st.text(max_size=8), min_size=1, max_size=4), st.text(max_size=10))
+@settings(max_examples=60, deadline=None)
+def test_no_token_is_code(tokens, title):
+    text = page(AttentionMap(softmax(1, 1, len(tokens), len(tokens)), tokens, title=title))
+    scripts = Scripts(text)
+    assert scripts.found == ["application/json", "run"]
+    assert scripts.fetched == []
+    shown = told(text)["queries"]["tokens"]
+    assert all(letter.isprintable() for token in shown for letter in token)
+
+
+def test_an_attack_is_text():
+    attack = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)>"
+    text = page(AttentionMap(softmax(1, 1, 1, 1), [attack], title=attack))
+    assert Scripts(text).found == ["application/json", "run"]
+    assert told(text)["queries"]["tokens"] == [attack]
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_144_heads_of_512_tokens():
+    words = [f"token{n}" for n in range(512)]
+    assert len(page(AttentionMap(softmax(12, 12, 512, 512), words))) < 5_000_000
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="wants Debian's chromium")
+def test_in_a_browser(tmp_path):
+    attack = "</script><script>document.title='taken'</script>"
+    shown = AttentionMap(softmax(2, 2, 3, 3), ["a", "##b", attack], pieces=((0, 0, 1), (0, 0, 1)))
+    (tmp_path / "page.html").write_text(page(shown), encoding="utf-8")
+    words = [
+        "chromium",
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--virtual-time-budget=5000",
+    ]
+    words += ["--dump-dom", (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    assert 'data-ready="yes"' in done.stdout
+    assert "<title>attention</title>" in done.stdout
+    assert "looks at" in done.stdout
+    assert "<canvas" in done.stdout
