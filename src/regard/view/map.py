@@ -110,7 +110,8 @@ class AttentionMap:
         if not np.isfinite(weights).all() or (weights < 0).any():
             raise ValueError(f"{name}: weights must be finite, and 0 or more")
         if weights.size and weights.sum(-1).max() > 1 + LEAK:
-            raise ValueError(f"{name}: a row sums to {weights.sum(-1).max():.3f}, more than 1")
+            most = f"{name}: a row sums to {weights.sum(-1).max():.3f}, more than 1"
+            raise ValueError(f"{most}; weights are those before dropout: call eval() first")
         return weights
 
     def merged(self) -> "AttentionMap":
