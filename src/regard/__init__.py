@@ -1,15 +1,14 @@
 """Train, run and look inside attention models."""
 
-from importlib import import_module
-from typing import Any
-
 __version__ = "0.1.0"
 
 PLACES = {"AttentionMap": "regard.view.map"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str):
     """What is asked for is imported then: `import regard` costs nothing."""
     if name not in PLACES:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(PLACES[name]), name)

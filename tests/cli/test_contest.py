@@ -58,6 +58,20 @@ model = { kind = "pointer", dim = 4, hidden_dim = 4 }
 train = { steps = 2, sentences_per_batch = 8 }
 decode = { kind = "greedy", max_length = 8 }
 """,
+    "answer": """
+task = "answer"
+data = { kind = "facts", size = 30, held_out = 5 }
+model = { kind = "bidaf", dim = 4, hidden_dim = 4 }
+train = { steps = 2, sentences_per_batch = 8 }
+""",
+    "chat": """
+task = "chat"
+data = { kind = "dialogues", train = "talk.txt", dev = "talk.txt", test = "talk.txt" }
+text = { kind = "words" }
+model = { kind = "rnnlm", dim = 4 }
+train = { steps = 2, sentences_per_batch = 8 }
+decode = { kind = "greedy", max_length = 4 }
+""",
     "translate": """
 data = { kind = "reorder", size = 30, held_out = 5, words = 8 }
 text = { kind = "words" }
@@ -67,6 +81,8 @@ decode = { kind = "greedy", max_length = 8 }
 """,
 }
 METRICS = {
+    "answer": ["exact", "f1", "loss"],
+    "chat": ["perplexity", "bleu", "distinct_1"],
     "classify": ["accuracy", "f1", "loss"],
     "language": ["perplexity", "loss", "bits_per_character"],
     "music": ["nll", "nll_all"],
@@ -77,6 +93,7 @@ METRICS = {
     "translate": ["bleu", "chrf", "exact", "perplexity"],
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
+COUNTED |= {"answer": "questions", "chat": "tokens"}
 COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens", "music": "steps"}
 ROWS = {"mean": mean, "deviation": stdev}
 
@@ -86,6 +103,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(TEXT * 30)
     Path("rolls.jsonl").write_text("[[60, 64], [62]]\n[[65], [], [60, 67]]\n" * 4)
+    Path("talk.txt").write_text("hello\nhow are you\nfine\n\nbye\nbye then\n\n" * 4)
     Path("tagged").mkdir()
     Path("tagged/seq.in").write_text("fly to new york\ncall ada\n" * 6)
     Path("tagged/seq.out").write_text("O O B-city I-city\nO B-who\n" * 6)
@@ -179,7 +197,7 @@ def test_options_of_another_task_are_refused(undrawn: Path):
     ):
         with pytest.raises(ValueError, match=says):
             compare(["classify.toml"], **words)
-    with pytest.raises(ValueError, match="--show is for translate and classify, not for language"):
+    with pytest.raises(ValueError, match="--show is for translate and summarise and classify, not"):
         compare(["language.toml"], show=True)
     assert not Path("runs").exists()
 

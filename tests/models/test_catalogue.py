@@ -21,6 +21,7 @@ SPOKEN = {
     "translate": ("remember", "forced", "logits", "start", "step", "select"),
     "summarise": ("remember", "forced", "logits", "start", "step", "select"),
     "language": ("begin", "read", "logits", "start", "step", "select", "detach"),
+    "chat": ("begin", "read", "logits", "start", "step", "select", "detach"),
     "classify": ("encode",),
     "pretrain": ("encode", "logits"),
     "tag": ("encode",),

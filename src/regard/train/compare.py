@@ -11,6 +11,7 @@ import torch
 from regard.config.settings import Settings
 from regard.config.train import Train
 from regard.corpora.corpus import Record
+from regard.corpora.database import Database
 from regard.corpora.files import pairs as read_pairs
 from regard.metric.alignment import agreement
 from regard.metric.comparison import Measured, Number, edges
@@ -35,9 +36,10 @@ class Truth(NamedTuple):
 def check_models(models: Mapping[str, Settings]) -> None:
     """Fail before the first is trained, not when the last one's turn has come."""
     text, labels = train_tokeniser("wordpiece", ["ab"], 8), Labels(["a", "b"])
+    others = {"labels": labels, "tags": labels, "database": Database([], [])}
     for name, settings in models.items():
         kind = find(settings.run)
-        any_words = {kept: labels if kept in ("labels", "tags") else text for kept in kind.kept}
+        any_words = {kept: others.get(kept, text) for kept in kind.kept}
         try:
             with torch.device("meta"):  # shapes without memory
                 kind(kind.settled(settings), any_words).groups()
