@@ -9,7 +9,6 @@ Records are {"turns": [...], "text": turns with line ends between}, with "wishes
 exchange) and "goal" where there are any. All is gzipped where the name says so.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from regard.corpora.corpus import Record
 from regard.corpora.database import Database
 from regard.corpora.files import Paths, suffix_of
 from regard.corpora.labelled import ByHash, Placed, by_split, shares
-from regard.corpora.lines import check_file, lines, shown
+from regard.corpora.lines import check_file, lines, parsed_lines, shown
 
 Format = Literal["txt", "jsonl"]
 SUFFIXES: dict[str, Format] = {
@@ -52,12 +51,7 @@ def from_lines(path: Path | str) -> Iterator[Placed]:
 
 
 def from_json(path: Path | str) -> Iterator[Placed]:
-    for number, line in enumerate(lines(path), 1):
-        place = f"{shown(path)}:{number}"
-        try:
-            found = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"{place}: not JSON ({error}); one object a line") from None
+    for place, found in parsed_lines(path):
         if not isinstance(found, dict) or not {"turns", "exchanges"} & set(found):
             raise ValueError(f"{place}: must be an object with turns or exchanges")
         if "turns" in found:

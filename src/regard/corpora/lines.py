@@ -4,12 +4,13 @@ Every error is one line that begins with the place: `file:line: what; what to do
 """
 
 import gzip
+import json
 import sys
 import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 STDIN = "-"
 BLOCK = 1 << 20
@@ -67,6 +68,18 @@ def lines(path: Path | str) -> Iterator[str]:
         yield from found
     if not number:
         raise ValueError(_empty(path))
+
+
+def parsed_lines(path: Path | str, each: str = "object") -> Iterator[tuple[str, Any]]:
+    """What each line of JSON lines says, and where it stands; `each` is what it should be."""
+    for number, line in enumerate(lines(path), 1):
+        place = f"{shown(path)}:{number}"
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+            raise ValueError(f"{place}: not JSON ({reason}); one {each} a line") from None
+        yield place, found
 
 
 def whole(path: Path | str) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from regard.corpora.corpus import Record
 from regard.corpora.files import Paths, suffix_of
 from regard.corpora.labelled import ByHash, Placed, by_split, shares
-from regard.corpora.lines import check_file, lines, shown, whole
+from regard.corpora.lines import check_file, parsed_lines, shown, whole
 
 Format = Literal["squad", "jsonl"]
 SUFFIXES: dict[str, Format] = {".json": "squad", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -51,12 +51,7 @@ def within(found: Any, name: str, place: str) -> list[Any]:
 
 
 def json_questions(path: Path | str) -> Iterator[Placed]:
-    for number, line in enumerate(lines(path), 1):
-        place = f"{shown(path)}:{number}"
-        try:
-            found = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"{place}: not JSON ({error}); one object a line") from None
+    for number, (place, found) in enumerate(parsed_lines(path), 1):
         if not isinstance(found, dict):
             raise ValueError(f"{place}: not an object; see docs/tasks/answer.md for what it holds")
         if "id" in found:

@@ -14,7 +14,7 @@ from typing import Any
 
 from regard.corpora.files import Paths, suffix_of
 from regard.corpora.labelled import ByHash, Placed, by_split, shares
-from regard.corpora.lines import check_file, lines, shown, whole
+from regard.corpora.lines import check_file, parsed_lines, shown, whole
 
 LOWEST, HIGHEST = 21, 108  # the keys of a piano
 THEIRS = {"train": ("train",), "dev": ("valid", "dev"), "test": ("test",)}
@@ -96,12 +96,7 @@ class Rolls(ByHash):
 def pieces(path: Path | str, split: str) -> Iterator[tuple[str, Any]]:
     """What a file has for a split, not checked yet, and where it stands."""
     if suffix_of(path) in LINES:
-        for number, line in enumerate(lines(path), 1):
-            place = f"{shown(path)}:{number}"
-            try:
-                yield place, json.loads(line)
-            except ValueError as error:
-                raise ValueError(f"{place}: not JSON ({error}); one piece a line") from None
+        yield from parsed_lines(path, "piece")
         return
     found, place = parsed(path), shown(path)
     if isinstance(found, dict):

@@ -4,7 +4,6 @@ Records are {"source": the document, "target": its summary}, and "references": a
 where there are several; the first is learnt from. Lines are read one at a time.
 """
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -13,7 +12,7 @@ from regard.corpora.corpus import SPLITS, Record, check_name, check_split
 from regard.corpora.download import Source, cache_folder, fetched
 from regard.corpora.files import Paths, guessed, json_lines, tsv
 from regard.corpora.labelled import ByHash, Placed, by_split, numbered, shares
-from regard.corpora.lines import check_file, lines, shown
+from regard.corpora.lines import check_file, parsed_lines, shown
 
 Format = Literal["tsv", "jsonl"]
 FIELDS = ("document", "summary")
@@ -165,8 +164,8 @@ class SummarySet:
         """The first time, the file of this split is downloaded."""
         check_split(split, self.splits)
         path = fetched(self.publication.files[split], cache_folder() / self.name / f"{split}.jsonl")
-        for number, line in enumerate(lines(path), 1):
-            record = self.publication.record(json.loads(line), f"{path}:{number}")
+        for place, found in parsed_lines(path):
+            record = self.publication.record(found, place)
             if record is not None:
                 yield record
 

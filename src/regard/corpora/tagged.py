@@ -10,7 +10,6 @@ Records are {"text": words with spaces between, "tags": as many BIO tags}, and "
 one. All is gzipped where the name says so.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any, Literal
 from regard.corpora.corpus import Record
 from regard.corpora.files import Paths, suffix_of
 from regard.corpora.labelled import ByHash, Placed, by_split, shares
-from regard.corpora.lines import check_file, lines, shown
+from regard.corpora.lines import check_file, lines, parsed_lines, shown
 from regard.corpora.tags import Scheme, Span, broken, converted, tags_of
 
 Format = Literal["conll", "jsonl", "folder"]
@@ -59,12 +58,7 @@ def conll(path: Path | str, word: int = 0, tag: int = -1) -> Iterator[Placed]:
 
 
 def json_spans(path: Path | str) -> Iterator[Placed]:
-    for number, line in enumerate(lines(path), 1):
-        place = f"{shown(path)}:{number}"
-        try:
-            found = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"{place}: not JSON ({error}); one object a line") from None
+    for place, found in parsed_lines(path):
         if not isinstance(found, dict):
             raise ValueError(f"{place}: not an object; see docs/tasks/tag.md for what it holds")
         yield place, from_json(found, place)
