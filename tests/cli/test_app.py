@@ -21,7 +21,10 @@ SURFACE = {
     "train": {"config", "changes", "--run", "--threads"},
     "score": {"folder", "--split", "--tokenize", "--json"},
     "predict": {"folder", "--json"},
-    "look": {"folder", "text", "--target"},
+    "chat": {"folder", "--seed", "--facts"},
+    "play": {"folder", "beginning", "--to", "--picture", "--steps", "--voices", "--seed"}
+    | {"--temperature", "--tempo"},
+    "look": {"folder", "text", "--target", "--html", "--npz"},
     "align": {
         *(
             "folder",

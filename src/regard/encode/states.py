@@ -7,12 +7,17 @@ from torch import Tensor
 
 
 class States(NamedTuple):
-    """States at padding are of no meaning, and change nothing that is real.
-
-    `ends` are those in which the end of a stretch is to be seen, where a model has others for it.
-    """
+    """States at padding are of no meaning, and change nothing that is real."""
 
     states: Float[Tensor, "b t d"]
     valid: Bool[Tensor, "b t"]
     pooled: Float[Tensor, "b p"] | None = None
-    ends: Float[Tensor, "b t d"] | None = None
+
+
+class SpanStates(NamedTuple):
+    """Of an encoder made for stretches: `states` tell where one begins, `ends` where it ends."""
+
+    states: Float[Tensor, "b t d"]
+    valid: Bool[Tensor, "b t"]
+    ends: Float[Tensor, "b t d"]
+    pooled: None = None

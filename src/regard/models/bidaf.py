@@ -30,7 +30,7 @@ from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
 from regard.encode.head import Mean
 from regard.encode.recurrent import Recurrent
-from regard.encode.states import States
+from regard.encode.states import SpanStates
 
 
 class Bidaf(nn.Module):
@@ -95,7 +95,7 @@ class Bidaf(nn.Module):
         question_ids: Int[Tensor, "b j"],
         question_characters: Int[Tensor, "b j c"],
         question_valid: Bool[Tensor, "b j"],
-    ) -> States:
+    ) -> SpanStates:
         """Of each word of the context; states are [G; M], and ends [G; M2]."""
         if not bool(question_valid.any(1).all()):
             raise ValueError("question_valid: there is a question without a word")
@@ -105,7 +105,7 @@ class Bidaf(nn.Module):
         first, _ = self.modelling(self.drop(flow), valid)
         last, _ = self.ending(self.drop(first), valid)
         states, ends = (torch.cat([flow, one], -1) for one in (first, last))
-        return States(states, valid, None, ends)
+        return SpanStates(states, valid, ends)
 
     def contextual(
         self, ids: Int[Tensor, "b t"], characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]

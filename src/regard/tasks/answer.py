@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from regard.batch.pair import Pair
 from regard.encode.head import Classifier
 from regard.encode.span import best_spans
+from regard.encode.states import SpanStates
 from regard.tasks.answer_inputs import Cut, Layout, covered, windows
 from regard.tasks.headed import Headed, OnEncoder
 from regard.tasks.loss import Loss
@@ -103,7 +104,7 @@ class Reader(OnEncoder):
     def forward(self, inputs: Mapping[str, Tensor]) -> Read:
         given = {name: one for name, one in inputs.items() if name not in ("begins", "counts")}
         found = self.encoder.encode(**given)
-        ends = found.states if found.ends is None else found.ends
+        ends = found.ends if isinstance(found, SpanStates) else found.states
         sides = self.start(found.states)[..., 0], self.end(ends)[..., 0]
         if self.none is None:
             return Read(*(picked(side, inputs["begins"], inputs["counts"]) for side in sides))
