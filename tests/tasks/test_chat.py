@@ -49,7 +49,7 @@ def test_wishes_as_text():
 @pytest.mark.parametrize("longest", [8, 13, 30, 100])
 def test_every_token_counts_once(chat, longest):
     turns = [Turn("user" if n % 2 == 0 else "reply", "abcde"[: n % 5 + 1]) for n in range(12)]
-    rows = list(chat.rows(turns, longest))
+    rows = list(chat.rows(turns, longest, replies=False))
     wanted = [n for ids, counts in rows for n, c in zip(ids[1:], counts, strict=True) if c]
     whole = [n for ids in chat.text.ids([t.text for t in turns]) for n in [*ids, chat.end]]
     assert wanted == whole
@@ -62,10 +62,9 @@ def test_every_token_counts_once(chat, longest):
 
 def test_what_counts(chat):
     turns = [Turn(role, "ab") for role in ROLES]
-    [(_, counts)] = chat.rows(turns, 64)
+    [(_, counts)] = chat.rows(turns, 64, replies=False)
     assert counts == [1, 1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1]  # a number was looked up
-    chat.replies = True
-    [(_, counts)] = chat.rows(turns, 64)
+    [(_, counts)] = chat.rows(turns, 64, replies=True)
     assert counts == [0, 0, 0, 1, 1, 1] * 2
 
 

@@ -47,11 +47,12 @@ def look(
 ) -> None:
     """Give TEXT to a run and show what each token looked at, or what a verdict rests on."""
     run, surface = Run.load(folder), Surface.of(Console())
-    for path, keep in ((page, save_page), (npz, AttentionMap.save)):
-        if path is not None:
-            keep(map_of(run, text), path)
-            print(f"{path}: written")
     if page is not None or npz is not None:
+        seen = map_of(run, text)
+        for path, keep in ((page, save_page), (npz, AttentionMap.save)):
+            if path is not None:
+                keep(seen, path)
+                print(f"{path}: written")
         return
     if target is not None and not isinstance(run, TranslateRun | SummariseRun):
         raise ValueError(

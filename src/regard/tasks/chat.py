@@ -62,6 +62,11 @@ def read(text: str, database: Database) -> dict[str, str]:
     return {name: given[name] or ANY for name in database.asked if name in given}
 
 
+def does_count(turn: Turn, replies: bool) -> bool:
+    """In the loss: all but what was looked up, or only what the model is to write."""
+    return turn.role in ("wishes", "reply") if replies else turn.role != "found"
+
+
 def counted(rows: int) -> str:
     return str(rows) if rows <= COUNTED else "many"
 
@@ -87,7 +92,13 @@ class Chat(Language):
         super().__init__(model, text)
         self.database, self.replies, self.backwards = database, replies, backwards
 
-    def pairs(self, records: Iterable[Mapping[str, Any]], longest: int = 256) -> Iterator[Pair]:
+    def pairs(
+        self,
+        records: Iterable[Mapping[str, Any]],
+        longest: int = 256,
+        *,
+        replies: bool | None = None,
+    ) -> Iterator[Pair]:
         """Rows of ids, and for each token but the first whether it counts.
 
         A conversation that is longer goes on in a further row, behind the turns before which fit in
@@ -95,10 +106,14 @@ class Chat(Language):
         """
         for number, record in enumerate(records):
             turns = turns_of(record, self.database)
-            for ids, counts in self.rows(turns[::-1] if self.backwards else turns, longest):
+            turns = turns[::-1] if self.backwards else turns
+            only = self.replies if replies is None else replies
+            for ids, counts in self.rows(turns, longest, only):
                 yield Pair(number, ids, counts)
 
-    def rows(self, turns: Sequence[Turn], longest: int) -> Iterator[tuple[list[int], list[int]]]:
+    def rows(
+        self, turns: Sequence[Turn], longest: int, replies: bool
+    ) -> Iterator[tuple[list[int], list[int]]]:
         tokens = [[*ids[: longest - 1], self.end] for ids in self.text.ids([t.text for t in turns])]
         begun = 0
         while begun < len(turns):
@@ -113,14 +128,9 @@ class Chat(Language):
             ids, counts = [self.end], list[int]()
             for at in range(first, end):
                 ids += tokens[at]
-                counts += [int(at >= begun and self.counts(turns[at]))] * len(tokens[at])
+                counts += [int(at >= begun and does_count(turns[at], replies))] * len(tokens[at])
             yield ids, counts
             begun = end
-
-    def counts(self, turn: Turn) -> bool:
-        if self.replies:
-            return turn.role in ("wishes", "reply")
-        return turn.role != "found"
 
     def collate(self, pairs: Sequence[Pair]) -> Window:
         ids, _ = padded([list(pair.source) for pair in pairs])

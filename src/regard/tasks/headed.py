@@ -1,5 +1,6 @@
 """What tasks that put a head on an encoder have in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -31,17 +32,19 @@ class OnEncoder(nn.Module):
         return self
 
 
-class Headed:
+class Headed(ABC):
     """A task whose model is an encoder with a head."""
 
     model: Any
     packed = False  # whether what it reads is ids and nothing else
 
+    @abstractmethod
     def collate(self, pairs: Sequence[Pair]) -> Any:
-        raise NotImplementedError
+        """Texts as the model wants them, and what is true of them."""
 
+    @abstractmethod
     def loss(self, batch: Any, smoothing: float = 0.0) -> Loss:
-        raise NotImplementedError
+        """Of a batch, with labels smoothed in training."""
 
     @torch.no_grad()
     def likelihood(self, pairs: Sequence[Pair]) -> Loss:

@@ -99,11 +99,8 @@ class ChatRun(Run):
     def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
         """How likely the true replies are, and how the run's own are, after the true history."""
         records = list(records)
-        whole, self.task.replies = self.task.replies, True  # of these, whatever was trained on
-        try:
-            loss = self.likelihood(records)
-        finally:
-            self.task.replies = whole
+        pairs = self.task.pairs(records, self.longest, replies=True)  # whatever was trained on
+        loss = self.task.likelihood(self.task.windows(list(pairs)))
         found: dict[str, float | str] = {
             "perplexity": perplexity(loss.total.item(), loss.tokens),
             "tokens": loss.tokens,

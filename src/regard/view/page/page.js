@@ -365,4 +365,4 @@ if (data.queries.words.length === data.queries.tokens.length && data.keys.words.
   $("words").disabled = true; // tokens are words
   $("words-label").hidden = true;
 }
-if (layers.length === 0) opened().then(show).then(() => { document.body.dataset.ready = "yes"; });
+opened().then(show).then(() => { document.body.dataset.ready = "yes"; });
