@@ -14,7 +14,7 @@ from shutil import copyfileobj
 from typing import Any, Literal
 
 from regard.corpora.corpus import Record, check_split
-from regard.corpora.lines import STDIN, check_file, lines, opened, shown
+from regard.corpora.lines import STDIN, check_file, lines, opened, parsed, shown
 
 Format = Literal["tsv", "parallel", "jsonl", "parquet"]
 Paths = Path | str | Sequence[Path | str]
@@ -107,11 +107,7 @@ def json_lines(
     kinds = {name: (of, more[name]) if name in more else (of,) for name in fields}
     for number, line in enumerate(lines(path), 1):
         place = f"{shown(path)}:{number}"
-        try:
-            whole = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-            raise ValueError(f"{place}: not JSON ({reason}); put one object on each line") from None
+        whole = parsed(line, place)
         record = {ours: _found(whole, theirs, place) for ours, theirs in fields.items()}
         for ours, value in record.items():
             _check_value(f"{place}: {fields[ours]!r}", value, *kinds[ours])

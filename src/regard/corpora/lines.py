@@ -74,12 +74,16 @@ def parsed_lines(path: Path | str, each: str = "object") -> Iterator[tuple[str, 
     """What each line of JSON lines says, and where it stands; `each` is what it should be."""
     for number, line in enumerate(lines(path), 1):
         place = f"{shown(path)}:{number}"
-        try:
-            found = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-            raise ValueError(f"{place}: not JSON ({reason}); one {each} a line") from None
-        yield place, found
+        yield place, parsed(line, place, each)
+
+
+def parsed(line: str, place: str, each: str = "object") -> Any:
+    """What a line of JSON says."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        raise ValueError(f"{place}: not JSON ({reason}); put one {each} on each line") from None
 
 
 def whole(path: Path | str) -> str:
