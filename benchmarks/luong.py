@@ -5,7 +5,8 @@
 Seven ways to look, and no look at all. The error rate is against the German-English gold of Bicici
 in FOLDER/alignment: 100 sentences of Europarl, whose words captions seldom have, and of a word that
 it does not know a model knows the place only. All learn alike, at three times the rate of the
-ladder, since they do so for less than half as long. The same command goes on.
+ladder, since they do so for less than half as long; a score's own matrices are slower, since all
+their numbers move a weight at once. The same command goes on.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from command import regard
 from regard.config.presets import presets
 from regard.config.whole import write_whole
 
+SLOW = {"general": 0.01, "additive": 0.05}  # share of the rate for a score's own matrices
 MODELS = {
     "location": 'score = "location"',
     "dot": 'score = "dot"',
@@ -34,8 +36,12 @@ def configs() -> dict[str, str]:
     """The settings of the ladder's model without attention; the others differ in [model]."""
     plain = presets()["ladder-encdec"].read_text("utf-8")
     head, _, rest = plain.partition("[model]")
-    rest = rest[rest.index("[train]") :]
-    made = {name: f"{head}[model]\n{LUONG}\n{way}\n\n{rest}" for name, way in MODELS.items()}
+    rest = rest[rest.index("[train]") + len("[train]") :]
+    made: dict[str, str] = {}
+    for name, way in MODELS.items():
+        score = way.split('"')[1]
+        slow = f'rates = {{ "attention.score" = {SLOW[score]} }}' if score in SLOW else ""
+        made[name] = f"{head}[model]\n{LUONG}\n{way}\n\n[train]\n{slow}{rest}"
     return {"no-attention": plain} | made
 
 

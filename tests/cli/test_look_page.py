@@ -1,10 +1,11 @@
-"""`regard look --html` and `--npz` on runs of several tasks."""
+"""`regard look --html` and `--save` on runs of several tasks."""
 
 import pytest
 
 import regard as package
 from regard.config.load import resolve
 from regard.train.fit import Fit
+from regard.view.files import FORMS
 
 SMALL = {"steps": 2, "sentences_per_batch": 4}
 TEXTS = {
@@ -39,10 +40,15 @@ def test_a_page_and_a_record(task, tmp_path, regard):
     record = next(fit.run.corpus().read("test"))
     text = record["source" if task == "translate" else "text"][:12].strip()
     files = [str(tmp_path / name) for name in ("map.html", "map.npz")]
-    done = regard("look", str(tmp_path / "run"), text, "--html", files[0], "--npz", files[1])
+    done = regard("look", str(tmp_path / "run"), text, "--html", files[0], "--save", files[1])
     assert done.returncode == 0, done.stderr
     assert "<canvas" not in (tmp_path / "map.html").read_text()  # it is drawn when it is opened
     found = package.AttentionMap.load(files[1])
     heads = [layer.heads for layer in found.layers]
     assert heads == ([1] if task == "classify" else [2, 2])
     assert text in found.title
+
+
+def test_every_form_is_told_in_the_help(regard):
+    said = " ".join(regard("look", "--help").stdout.split())
+    assert all(ending in said for ending in FORMS)

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.cli.maps import map_of
+from regard.config.whole import write_whole
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
 from regard.train.answer import AnswerRun, record_of
@@ -20,8 +21,8 @@ from regard.train.run import Run
 from regard.train.summarise import SummariseRun
 from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
+from regard.view.files import form_of
 from regard.view.map import AttentionMap
-from regard.view.page import save as save_page
 from regard.view.roll import pitch_name
 from regard.view.shade import shaded
 from regard.view.terminal import ROW_LABEL, Surface, heat, label, scale
@@ -38,26 +39,35 @@ def look(
     target: Annotated[
         str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option("--html", help="Write a page with every layer and head, instead.")
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--save",
+            "--html",
+            "--png",
+            "--svg",
+            metavar="FILE",
+            help="Write a page (.html), a picture (.png, .svg, .pdf), the weights (.npz, .json, "
+            ".csv), TikZ (.tex) or links (.pharaoh), instead; again for another.",
+        ),
     ] = None,
-    npz: Annotated[
-        Path | None, typer.Option(help="Write the weights (regard.AttentionMap), instead.")
-    ] = None,
+    layer: Annotated[int | None, typer.Option(help="In files: this layer only, from 1.")] = None,
+    head: Annotated[int | None, typer.Option(help="In files: this head only, from 1.")] = None,
+    words: Annotated[bool, typer.Option("--words", help="In files: whole words.")] = False,
 ) -> None:
     """Give TEXT to a run and show what each token looked at, or what a verdict rests on."""
     run, surface = Run.load(folder), Surface.of(Console())
-    if page is not None or npz is not None:
-        seen = map_of(run, text)
-        for path, keep in ((page, save_page), (npz, AttentionMap.save)):
-            if path is not None:
-                keep(seen, path)
-                print(f"{path}: written")
-        return
     if target is not None and not isinstance(run, TranslateRun | SummariseRun):
         raise ValueError(
             f"--target is for translation or summaries, and {folder} is for {run.settings.task}"
         )
+    if files:
+        forms = {path: form_of(path) for path in files}  # a wrong name fails before the work
+        seen = map_of(run, text, target).pick(layer, head)
+        for path, form in forms.items():
+            write_whole(path, form(seen.merged() if words else seen))
+            print(f"{path}: written")
+        return
     match run:
         case TranslateRun():
             run.check([text], "TEXT")
@@ -78,7 +88,14 @@ def look(
         case RollRun():
             print(heard(run, text, surface))
         case _:
-            raise ValueError(f"{folder}: a run of {run.settings.task} cannot be looked at yet")
+            print(last_layer(map_of(run, text), surface))
+
+
+def last_layer(seen: AttentionMap, surface: Surface) -> str:
+    """The mean of its heads."""
+    table = seen.layers[-1].weights.mean(0).tolist()
+    shown = heat(table, seen.queries.tokens, seen.keys.tokens, surface)
+    return f"{seen.title}\n\n{shown}\n\nweight: {scale(surface)}"
 
 
 def picture(run: TranslateRun, text: str, surface: Surface, target: str | None = None) -> str:

@@ -1,48 +1,135 @@
-"""What a run looked at, as a record: `regard look --html` and `--npz`."""
+"""What a run looked at, as a record: for `regard look --save`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from torch.nn.functional import pad
 
 from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
+from regard.tasks.pretrain import Pretrain
+from regard.train.answer import AnswerRun, record_of
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
+from regard.train.music import RollRun, beginning_of
+from regard.train.pretrain import PretrainRun
 from regard.train.run import Run
+from regard.train.summarise import SummariseRun
 from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
 from regard.view.map import AttentionMap
+from regard.view.roll import pitch_name
 
 WHOLE = "(the text)"  # what looks where a text is pooled
 
 
-def map_of(run: Run, text: str) -> AttentionMap:
-    """Every layer and head of the attentions that belong together, for this text."""
+def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
+    """Every layer and head of the attentions that belong together, for this text.
+
+    `target`: a translation or summary to look at, in the place of the model's own.
+    """
     match run:
         case TranslateRun():
-            return translated(run, text)
+            return translated(run, text, target)
+        case SummariseRun():
+            return summarised(run, text, target)
         case ClassifyRun():
-            record = records_of([text])[0]
-            [row] = run.task.inputs.rows([record], run.longest)
-            return among(run.task.looked(record, run.longest), run.task.inputs.tokens(row), text)
+            return judged(run, text)
         case TagRun():
             return among(run.task.looked(text, run.longest), text.split(), text)
+        case AnswerRun():
+            return asked(run, text)
         case ChatRun() | LanguageRun():
             return written(run, text)
+        case RollRun():
+            return heard(run, text)
+        case PretrainRun():
+            return read(run, text)
         case _:
             raise ValueError(f"a run of {run.settings.task} has no page yet")
 
 
-def translated(run: TranslateRun, text: str) -> AttentionMap:
+def translated(run: TranslateRun, text: str, target: str | None) -> AttentionMap:
     run.check([text], "TEXT")
-    best = run(text)
-    ids = run.task.source.ids([text])[0]
-    seen = run.task.align(text, best.ids)
-    layers = run.task.weights(collate([Pair(0, ids, best.ids)]))[:, 0]
+    if target is None:
+        best = run(text)
+        target, ids = best.text, best.ids
+    else:
+        ids = run.task.target.ids([target])[0]
+    seen = run.task.align(text, ids)
+    layers = run.task.weights(collate([Pair(0, run.task.source.ids([text])[0], ids)]))[:, 0]
     named = dict(zip(run.task.cross, layers, strict=True))
-    return AttentionMap(named, seen.target, seen.source, title=f"{text} -> {best.text}")
+    return AttentionMap(named, seen.target, seen.source, title=f"{text} -> {target}")
+
+
+def summarised(run: SummariseRun, text: str, target: str | None) -> AttentionMap:
+    run.check([text], "TEXT")
+    if target is None:
+        best = run(text)
+        target, ids = best.text, best.ids
+    else:
+        [document] = run.task.read([text])
+        [ids] = run.task.summaries([target], [document.words])
+    seen = run.task.align(text, ids)
+    return AttentionMap({"attention": seen.weights}, seen.target, seen.source, title=target)
+
+
+def judged(run: ClassifyRun, text: str) -> AttentionMap:
+    """Among the tokens, or pooled; of a document by sentences, each on a row of its own."""
+    record = records_of([text])[0]
+    [row] = run.task.inputs.rows([record], run.longest)
+    [verdict] = run.predict([record])
+    title = f"{verdict.label}: {text}"
+    if run.settings.model.kind != "han":
+        seen = run.task.looked(record, run.longest)
+        return among(seen, run.task.inputs.tokens(row), title)
+    parts = run.task.parts(record, run.longest)
+    words = np.zeros((len(parts), sum(len(part.tokens) for part in parts)), np.float32)
+    start = 0
+    for number, part in enumerate(parts):
+        words[number, start : start + len(part.tokens)] = part.weights
+        start += len(part.tokens)
+    whole = np.array([[part.weight] for part in parts], np.float32)
+    return AttentionMap(
+        {"words": words, "words times sentence": words * whole},
+        [f"sentence {number}: {part.weight:.0%}" for number, part in enumerate(parts, 1)],
+        [token for part in parts for token in part.tokens],
+        kind="pool",
+        title=title,
+    )
+
+
+def asked(run: AnswerRun, text: str) -> AttentionMap:
+    """What the context around the answer looked at in the question."""
+    record = record_of(text, "TEXT")
+    [reply] = run.reply([text], "TEXT")
+    seen = run.task.asks(record, run.longest)
+    if seen is None:
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
+    table = np.asarray(seen.weights, np.float32).T
+    title = f"{record['question']} {reply.text}"
+    return AttentionMap({"context to question": table}, seen.context, seen.question, title=title)
+
+
+def heard(run: RollRun, text: str) -> AttentionMap:
+    """What each step of a piece looked at."""
+    steps = beginning_of(text, "TEXT")
+    names = ["(begin)", *(" ".join(map(pitch_name, step)) or "(rest)" for step in steps)]
+    return AttentionMap({"attention": run.task.looked(steps)}, names, title=text)
+
+
+def read(run: PretrainRun, text: str) -> AttentionMap:
+    """What each token of a text looked at, with [MASK] where the model is to guess."""
+    if not isinstance(run.task, Pretrain):
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
+    ids = run.task.masked(text)
+    row = torch.tensor([ids])
+    with torch.no_grad(), observe(run.task.model.eval()) as seen:
+        run.task.model.encode(row, torch.ones_like(row, dtype=torch.bool))
+    return among(seen.whole(), [run.task.named(number) for number in ids], text)
 
 
 def written(run: Any, text: str) -> AttentionMap:
@@ -51,7 +138,11 @@ def written(run: Any, text: str) -> AttentionMap:
     ids = [task.end, *task.text.ids([text])[0]][task.room(0)]
     with torch.no_grad(), observe(task.model.eval()) as seen:
         task.model.forced(None, torch.tensor([ids]))
-    return among(seen.whole(), [task.text.token(n) for n in ids], text)
+    # a model that looks at what was before, and not at itself, has one slot less
+    square = {name: pad(one, (0, len(ids) - one.shape[-1])) for name, one in seen.whole().items()}
+    if not square:
+        raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
+    return among(square, [task.text.token(n) for n in ids], text)
 
 
 def among(seen: Mapping[str, torch.Tensor], tokens: Sequence[str], title: str) -> AttentionMap:

@@ -116,6 +116,11 @@ class Train(Table):
     )
     optimiser: Optimiser = Field(default=Adam(), description="adam, adamw, adadelta or sgd.")
     learning_rate: float = Field(default=1e-3, gt=0, description="The highest; but see schedule.")
+    rates: dict[str, Annotated[float, Field(ge=0)]] = Field(
+        default={},
+        description="Shares of the learning rate for parts of the model, by the beginning of their "
+        "names, as { attention = 0.1 }; 0: they stay as they are.",
+    )
     schedule: Schedule = Field(
         default=Constant(), description="constant, noam, inverse_sqrt, cosine or plateau."
     )

@@ -62,7 +62,7 @@ def _value(value: Any) -> str:
             return _text(value)
         case Mapping():
             each = (f"{_key(key)} = {_value(one)}" for key, one in value.items())
-            return f"{{ {', '.join(each)} }}"
+            return f"{{ {', '.join(each)} }}" if value else "{}"
         case _:
             return f"[{', '.join(map(_value, value))}]"
 

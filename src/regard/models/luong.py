@@ -30,11 +30,13 @@ from regard.attend.check import check_dropout
 from regard.attend.make import make_attention
 from regard.attend.mask import local
 from regard.attend.memory import Memory
+from regard.attend.score import Additive, General, Score
 from regard.encode.cell import LSTM, State
 from regard.encode.dropout import dropout
 from regard.encode.embed import Embedding
 from regard.encode.recurrent import Recurrent, turned
 
+BENT = 6.0  # times a linear layer's usual size; states of an LSTM are small
 Layers = tuple[State, ...]  # (h, c) of each layer, [n h] each
 
 
@@ -121,6 +123,8 @@ class Luong(nn.Module):
         if init == "paper":  # sec. 4.1
             for weight in self.parameters():
                 nn.init.uniform_(weight, -0.1, 0.1)
+        else:
+            begin(self.attention.score)
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
         if not self.reverse:
@@ -211,3 +215,18 @@ class Luong(nn.Module):
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
+
+
+@torch.no_grad()
+def begin(score: Score) -> None:
+    """Scores that tell slots apart by the query from the first step, as dot does.
+
+    General begins as dot. Concat's W begins so large that tanh bends: where it is almost straight,
+    the query adds the same to every slot, and softmax takes that away.
+    """
+    match score:
+        case General():
+            nn.init.eye_(score.of_key.weight)
+        case Additive():
+            for part in (score.of_query, score.of_key):
+                part.weight.mul_(BENT)

@@ -156,14 +156,22 @@ class Pretrain:
         told = [[{"word": w, "probability": p} for w, p in best] for best in guesses]
         return filled, {"text": text, "filled": filled, "masks": told}
 
+    def masked(self, text: str) -> list[int]:
+        """START text END, with the mask in the place of each mark."""
+        first, *parts = self.text.ids(text.split(MARK))
+        ids = [self.marks.start, *first]
+        for part in parts:
+            ids += [self.marks.mask, *part]
+        return [*ids, self.marks.end]
+
+    def named(self, number: int) -> str:
+        """A token; the mask, which the vocabulary need not have, by its mark."""
+        return MARK if number == self.marks.mask else self.text.token(number)
+
     @torch.no_grad()
     def filled(self, text: str, count: int = 5) -> list[list[tuple[str, float]]]:
         """The likeliest words in the place of each mark, with their probabilities."""
-        parts = self.text.ids(text.split(MARK))
-        ids = [self.marks.start, *parts[0]]
-        for part in parts[1:]:
-            ids += [self.marks.mask, *part]
-        row = torch.tensor([[*ids, self.marks.end]])
+        row = torch.tensor([self.masked(text)])
         found = self.model.eval().encode(row, torch.ones_like(row, dtype=torch.bool))
         places = (row[0] == self.marks.mask).nonzero()[:, 0]
         shares = self.model.logits(self.model.guesses(found.states[0, places])).softmax(-1)

@@ -50,8 +50,8 @@ class HeadedRun(Run):
         if self.settings.start.run is not None:
             encoder_weights(self.task.model.encoder, Path(self.settings.start.run))
 
-    def groups(self) -> list[dict[str, Any]]:
-        return layered(self.model, self.settings) or super().groups()
+    def layers(self) -> list[dict[str, Any]]:
+        return layered(self.model, self.settings) or super().layers()
 
     def batches(self, corpus: Corpus) -> Batches:
         train = self.settings.train

@@ -49,6 +49,30 @@ def forcing(train: TranslateTrain, done: int) -> float:
     return 1 - gone * (1 - train.teacher_forcing)
 
 
+def paced(
+    model: torch.nn.Module, groups: Sequence[Mapping[str, Any]], rates: Mapping[str, float]
+) -> list[dict[str, Any]]:
+    """Groups with the named parts of the model taken out, each at its own rate; what is left first.
+
+    Of two names that both fit the longer one counts.
+    """
+    own: dict[torch.nn.Parameter, str] = {}
+    for part in sorted(rates, key=len):
+        found = {
+            p: part for name, p in model.named_parameters() if f"{name}.".startswith(f"{part}.")
+        }
+        if not found:
+            parts = ", ".join(sorted({name.split(".")[0] for name, _ in model.named_parameters()}))
+            raise ValueError(f"train.rates: the model has no part {part!r}; it has {parts}")
+        own |= found
+    made = [{**one, "params": [p for p in one["params"] if p not in own]} for one in groups]
+    for group in groups:
+        for part, rate in rates.items():
+            named = [p for p in group["params"] if own.get(p) == part]
+            made.append({"params": named, "rate": group["rate"] * rate})
+    return [group for group in made if group["params"]]
+
+
 def optimiser_of(train: Train, groups: Sequence[Mapping[str, Any]]) -> torch.optim.Optimizer:
     kind, rate = train.optimiser, train.learning_rate
     parameters = [{"params": one["params"], "lr": rate * one["rate"]} for one in groups]

@@ -29,6 +29,7 @@ from regard.tasks.loss import Loss
 from regard.text.learn import train_tokeniser
 from regard.text.tokeniser import Tokeniser
 from regard.train.loop import Source
+from regard.train.make import paced
 
 CONFIG, WEIGHTS, VERSIONS = "config.toml", "weights.safetensors", "versions.json"
 LEARNT = 1_000_000  # records that a vocabulary is learnt from
@@ -90,6 +91,10 @@ class Run(ABC):
 
     def groups(self) -> list[dict[str, Any]]:
         """What is trained, and `rate` times as fast as the settings say; the first at full rate."""
+        return paced(self.model, self.layers(), self.settings.train.rates)
+
+    def layers(self) -> list[dict[str, Any]]:
+        """The same, before the settings have named parts of the model."""
         return [{"params": [p for p in self.model.parameters() if p.requires_grad], "rate": 1.0}]
 
     @property

@@ -1,6 +1,6 @@
 """Pictures in files, drawn by matplotlib: lines beside one another, and weights as a map.
 
-They come back as the bytes of a PNG, for the caller to write. Labels are untrusted text.
+They come back as the bytes of a file, for the caller to write. Labels are untrusted text.
 """
 
 import warnings
@@ -72,26 +72,33 @@ def heat_map(
     figure = Figure(figsize=(2.2 + CELL * across, 1.6 + CELL * down), layout="constrained")
     axes = figure.subplots()
     shown = axes.imshow(weights, cmap="Greys", vmin=0, vmax=1, aspect="equal")
+    labelled(axes, rows, columns)
+    figure.colorbar(shown, ax=axes, fraction=0.04, label="weight")
+    titled(axes, title)
+    return drawn(figure)
+
+
+def labelled(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Tokens to the left of a matrix, and above it."""
     axes.xaxis.tick_top()
     for axis, names, limit in ((axes.xaxis, columns, COLUMN_LABEL), (axes.yaxis, rows, ROW_LABEL)):
         axis.set_ticks(range(len(names)), [label(name, limit) for name in names], parse_math=False)
         axis.set_tick_params(length=0, labelrotation=90 if axis is axes.xaxis else 0)
-    figure.colorbar(shown, ax=axes, fraction=0.04, label="weight")
-    titled(axes, title)
-    return drawn(figure)
 
 
 def titled(axes: "Axes", title: str) -> None:
     axes.set_title(label(title, 90), fontsize="medium", parse_math=False)
 
 
-def drawn(figure: "Figure") -> bytes:
+def drawn(figure: "Figure", form: str = "png") -> bytes:
+    """The bytes of a png, svg or pdf: the same figure gives the same."""
+    from matplotlib import rc_context
+
     data = BytesIO()
-    with warnings.catch_warnings():
+    unsaid = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with warnings.catch_warnings(), rc_context({"svg.hashsalt": "regard", "pdf.fonttype": 42}):
         # a letter that the font has not is drawn as a box, which says it well enough
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         # "tight": square cells leave the axes no room to give way to long labels
-        figure.savefig(
-            data, format="png", dpi=130, bbox_inches="tight", metadata={"Software": None}
-        )
+        figure.savefig(data, format=form, dpi=130, bbox_inches="tight", metadata=unsaid[form])
     return data.getvalue()

@@ -6,9 +6,7 @@
 l: layers   h: heads   q: queries   k: keys
 """
 
-import io
-import json
-import zipfile
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +15,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.config.whole import write_whole
-
 Kind = Literal["self", "cross", "pool", "grid", "memory"]
 Weights = NDArray[np.float32]
-VERSION = 1
+SPECIAL = re.compile(r"<[^<>]+>|\[[A-Z]+\]")  # <s>, [CLS]
 LEAK = 1e-3  # how far from 1 a row may sum before it is no attention
 
 
@@ -74,7 +70,7 @@ class AttentionMap:
     `weights`: [q k], [h q k], [l h q k], or a sequence or mapping of layers, as arrays or tensors;
     an axis of one example before the heads is taken off. `queries` and `keys` are tokens; `keys`
     not given: the queries look at themselves. `pieces`: for tokens that are parts of words, the
-    number of the word of each, of the queries and of the keys.
+    number of the word of each, of the queries and of the keys; not given, their marks tell.
     """
 
     def __init__(
@@ -90,9 +86,9 @@ class AttentionMap:
         chosen: Kind = kind or ("self" if keys is None else "cross")
         if chosen not in get_args(Kind):
             raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}, not {chosen!r}")
-        of_queries, of_keys = pieces or ((), ())
-        self.queries = Words(tuple(queries), tuple(of_queries))
-        self.keys = Words(tuple(queries if keys is None else keys), tuple(of_keys))
+        both = tuple(queries), tuple(queries if keys is None else keys)
+        of_queries, of_keys = pieces or (word_numbers(both[0]), word_numbers(both[1]))
+        self.queries, self.keys = Words(both[0], tuple(of_queries)), Words(both[1], tuple(of_keys))
         self.title = title
         self.layers = tuple(
             Layer(name, self._checked(name, layer), chosen) for name, layer in layered(weights)
@@ -159,43 +155,37 @@ class AttentionMap:
         )
         return [(one.weights * apart.astype(np.float32)).sum(-1).mean(-1) for one in self.layers]
 
+    def pick(self, layer: int | None = None, head: int | None = None) -> "AttentionMap":
+        """Of one layer, one head, or both only; they are counted from 1."""
+        layers = self.layers
+        if layer is not None:
+            check_place("layer", layer, len(layers))
+            layers = layers[layer - 1 : layer]
+        if head is not None:
+            check_place("head", head, min(one.heads for one in layers))
+            return self._like(
+                {one.name: one.weights[head - 1 : head] for one in layers}, *self._sides()
+            )
+        return self._like({one.name: one.weights for one in layers}, *self._sides())
+
     def save(self, path: Path | str) -> None:
-        """Arrays and names in one .npz, which needs no pickle."""
-        head = {
-            "version": VERSION,
-            "title": self.title,
-            "queries": [list(self.queries.tokens), list(self.queries.word)],
-            "keys": [list(self.keys.tokens), list(self.keys.word)],
-            "layers": [[one.name, one.kind] for one in self.layers],
-        }
-        packed = io.BytesIO()
-        arrays = {f"layer{n}": one.weights.astype(np.float16) for n, one in enumerate(self.layers)}
-        text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-        np.savez_compressed(packed, allow_pickle=False, head=text, **arrays)
-        write_whole(Path(path), packed.getvalue())
+        """As its ending says: .html, .png, .svg, .pdf, .npz, .json, .csv, .tex or .pharaoh."""
+        from regard.view.files import save
+
+        save(self, Path(path))
 
     @classmethod
     def load(cls, path: Path | str) -> "AttentionMap":
-        try:
-            with zipfile.ZipFile(path) as packed:
-                head = json.loads(array_of(packed, "head").tobytes())
-                names = [f"layer{number}" for number in range(len(head["layers"]))]
-                layers = [array_of(packed, name).astype(np.float32) for name in names]
-        except (ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise ValueError(f"{path}: not a map of attention ({error})") from None
-        if head.get("version") != VERSION:
-            raise ValueError(f"{path}: version {head.get('version')}; this reads {VERSION}")
-        names = [name for name, _ in head["layers"]]
-        kinds = {kind for _, kind in head["layers"]}
-        (queries, of_queries), (keys, of_keys) = head["queries"], head["keys"]
-        return cls(
-            dict(zip(names, layers, strict=True)),
-            queries,
-            keys,
-            kind=kinds.pop(),
-            pieces=(of_queries, of_keys),
-            title=head["title"],
-        )
+        """What was saved as .npz or .json."""
+        from regard.view.files import load
+
+        return load(Path(path))
+
+    def _repr_html_(self) -> str:
+        """In a notebook: the page, in a frame of its own, so that neither disturbs the other."""
+        from regard.view.page import framed
+
+        return framed(self)
 
     def _sides(self) -> tuple[Sequence[str], Sequence[str]]:
         return self.queries.tokens, self.keys.tokens
@@ -210,10 +200,25 @@ class AttentionMap:
         return AttentionMap(layers, queries, keys, kind=kind, pieces=pieces, title=self.title)
 
 
-def array_of(packed: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """One array of an .npz; an object, which only pickle could read, is refused."""
-    with packed.open(f"{name}.npy") as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
+def word_numbers(tokens: Sequence[str]) -> list[int]:
+    """Which word each token is of, by the marks of WordPiece, SentencePiece or byte-level BPE."""
+    if any(token.startswith("##") for token in tokens):
+        begins = [not token.startswith("##") for token in tokens]
+    elif any(token.startswith(("▁", "Ġ")) for token in tokens):
+        begins = [token.startswith(("▁", "Ġ")) for token in tokens]
+    else:
+        return list(range(len(tokens)))
+    found: list[int] = []
+    for number, (token, begin) in enumerate(zip(tokens, begins, strict=True)):
+        after = number and SPECIAL.fullmatch(tokens[number - 1])
+        apart = begin or after or SPECIAL.fullmatch(token)
+        found.append(found[-1] + bool(apart) if found else 0)
+    return found
+
+
+def check_place(name: str, place: int, most: int) -> None:
+    if not 1 <= place <= most:
+        raise ValueError(f"{name} must be from 1 to {most}, not {place}")
 
 
 def layered(weights: Any) -> list[tuple[str, Weights]]:

@@ -9,13 +9,11 @@ import html
 import json
 import zlib
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
 
-from regard.config.whole import write_whole
 from regard.view.map import AttentionMap, Words
 
 KEPT = 16  # weights of a row, where there are more than DENSE
@@ -53,8 +51,12 @@ def page(map_: AttentionMap) -> str:
     )
 
 
-def save(map_: AttentionMap, path: Path) -> None:
-    write_whole(path, page(map_).encode())
+def framed(map_: AttentionMap, height: int = 560) -> str:
+    """The page within another one, such as a notebook: it may run its own script, and no more."""
+    style = f"width:100%;height:{height}px;border:1px solid #ccc"
+    inner = html.escape(page(map_), quote=True)
+    may = "allow-scripts allow-downloads"
+    return f'<iframe sandbox="{may}" style="{style}" srcdoc="{inner}"></iframe>'
 
 
 def side(words: Words) -> dict[str, Any]:

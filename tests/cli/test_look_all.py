@@ -1,0 +1,105 @@
+"""Every model of the catalogue, briefly trained: its map in the terminal and in every file."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.cli.look import look
+from regard.config.load import resolve
+from regard.models.catalogue import MODELS, settings_of
+from regard.train.fit import Fit
+from regard.view.files import FORMS
+from regard.view.map import AttentionMap
+
+BLIND = {  # models without attention, and their word for it
+    "encdec": "no attention",
+    "seq2seq": "no attention",
+    "rnnlm": "no attention",
+    "roll_rnn": "no attention",
+    "bilstm_crf": "no attention",
+}
+SMALL = {"dim": 8, "hidden_dim": 8, "heads": 2, "layers": 2}
+LINES = "The cat sat. It saw a mouse.\nThe mouse ran away.\n\nA dog ran. It sat down on a log.\n\n"
+TASKS = {
+    "translate": {
+        "data": {"kind": "reorder", "size": 20, "held_out": 4, "words": 6},
+        "text": {"kind": "words"},
+        "decode": {"kind": "greedy", "max_length": 6},
+    },
+    "summarise": {
+        "data": {"kind": "headlines", "size": 20, "held_out": 4},
+        "decode": {"kind": "greedy", "max_length": 6},
+    },
+    "classify": {
+        "data": {"kind": "planted", "size": 20, "held_out": 4, "classes": 2, "fewest": 2},
+        "text": {"kind": "words"},
+    },
+    "tag": {"data": {"kind": "tagged"} | dict.fromkeys(("train", "dev", "test"), "tagged")},
+    "answer": {"data": {"kind": "facts", "size": 20, "held_out": 4}},
+    "music": {"data": {"kind": "rolls"} | dict.fromkeys(("train", "dev", "test"), "rolls.jsonl")},
+    "language": {
+        "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
+        "text": {"kind": "wordpiece", "size": 60},
+    },
+    "pretrain": {
+        "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
+        "text": {"kind": "wordpiece", "size": 60, "lower": True},
+    },
+}
+SAID = {"music": "[[60, 64], [62]]", "tag": "fly to new york", "pretrain": "the [MASK] sat"}
+SAID |= {"language": "the mouse sat", "classify": "one two. three four five."}
+ASKED = [(kind, entry.tasks[0]) for kind, entry in MODELS.items()] + [("bert", "pretrain")]
+
+
+def trained(kind: str, task: str) -> Fit:
+    known = set(settings_of(kind))
+    wanted = {name: n for name, n in SMALL.items() if name in known}
+    if task == "pretrain":
+        wanted["pretrain"] = "both"
+    steps = {"steps": 2, "sentences_per_batch": 4}
+    if task == "language":
+        steps["context"] = 8
+    settings = {"task": task, **TASKS[task], "model": {"kind": kind, **wanted}, "train": steps}
+    fit = Fit(resolve(settings), Path("run"), lambda _: None)
+    list(fit.events())
+    return fit
+
+
+def said(fit: Fit, task: str) -> str:
+    if task in SAID:
+        return SAID[task]
+    record = next(fit.run.corpus().read("test"))
+    if task == "answer":
+        return f"{record['question']}\t{record['text']}"
+    return record["source"]
+
+
+@pytest.mark.parametrize(("kind", "task"), ASKED)
+def test_every_model_can_be_looked_into(kind, task, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("text.txt").write_text(LINES * 20)
+    Path("rolls.jsonl").write_text("[[60, 64], [62]]\n[[65], [], [60, 67]]\n" * 4)
+    Path("tagged").mkdir()
+    Path("tagged/seq.in").write_text("fly to new york\ncall ada\n" * 6)
+    Path("tagged/seq.out").write_text("O O B-city I-city\nO B-who\n" * 6)
+    Path("tagged/label").write_text("travel\nphone\n" * 6)
+    fit = trained(kind, task)
+    text = said(fit, task)
+    files = [Path(f"map{ending}") for ending in FORMS]
+    if kind in BLIND:
+        with pytest.raises(ValueError, match=BLIND[kind]):
+            look(Path("run"), text, files=files)
+        return
+    look(Path("run"), text, files=files)
+    assert all(file.read_bytes() for file in files)
+    assert Path("map.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("map.pdf").read_bytes().startswith(b"%PDF")
+    assert "</svg>" in Path("map.svg").read_text()
+    found = AttentionMap.load("map.npz")
+    same = AttentionMap.load("map.json")
+    assert [one.weights.shape for one in found.layers] == [one.weights.shape for one in same.layers]
+    assert json.loads(Path("map.json").read_text())["queries"][0] == list(found.queries.tokens)
+    capsys.readouterr()
+    look(Path("run"), text)
+    assert "weight" in capsys.readouterr().out
