@@ -1,0 +1,153 @@
+"""The page in a real browser, without a network: what is pointed at, chosen, typed and saved."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from regard.view.map import AttentionMap
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+playwright = pytest.importorskip("playwright.sync_api")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="wants Debian's chromium")
+
+ATTACK = "</script><script>document.title='taken'</script>"
+TOKENS = ["[CLS]", "play", "##ing", ATTACK, "[SEP]"]
+
+
+def weights(*shape: int) -> np.ndarray:
+    draws = np.exp(3 * np.random.default_rng(7).normal(size=shape))
+    return (draws / draws.sum(-1, keepdims=True)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        found = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    """Opens a map as a page from a file; in the end nothing was complained about or fetched."""
+    context = browser.new_context(offline=True, accept_downloads=True)
+    page, complaints, fetched = context.new_page(), [], []
+    page.on("console", lambda said: complaints.append(said.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda one: fetched.append(one.url))
+
+    def open_page(seen: AttentionMap):
+        seen.save(tmp_path / "map.html")
+        page.goto((tmp_path / "map.html").as_uri())
+        page.wait_for_selector("body[data-ready=yes]")
+        return page
+
+    yield open_page
+    assert complaints == []
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in fetched), fetched
+    context.close()
+
+
+@pytest.fixture
+def page(opened):
+    return opened(AttentionMap(weights(2, 3, 5, 5), TOKENS, title=f"a {ATTACK}"))
+
+
+def told(page) -> str:
+    return page.inner_text("#told")
+
+
+def test_a_token_is_text(page):
+    assert page.title() == f"a {ATTACK}"
+    assert ATTACK in page.inner_text("h1")
+    assert page.locator("text >> nth=0").count() == 1
+
+
+def test_what_is_pointed_at_is_said(page):
+    page.select_option("#layer", label="layer 2")
+    page.select_option("#head", label="3")
+    box = page.locator("#view canvas").bounding_box()
+    cell = box["width"] / 5
+    page.mouse.move(box["x"] + 4.5 * cell, box["y"] + 1.5 * cell)
+    weight = float(weights(2, 3, 5, 5)[1, 2, 1, 4])
+    said = told(page)
+    assert said.startswith("“play” looks at “[SEP]”: ")
+    assert float(said.split(": ")[1].rstrip(" %")) == pytest.approx(100 * weight, abs=1.0)
+    lines = page.locator("#view svg line")
+    assert [lines.nth(n).get_attribute("visibility") for n in (0, 1)] == ["visible", "visible"]
+
+
+def test_words_are_put_together(page):
+    assert page.text_content("#view svg").count("##ing") >= 1
+    page.check("#words")
+    shown = page.text_content("#view svg")
+    assert "playing" in shown
+    assert "##ing" not in shown
+    page.evaluate("document.getElementById('table-of').open = true")
+    rows = page.locator("#table tr").all_inner_texts()[1:]
+    assert len(rows) == 4
+    for row in rows:
+        assert sum(map(float, row.split("\t")[1:])) == pytest.approx(1, abs=0.03)
+
+
+def test_by_keys_alone(page):
+    page.focus("#view")
+    page.keyboard.press("ArrowDown")
+    assert page.input_value("#layer") == "1"
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert page.input_value("#head") == "0"
+    page.keyboard.press("w")
+    assert page.is_checked("#words")
+    page.keyboard.press("2")
+    assert page.get_attribute("#tab-lines", "aria-selected") == "true"
+    page.keyboard.press("j")
+    assert told(page).startswith("“playing” looks at ")
+    page.keyboard.press("3")
+    assert page.locator(".grid button").count() == 6
+    page.keyboard.press("d")
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_small_picture_opens(page):
+    page.click("#tab-model")
+    page.click("[aria-label='layer 2, head 3']")
+    assert (page.input_value("#layer"), page.input_value("#head")) == ("1", "2")
+    assert page.get_attribute("#tab-matrix", "aria-selected") == "true"
+
+
+def test_lines_of_one_token(page):
+    page.click("#tab-lines")
+    page.hover("#view svg text >> nth=1")
+    assert told(page).startswith("“play” looks at ")
+    strokes = page.locator("#view svg g line")
+    assert 0 < strokes.count() <= 5
+
+
+def test_find_marks_a_token(page):
+    page.fill("#find", "SEP")
+    marked = page.locator("#view svg text[fill='var(--mark)']")
+    assert marked.count() == 2
+    assert "[SEP]" in marked.nth(0).text_content()
+
+
+@pytest.mark.parametrize(("button", "begins"), [("#svg", b"<svg"), ("#png", b"\x89PNG")])
+def test_what_is_seen_can_be_kept(page, button, begins, tmp_path):
+    with page.expect_download() as coming:
+        page.click(button)
+    coming.value.save_as(tmp_path / "kept")
+    data = (tmp_path / "kept").read_bytes()
+    assert data.startswith(begins)
+    assert b"<script" not in data
+
+
+def test_512_tokens_of_144_heads(opened):
+    tokens = [f"token{n}" for n in range(512)]
+    page = opened(AttentionMap(weights(12, 12, 512, 512), tokens))
+    paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    assert page.evaluate(paint) < 10_000  # 1.5 s on a quiet machine: benchmarks/page.py
+    page.click("#tab-model")
+    assert page.locator(".grid button").count() == 144
