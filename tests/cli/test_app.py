@@ -24,7 +24,9 @@ SURFACE = {
     "chat": {"folder", "--seed", "--facts"},
     "play": {"folder", "beginning", "--to", "--picture", "--steps", "--voices", "--seed"}
     | {"--temperature", "--tempo"},
-    "look": {"folder", "text", "--target", "--html", "--npz"},
+    "look": {"folder", "text", "--target", "--save", "--html", "--png", "--svg", "--layer"}
+    | {"--head", "--words", "--trust", "--split", "--limit"},
+    "heads": {"folder", "--split", "--limit", "--curve", "--keep", "--to", "--save", "--json"},
     "align": {
         *(
             "folder",

@@ -47,6 +47,7 @@ VERBS = {
     "play": Verb("regard.cli.play:play", "A piece of music from a run: MIDI, ABC, a picture."),
     "compare": Verb("regard.cli.compare:compare", "The same data, several models: one report."),
     "look": Verb("regard.cli.look:look", "Show what a run looked at, in the terminal."),
+    "heads": Verb("regard.cli.heads:heads", "What each head looks at, and what is lost without."),
     "align": Verb("regard.cli.align:align", "Word alignments of pairs, and their error rate."),
     "import": Verb("regard.cli.exchange:import_", "A model of Hugging Face's folders into a run."),
     "export": Verb("regard.cli.exchange:export", "A run's model into such a folder."),

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.cli.maps import map_of
+from regard.cli.trust import of_split, of_text
 from regard.config.whole import write_whole
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
@@ -33,9 +34,9 @@ SEEN = 0.05  # a word of a document that nobody gave as much of a look is not sh
 def look(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     text: Annotated[
-        str,
+        str | None,
         typer.Argument(help="What to read, or a question, a tab and its context."),
-    ],
+    ] = None,
     target: Annotated[
         str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
     ] = None,
@@ -54,9 +55,24 @@ def look(
     layer: Annotated[int | None, typer.Option(help="In files: this layer only, from 1.")] = None,
     head: Annotated[int | None, typer.Option(help="In files: this head only, from 1.")] = None,
     words: Annotated[bool, typer.Option("--words", help="In files: whole words.")] = False,
+    trusted: Annotated[
+        bool,
+        typer.Option(
+            "--trust",
+            help="How far this tells why: beside gradients, and by leaving out; without TEXT, in "
+            "the mean over a split.",
+        ),
+    ] = False,
+    split: Annotated[str, typer.Option(help="With --trust and no TEXT: of which part.")] = "test",
+    limit: Annotated[int, typer.Option(min=1, help="And of how many texts.")] = 100,
 ) -> None:
     """Give TEXT to a run and show what each token looked at, or what a verdict rests on."""
     run, surface = Run.load(folder), Surface.of(Console())
+    if trusted:
+        print(of_split(run, split, limit) if text is None else of_text(run, text))
+        return
+    if text is None:
+        raise ValueError("TEXT is missing: what shall the run read?")
     if target is not None and not isinstance(run, TranslateRun | SummariseRun):
         raise ValueError(
             f"--target is for translation or summaries, and {folder} is for {run.settings.task}"

@@ -226,7 +226,9 @@ def begin(score: Score) -> None:
     """
     match score:
         case General():
-            nn.init.eye_(score.of_key.weight)
+            for weight in score.of_key.parameters():
+                nn.init.eye_(weight)
         case Additive():
             for part in (score.of_query, score.of_key):
-                part.weight.mul_(BENT)
+                for weight in part.parameters():
+                    weight.mul_(BENT)

@@ -1,0 +1,124 @@
+"""Heads, one by one: what each looks at, and how much is lost without it.
+
+Losses are those of a run on some records, in nats a token, with the head's weights set to zero
+(Michel et al. 2019, 1905.10650). Where heads look is told by the shares of their weight.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.attend.attention import Attention
+from regard.attend.heads import MultiHead
+from regard.attend.tap import Edit, intervene, named_attentions, observe, zero
+from regard.corpora.corpus import Record
+from regard.train.run import Run
+
+SAMPLE = 64  # records that are looked at one by one
+Name = tuple[str, int]  # of the attention, and the number of the head in it, from 0
+Told = Callable[[int], None]
+
+
+class Place(NamedTuple):
+    """Where a head looks: shares of its weight, and the mean distance and entropy of its rows."""
+
+    previous: float
+    same: float
+    next: float
+    first: float
+    last: float
+    distance: float
+    entropy: float  # bits
+
+
+class Head(NamedTuple):
+    name: Name
+    rise: float  # of the loss without it
+    place: Place
+
+
+def heads_of(run: Run) -> dict[str, int]:
+    """How many heads each attention has; those without heads are one."""
+    holders = {id(m.attention): m.heads for m in run.model.modules() if isinstance(m, MultiHead)}
+    found = named_attentions(run.model)
+    return {name: holders.get(id(attention), 0) for name, attention in found.items()}
+
+
+def without(run: Run, names: Sequence[Name]) -> dict[str, Edit]:
+    """Edits that take these heads away."""
+    several = heads_of(run)
+    found: dict[str, list[int]] = {}
+    for name, head in names:
+        found.setdefault(name, []).append(head)
+    return {name: zero(heads if several[name] else None) for name, heads in found.items()}
+
+
+def loss(run: Run, records: Sequence[Record], names: Sequence[Name] = ()) -> float:
+    """Of the run on these records, in nats a token, without these heads."""
+    with torch.no_grad(), intervene(run.model.eval(), without(run, names)):
+        found = run.likelihood(records)
+    return float(found.total) / found.tokens
+
+
+def measured(run: Run, records: Sequence[Record], told: Told | None = None) -> list[Head]:
+    """Every head of the model, in its order."""
+    places, whole = looked(run, records[:SAMPLE]), loss(run, records)
+    found: list[Head] = []
+    for name, count in heads_of(run).items():
+        for head in range(max(count, 1)):
+            rise = loss(run, records, [(name, head)]) - whole
+            found.append(Head((name, head), rise, places[name][head]))
+            if told is not None:
+                told(1)
+    return found
+
+
+def looked(run: Run, records: Sequence[Record]) -> dict[str, list[Place]]:
+    """In the mean over all rows; records are read one by one, so that nothing is padded."""
+    sums: dict[str, Tensor] = {}
+    rows: dict[str, int] = {}
+    for record in records:
+        with torch.no_grad(), observe(run.model.eval()) as seen:
+            run.likelihood([record])
+        for name, weights in seen.whole().items():
+            table = weights if weights.ndim == 4 else weights.flatten(0, -3)[:, None]
+            sums[name] = sums.get(name, torch.zeros(())) + shares(table).sum((0, 2))
+            rows[name] = rows.get(name, 0) + table.shape[0] * table.shape[2]
+    return {name: [Place(*row) for row in (sums[name] / rows[name]).tolist()] for name in sums}
+
+
+def shares(weights: Tensor) -> Tensor:
+    """[b h q k] -> [b h q 7], the numbers of a Place. Queries are the last of a row of as many."""
+    queries, keys = weights.shape[-2:]
+    at, of = torch.arange(queries)[:, None], torch.arange(keys)
+    diagonals = [(weights * (of == at + by)).sum(-1) for by in (-1, 0, 1)]
+    distance = (weights * (of - at).abs()).sum(-1)
+    entropy = -(weights * weights.clamp(min=1e-12).log2()).sum(-1)
+    return torch.stack([*diagonals, weights[..., 0], weights[..., -1], distance, entropy], -1)
+
+
+def order(heads: Sequence[Head]) -> list[Name]:
+    """The least missed first: in this order they are taken away."""
+    return [one.name for one in sorted(heads, key=lambda one: one.rise)]
+
+
+@torch.no_grad()
+def take_away(run: Run, names: Sequence[Name]) -> None:
+    """Heads that read nothing from now on: their values are zero, and so what they say.
+
+    The sizes of the model stay: the run loads and exports as before.
+    """
+    holders = {m.attention: m for m in run.model.modules() if isinstance(m, MultiHead)}
+    attentions: dict[str, Attention] = named_attentions(run.model)
+    for name, head in names:
+        holder = holders.get(attentions[name])
+        if holder is None:
+            raise ValueError(f"{name} has no heads to take away")
+        if holder.groups != holder.heads:
+            raise ValueError(f"{name}: heads share their values; none can be taken away alone")
+        rows = slice(head * holder.head_dim, (head + 1) * holder.head_dim)
+        holder.to_value.weight[rows] = 0
+        if holder.biased:
+            holder.to_value.bias[rows] = 0

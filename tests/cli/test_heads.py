@@ -1,0 +1,69 @@
+"""`regard heads` and `regard look --trust`, as somebody would call them."""
+
+import json
+
+import pytest
+
+from regard.cli.heads import heads
+from regard.cli.look import look
+from regard.config.load import resolve
+from regard.train.fit import Fit
+from regard.train.run import Run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    settings = {
+        "task": "translate",
+        "data": {"kind": "reorder", "size": 40, "held_out": 6, "words": 6},
+        "text": {"kind": "words"},
+        "model": {"kind": "transformer", "dim": 8, "heads": 2, "layers": 1, "hidden_dim": 8},
+        "train": {"steps": 4, "sentences_per_batch": 8},
+        "decode": {"kind": "greedy", "max_length": 6},
+    }
+    place = tmp_path_factory.mktemp("run") / "run"
+    list(Fit(resolve(settings), place, lambda _: None).events())
+    return place
+
+
+def test_a_table_a_curve_a_picture_and_a_run(folder, tmp_path, capsys):
+    heads(folder, points=2, keep=4, to=tmp_path / "fewer", save=tmp_path / "curve.png")
+    said = capsys.readouterr().out
+    assert "decoder.layers.0.cross_attention" in said
+    assert "loss without it" in said
+    assert f"{tmp_path / 'fewer'}: a run with 4 of 6 heads" in said
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert Run.load(tmp_path / "fewer")("pule").text is not None
+
+
+def test_as_json(folder, capsys):
+    heads(folder, points=3, as_json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["heads"]) == 6
+    assert {"attention", "head", "rise", "entropy", "previous"} <= set(found["heads"][0])
+    kept = [count for count, _ in found["curve"]]
+    assert kept == [6, 4, 2, 0]
+    assert found["curve"][0][1]["nats"] == pytest.approx(found["loss"], abs=1e-6)
+
+
+def test_wrong_wishes_are_told(folder, tmp_path):
+    with pytest.raises(ValueError, match="--keep and --to are given together"):
+        heads(folder, keep=3)
+    with pytest.raises(ValueError, match="--keep 9: there are 6 heads"):
+        heads(folder, keep=9, to=tmp_path / "more")
+    assert not (tmp_path / "more").exists()
+
+
+def test_trust_of_a_text_and_of_a_split(folder, capsys):
+    record = next(Run.load(folder).corpus().read("test"))
+    look(folder, record["source"], trusted=True)
+    said = capsys.readouterr().out
+    assert "log p lost without it" in said
+    assert "Kendall" in said
+    look(folder, trusted=True, limit=3)
+    assert "3 texts of test" in capsys.readouterr().out
+
+
+def test_a_text_is_wanted(folder):
+    with pytest.raises(ValueError, match="TEXT is missing"):
+        look(folder)

@@ -1,0 +1,74 @@
+"""Heads: where they look, what is lost without them, and runs that have fewer."""
+
+import pytest
+import torch
+
+from regard.attend.tap import named_attentions
+from regard.config.load import resolve
+from regard.train.fit import Fit
+from regard.train.heads import heads_of, looked, loss, measured, order, shares, take_away
+from regard.train.run import Run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    settings = {
+        "task": "translate",
+        "data": {"kind": "reorder", "size": 60, "held_out": 8, "words": 6},
+        "text": {"kind": "words"},
+        "model": {"kind": "transformer", "dim": 8, "heads": 2, "layers": 1, "hidden_dim": 8},
+        "train": {"steps": 20, "sentences_per_batch": 8, "learning_rate": 0.01},
+        "decode": {"kind": "greedy", "max_length": 6},
+    }
+    fit = Fit(resolve(settings), tmp_path_factory.mktemp("run"), lambda _: None)
+    list(fit.events())
+    return fit.run
+
+
+@pytest.fixture
+def records(run):
+    return list(run.corpus().read("dev"))
+
+
+def test_every_head_is_measured(run, records):
+    found = measured(run, records)
+    assert [one.name for one in found] == [
+        (name, head) for name in named_attentions(run.model) for head in (0, 1)
+    ]
+    assert set(heads_of(run).values()) == {2}
+    whole = loss(run, records)
+    for one in found:
+        assert one.rise == pytest.approx(loss(run, records, [one.name]) - whole, abs=1e-6)
+    missed = [one.rise for one in sorted(found, key=lambda one: order(found).index(one.name))]
+    assert missed == sorted(missed)
+
+
+def test_taken_away_is_as_without(run, records, tmp_path):
+    run.save(tmp_path / "whole")
+    names = order(measured(run, records))[:3]
+    wanted = loss(run, records, names)
+    fewer = Run.load(tmp_path / "whole")
+    take_away(fewer, names)
+    fewer.save(tmp_path / "fewer")
+    again = Run.load(tmp_path / "fewer")
+    assert loss(again, records) == pytest.approx(wanted, abs=1e-5)
+    assert loss(again, records) != pytest.approx(loss(run, records), abs=1e-5)
+
+
+def test_where_a_head_looks_by_hand():
+    ahead = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.5]])
+    rows = shares(ahead[None, None])[0, 0].tolist()
+    #                     previous same next first last distance entropy
+    assert rows[0] == pytest.approx([0, 0, 1, 0, 0, 1, 0], abs=1e-5)
+    assert rows[1] == pytest.approx([0, 0, 1, 0, 1, 1, 0], abs=1e-5)
+    assert rows[2] == pytest.approx([0, 0.5, 0, 0.5, 0.5, 1, 1], abs=1e-5)
+
+
+def test_places_are_means_over_rows_that_are_there(run, records):
+    one = looked(run, records[:1])
+    two = looked(run, [records[0], records[0]])
+    for name in one:
+        for a, b in zip(one[name], two[name], strict=True):
+            assert list(a) == pytest.approx(list(b), abs=1e-5)
+    past = one["decoder.layers.0.self_attention"]
+    assert all(place.next == 0 for place in past)  # what is to come is hidden
