@@ -43,7 +43,7 @@ validate_every = 2
 kind = "greedy"
 """
 PICTURES = {"length.png", "learning.png", "heat-score=dot.png", "heat-score=location.png"}
-FILES = {"report.md", "report.csv", "report.json"}
+FILES = {"report.html", "report.md", "report.csv", "report.json"}
 
 
 @pytest.fixture(scope="module")

@@ -175,7 +175,7 @@ def test_a_table_for_each_group(undrawn: Path):
 def test_a_picture_of_learning(task: str, title: str, folder: Path):
     """By the metric of dev, or, where nobody looked at it, by the loss."""
     compare([f"{task}.toml"])
-    files = {"report.md", "report.csv", "report.json", "learning.png"}
+    files = {"report.html", "report.md", "report.csv", "report.json", "learning.png"}
     assert {path.name for path in Path("runs/report").iterdir()} == files
     assert Path("runs/report/learning.png").read_bytes().startswith(b"\x89PNG")
     assert f"![{title} by step](<learning.png>)" in Path("runs/report/report.md").read_text()

@@ -26,6 +26,7 @@ from regard.view import chart, report
 from regard.view.chart import Lines
 from regard.view.curve import Words
 from regard.view.loss import losses, validated
+from regard.view.sheet import sheet
 from regard.view.terminal import Surface
 
 Show = Annotated[bool, typer.Option("--show", help="Also show where each model looked.")]
@@ -120,7 +121,9 @@ class Report:
         self.curves[model.name] = {**losses(log), **validated(log)}
         pictures = self.drawn(model.name, run) if chart.can_draw() else []
         told = self.told()
+        inside = [(caption, (self.folder / file).read_bytes()) for caption, file in pictures]
         for file, content in (
+            ("report.html", sheet(told, inside)),
             ("report.md", report.markdown(told, pictures)),
             ("report.csv", report.sheet(told)),
             ("report.json", report.as_json(told)),
@@ -169,5 +172,7 @@ class Report:
         if not self.models:
             return
         print(report.text(self.told()))
-        print(f"\nWritten to {self.folder}: report.md, report.csv, report.json", end="")
+        print(
+            f"\nWritten to {self.folder}: report.html, report.md, report.csv, report.json", end=""
+        )
         print(" and pictures" if chart.can_draw() else "; for pictures, pip install 'regard[plot]'")
