@@ -10,6 +10,7 @@ from rich.console import Console
 from regard.attend.attention import Attention
 from regard.cli.maps import map_of
 from regard.cli.trust import of_split, of_text
+from regard.cli.whatif import what_if
 from regard.config.whole import write_whole
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
@@ -55,6 +56,24 @@ def look(
     layer: Annotated[int | None, typer.Option(help="In files: this layer only, from 1.")] = None,
     head: Annotated[int | None, typer.Option(help="In files: this head only, from 1.")] = None,
     words: Annotated[bool, typer.Option("--words", help="In files: whole words.")] = False,
+    gone: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--without",
+            metavar="NAME[:HEAD]",
+            help="What would be said without an attention or a head of it, as `regard heads` "
+            "names them; again for another.",
+        ),
+    ] = None,
+    forced: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--force",
+            metavar="WRITTEN->READ",
+            help="What would be written if, for this word of the output, only that one of the "
+            "text were looked at.",
+        ),
+    ] = None,
     trusted: Annotated[
         bool,
         typer.Option(
@@ -73,6 +92,9 @@ def look(
         return
     if text is None:
         raise ValueError("TEXT is missing: what shall the run read?")
+    if gone or forced:
+        print(what_if(run, text, gone or (), forced or ()))
+        return
     if target is not None and not isinstance(run, TranslateRun | SummariseRun):
         raise ValueError(
             f"--target is for translation or summaries, and {folder} is for {run.settings.task}"

@@ -1,0 +1,100 @@
+"""`regard look --without`, `--force`: what would be said if attention were elsewhere."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from difflib import SequenceMatcher
+
+import torch
+from torch import Tensor
+
+from regard.attend.tap import Edit, find, intervene, named_attentions
+from regard.train.heads import heads_of, without
+from regard.train.run import Run
+from regard.train.translate import TranslateRun
+
+GIVES = "->"
+
+
+def what_if(run: Run, text: str, gone: Sequence[str], forced: Sequence[str]) -> str:
+    """The answer as it is, and as it then would be, with what differs in brackets."""
+    before = run.reply([text], "TEXT")[0].text
+    with ExitStack() as edits, torch.no_grad():
+        edits.enter_context(intervene(run.model, without(run, heads_named(run, gone))))
+        edits.enter_context(intervene(run.model, forcing(run, text, forced)))
+        after = run.reply([text], "TEXT")[0].text
+    one, other = marked(before, after)
+    return f"as it is:  {one}\nwhat if:   {other}"
+
+
+def heads_named(run: Run, words: Sequence[str]) -> list[tuple[str, int]]:
+    """NAME, an attention as `regard heads` calls it, or NAME:HEAD, from 1."""
+    counts, found = heads_of(run), list[tuple[str, int]]()
+    for word in words:
+        name, _, number = word.partition(":")
+        find(named_attentions(run.model), name, "--without")
+        several = counts[name]
+        if not number:
+            found += [(name, head) for head in range(max(several, 1))]
+        elif not number.isdecimal() or not 1 <= int(number) <= several:
+            raise ValueError(f"--without {word}: {name} has heads from 1 to {several}")
+        else:
+            found.append((name, int(number) - 1))
+    return found
+
+
+def forcing(run: Run, text: str, words: Sequence[str]) -> dict[str, Edit]:
+    """WRITTEN->READ: where a word of the output is written, only this one of the text is read."""
+    if not words:
+        return {}
+    if not isinstance(run, TranslateRun):
+        raise ValueError("--force is for translation")
+    read = run.task.source.encode(text)
+    written = run.task.target.spell(run(text).ids)
+    steps: dict[int, list[int]] = {}
+    for word in words:
+        target, arrow, source = word.partition(GIVES)
+        if not arrow:
+            raise ValueError(f"--force {word}: write it as WRITTEN{GIVES}READ")
+        reads = tokens_of(source, run.task.source.words(text), read.words, "the text")
+        said = run.task.target.words(run.task.target.decode(written.ids))
+        for step in tokens_of(target, said, written.words, "the output"):
+            steps[step] = reads
+    return {name: pinned(steps) for name in run.task.cross}
+
+
+def tokens_of(
+    word: str, words: Sequence[str], numbers: Sequence[int | None], where: str
+) -> list[int]:
+    """Places of the tokens of a word: of its first occurrence."""
+    if word not in words:
+        raise ValueError(f"--force: there is no word {word!r} in {where}: {' '.join(words)}")
+    number = words.index(word)
+    return [place for place, one in enumerate(numbers) if one == number]
+
+
+def pinned(steps: dict[int, list[int]]) -> Edit:
+    """At these steps of a search, which calls once a step, all weight on these places."""
+    calls = 0
+
+    def edit(weights: Tensor) -> Tensor:
+        nonlocal calls
+        here = steps.get(calls)
+        calls += 1
+        if here is None:
+            return weights
+        other = torch.zeros_like(weights)
+        other[..., here] = 1 / len(here)
+        return other
+
+    return edit
+
+
+def marked(one: str, other: str) -> tuple[str, str]:
+    """Words that differ, in brackets."""
+    a, b = one.split(), other.split()
+    left, right = list[str](), list[str]()
+    for kind, a1, a2, b1, b2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        for into, some in ((left, a[a1:a2]), (right, b[b1:b2])):
+            if some:
+                into.append(" ".join(some) if kind == "equal" else f"[{' '.join(some)}]")
+    return " ".join(left), " ".join(right)

@@ -1,0 +1,90 @@
+"""What if attention were elsewhere."""
+
+import pytest
+import torch
+
+from regard.cli.look import look
+from regard.cli.whatif import heads_named, marked, pinned, what_if
+from regard.config.load import resolve
+from regard.train.fit import Fit
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Taught to copy words into another language, one by one: it must look to know."""
+    settings = {
+        "task": "translate",
+        "data": {"kind": "reorder", "size": 400, "held_out": 8, "words": 6},
+        "text": {"kind": "words"},
+        "model": {"kind": "luong", "dim": 24, "layers": 1, "init": "scaled", "score": "dot"},
+        "train": {"steps": 300, "sentences_per_batch": 32, "learning_rate": 0.01},
+        "decode": {"kind": "greedy", "max_length": 12},
+    }
+    fit = Fit(resolve(settings), tmp_path_factory.mktemp("run") / "run", lambda _: None)
+    list(fit.events())
+    return fit.run
+
+
+def text_of(run) -> str:
+    return next(run.corpus().read("test"))["source"]
+
+
+def test_without_attention_it_says_something_else(run):
+    said = what_if(run, text_of(run), ["attention"], [])
+    assert "[" in said
+    assert run(text_of(run)).text.split()[0] in said
+
+
+def test_a_word_is_forced(run):
+    """Made to look at another word for its first one, it translates that."""
+    record = next(run.corpus().read("test"))
+    read, target = record["source"].split(), record["target"].split()
+    links = dict(map(int, link.split("-")) for link in record["links"].split())
+    first = run(record["source"]).text.split()[0]
+    for other in dict.fromkeys(read[:3]):
+        said = what_if(run, record["source"], [], [f"{first}->{other}"])
+        as_it_is, then = (line.split(":")[1].split() for line in said.splitlines())
+        assert [word.strip("[]") for word in as_it_is] == target
+        assert then[0].strip("[]") == target[links[read.index(other)]]
+
+
+def test_nothing_is_left_behind(run):
+    before = run(text_of(run)).text
+    what_if(run, text_of(run), ["attention"], [])
+    assert run(text_of(run)).text == before
+
+
+@pytest.mark.parametrize(
+    ("gone", "forced", "told"),
+    [
+        (["atention"], [], "did you mean 'attention'"),
+        (["attention:2"], [], "--without attention:2: attention has heads from 1 to 0"),
+        ([], ["x"], "write it as WRITTEN->READ"),
+        ([], ["zzz->zzz"], "there is no word 'zzz' in the text"),
+    ],
+)
+def test_wrong_wishes_are_told(run, gone, forced, told):
+    with pytest.raises(ValueError, match=told):
+        what_if(run, text_of(run), gone, forced)
+
+
+def test_heads_by_name(run):
+    assert heads_named(run, ["attention"]) == [("attention", 0)]
+
+
+def test_all_weight_goes_to_the_place_at_its_step():
+    edit, weights = pinned({1: [0, 2]}), torch.full((1, 2, 1, 4), 0.25)
+    assert edit(weights).equal(weights)
+    assert edit(weights)[0, 0, 0].tolist() == [0.5, 0.0, 0.5, 0.0]
+    assert edit(weights).equal(weights)
+
+
+def test_what_differs_is_in_brackets():
+    assert marked("a b c d", "a x c") == ("a [b] c [d]", "a [x] c")
+    assert marked("same", "same") == ("same", "same")
+
+
+def test_from_the_command_line(run, tmp_path, capsys):
+    run.save(tmp_path / "run")
+    look(tmp_path / "run", text_of(run), gone=["attention"])
+    assert capsys.readouterr().out.startswith("as it is:")
