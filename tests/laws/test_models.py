@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
+from regard.attend.tap import named_attentions, observe
 from regard.models.catalogue import MODELS, build
 
 SOURCE, TARGET, START = 11, 13, 1
@@ -213,6 +213,49 @@ def test_attention_to_the_source_can_be_seen(variant, unchecked):
         if "window" not in variant[1]:
             close(total, torch.ones_like(total))
         assert (total <= 1 + 1e-9).all()
+
+
+@every_model
+def test_a_search_sees_what_teacher_forcing_sees(variant, unchecked):
+    """What is looked at after a search, read once more, is what the search itself looked at."""
+    it = case(variant)
+    if not it.model.cross:
+        return
+    with torch.no_grad(), observe(it.model, it.model.cross) as forced:
+        it.states()
+    with torch.no_grad(), observe(it.model, it.model.cross) as searched:
+        stepped(it.model, it.model.remember(it.source, it.valid), it.target)
+    for key in it.model.cross:
+        close(searched.whole()[key], forced.whole()[key])
+
+
+@every_model
+def test_what_is_seen_is_what_was_read_with(variant, unchecked):
+    """The weights times the values are what the quick path gave."""
+    it = case(variant)
+    if not it.model.cross:
+        return
+    quick: dict[str, list[tuple[Tensor, Tensor]]] = {}
+    hooks = [
+        attention.register_forward_hook(
+            lambda _, given, context, name=name: quick.setdefault(name, []).append(
+                (given[1].values, context)
+            )
+        )
+        for name, attention in named_attentions(it.model).items()
+    ]
+    with torch.no_grad():
+        it.states()
+        fast = {name: list(calls) for name, calls in quick.items()}
+        quick.clear()
+        with observe(it.model) as seen:
+            it.states()
+    for hook in hooks:
+        hook.remove()
+    assert set(fast) >= set(it.model.cross)
+    for key, calls in fast.items():
+        for (values, context), weights in zip(calls, seen[key], strict=True):
+            close(weights.to(values) @ values, context)
 
 
 @every_model
