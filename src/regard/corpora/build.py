@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from regard.config import answer as questions
 from regard.config import data as tables
-from regard.config import music
+from regard.config import image, music
 from regard.config.table import Table
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
@@ -17,6 +17,7 @@ from regard.corpora.headlines import Headlines
 from regard.corpora.labelled import Labelled
 from regard.corpora.mix import Mix
 from regard.corpora.named import Named
+from regard.corpora.picturesets import PictureFiles, PictureSet
 from regard.corpora.planted import Planted
 from regard.corpora.published import Published
 from regard.corpora.questions import Questions
@@ -24,6 +25,7 @@ from regard.corpora.questionsets import QuestionSet
 from regard.corpora.reorder import Reorder
 from regard.corpora.rolls import Rolls
 from regard.corpora.scores import Score
+from regard.corpora.shapes import Shapes
 from regard.corpora.summaries import Summaries, SummarySet
 from regard.corpora.tagged import Tagged
 from regard.corpora.tagsets import TagSet
@@ -52,6 +54,9 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     music.RollsData: Rolls,
     music.AbcData: Tunes,
     music.NamedMusic: Score,
+    image.ShapesData: Shapes,
+    image.PicturesData: PictureFiles,
+    image.NamedPictures: PictureSet,
 }
 
 
