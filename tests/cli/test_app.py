@@ -20,11 +20,11 @@ SURFACE = {
     "check": {"config", "changes", "--json"},
     "train": {"config", "changes", "--run", "--threads"},
     "score": {"folder", "--split", "--tokenize", "--json"},
-    "predict": {"folder", "--json"},
+    "predict": {"folder", "inputs", "--json"},
     "chat": {"folder", "--seed", "--facts"},
     "play": {"folder", "beginning", "--to", "--picture", "--steps", "--voices", "--seed"}
     | {"--temperature", "--tempo"},
-    "look": {"folder", "text", "--target", "--html", "--npz"},
+    "look": {"folder", "text", "--target", "--layer", "--html", "--npz"},
     "align": {
         *(
             "folder",

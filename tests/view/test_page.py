@@ -118,3 +118,27 @@ def test_in_a_browser(tmp_path):
     assert "<title>attention</title>" in done.stdout
     assert "looks at" in done.stdout
     assert "<canvas" in done.stdout
+
+
+def test_a_grid_over_its_picture():
+    weights = softmax(2, 3, 12).reshape(2, 3, 3, 4)
+    shown = AttentionMap(weights, ["1", "2", "3"], list("abcd"), kind="grid")
+    facts = told(page(shown, b"PNG"))
+    assert (facts["kind"], base64.b64decode(facts["picture"])) == ("grid", b"PNG")
+    assert told(page(AttentionMap(softmax(1, 2, 2), ["a", "b"])))["picture"] is None
+    wanted = -(weights * np.log2(weights)).sum((-1, -2))  # one look over all of the grid
+    np.testing.assert_allclose(shown.entropy(), wanted, rtol=1e-4)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="wants Debian's chromium")
+def test_a_grid_in_a_browser(tmp_path):
+    weights = np.array([[[0.1, 0.05], [0.5, 0.05]]], np.float32)
+    shown = AttentionMap(weights, ["row 1", "row 2"], ["column 1", "column 2"], kind="grid")
+    (tmp_path / "page.html").write_text(page(shown, b"x"), encoding="utf-8")
+    words = ["chromium", "--headless", "--no-sandbox", "--disable-gpu"]
+    words += ["--virtual-time-budget=5000", "--dump-dom", (tmp_path / "page.html").as_uri()]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    assert 'data-ready="yes"' in done.stdout
+    assert "looks at most: row 2, column 1, 50 %" in done.stdout
+    assert "30 % on the class token itself" in done.stdout
+    assert 'src="data:image/png;base64,' in done.stdout

@@ -8,19 +8,20 @@ import typer
 from rich.console import Console
 
 from regard.attend.attention import Attention
+from regard.cli.look_picture import patches, png
 from regard.cli.maps import map_of
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
 from regard.train.answer import AnswerRun, record_of
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
+from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
 from regard.train.music import RollRun, beginning_of
 from regard.train.run import Run
 from regard.train.summarise import SummariseRun
 from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
-from regard.view.map import AttentionMap
 from regard.view.page import save as save_page
 from regard.view.roll import pitch_name
 from regard.view.shade import shaded
@@ -33,10 +34,15 @@ def look(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     text: Annotated[
         str,
-        typer.Argument(help="What to read, or a question, a tab and its context."),
+        typer.Argument(
+            help="What to read; a question, a tab and its context; or a picture's file."
+        ),
     ],
     target: Annotated[
         str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
+    ] = None,
+    layer: Annotated[
+        int | None, typer.Option(min=1, help="Of a picture: the layer whose heads are shown.")
     ] = None,
     page: Annotated[
         Path | None, typer.Option("--html", help="Write a page with every layer and head, instead.")
@@ -48,12 +54,11 @@ def look(
     """Give TEXT to a run and show what each token looked at, or what a verdict rests on."""
     run, surface = Run.load(folder), Surface.of(Console())
     if page is not None or npz is not None:
-        seen = map_of(run, text)
-        for path, keep in ((page, save_page), (npz, AttentionMap.save)):
-            if path is not None:
-                keep(seen, path)
-                print(f"{path}: written")
+        for path in written(run, text, page, npz):
+            print(f"{path}: written")
         return
+    if layer is not None and not isinstance(run, ImageRun):
+        raise ValueError(f"--layer is for pictures, and {folder} is for {run.settings.task}")
     if target is not None and not isinstance(run, TranslateRun | SummariseRun):
         raise ValueError(
             f"--target is for translation or summaries, and {folder} is for {run.settings.task}"
@@ -77,8 +82,21 @@ def look(
             print(read(run, text, surface))
         case RollRun():
             print(heard(run, text, surface))
+        case ImageRun():
+            print(patches(run, text, surface, layer))
         case _:
             raise ValueError(f"{folder}: a run of {run.settings.task} cannot be looked at yet")
+
+
+def written(run: Run, text: str, page: Path | None, npz: Path | None) -> list[Path]:
+    """The files that were asked for."""
+    seen = map_of(run, text)
+    if page is not None:
+        below = png(run.task.pictures.read(text)) if isinstance(run, ImageRun) else None
+        save_page(seen, page, below)
+    if npz is not None:
+        seen.save(npz)
+    return [path for path in (page, npz) if path is not None]
 
 
 def picture(run: TranslateRun, text: str, surface: Surface, target: str | None = None) -> str:

@@ -7,8 +7,10 @@ import torch
 
 from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
+from regard.cli.look_picture import map_of_picture
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
+from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
 from regard.train.run import Run
 from regard.train.tag import TagRun
@@ -29,6 +31,8 @@ def map_of(run: Run, text: str) -> AttentionMap:
             return among(run.task.looked(record, run.longest), run.task.inputs.tokens(row), text)
         case TagRun():
             return among(run.task.looked(text, run.longest), text.split(), text)
+        case ImageRun():
+            return map_of_picture(run, text)
         case ChatRun() | LanguageRun():
             return written(run, text)
         case _:

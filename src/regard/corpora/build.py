@@ -1,6 +1,7 @@
 """The [data] of the settings -> a corpus, whose keywords are the fields of its table."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 from regard.config import answer as questions
 from regard.config import data as tables
@@ -17,7 +18,6 @@ from regard.corpora.headlines import Headlines
 from regard.corpora.labelled import Labelled
 from regard.corpora.mix import Mix
 from regard.corpora.named import Named
-from regard.corpora.picturesets import PictureFiles, PictureSet
 from regard.corpora.planted import Planted
 from regard.corpora.published import Published
 from regard.corpora.questions import Questions
@@ -25,7 +25,6 @@ from regard.corpora.questionsets import QuestionSet
 from regard.corpora.reorder import Reorder
 from regard.corpora.rolls import Rolls
 from regard.corpora.scores import Score
-from regard.corpora.shapes import Shapes
 from regard.corpora.summaries import Summaries, SummarySet
 from regard.corpora.tagged import Tagged
 from regard.corpora.tagsets import TagSet
@@ -54,9 +53,11 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     music.RollsData: Rolls,
     music.AbcData: Tunes,
     music.NamedMusic: Score,
-    image.ShapesData: Shapes,
-    image.PicturesData: PictureFiles,
-    image.NamedPictures: PictureSet,
+}
+LATE = {  # these need numpy, for which nobody else should wait
+    image.ShapesData: "shapes:Shapes",
+    image.PicturesData: "picturesets:PictureFiles",
+    image.NamedPictures: "picturesets:PictureSet",
 }
 
 
@@ -64,6 +65,10 @@ def build(data: Table) -> Corpus:
     if isinstance(data, tables.MixData):
         parts = [build(part.data) for part in data.parts]
         return Mix(parts, [part.weight for part in data.parts], seed=data.seed)
-    if type(data) not in MADE:
+    made = MADE.get(type(data))
+    if type(data) in LATE:
+        module, _, name = LATE[type(data)].partition(":")
+        made = getattr(import_module(f"regard.corpora.{module}"), name)
+    if made is None:
         raise ValueError(f"data of {type(data).__name__} cannot be built")
-    return MADE[type(data)](**data.model_dump(exclude={"kind"}))
+    return made(**data.model_dump(exclude={"kind"}))

@@ -33,10 +33,11 @@ def read_idx(path: Path | str, axes: int) -> NDArray[np.uint8]:
             raise ValueError(
                 f"{shown(path)}: IDX of {head[3]} axes ({found}), where {wanted} should be"
             )
-        sides = np.frombuffer(file.read(4 * axes), ">u4")
-        total = math.prod(sides.tolist()) if len(sides) == axes else MOST + 1
-        if total > MOST:
-            raise ValueError(f"{shown(path)}: a damaged IDX file: its sizes are {sides.tolist()}")
+        told = file.read(4 * axes)
+        sides = [int.from_bytes(told[n : n + 4]) for n in range(0, 4 * axes, 4)]
+        total = math.prod(sides)
+        if len(told) < 4 * axes or total > MOST:
+            raise ValueError(f"{shown(path)}: a damaged IDX file: its sizes are {sides}")
         data = file.read(total + 1)
     if len(data) != total:
         much = "more" if len(data) > total else "less"
@@ -45,4 +46,4 @@ def read_idx(path: Path | str, axes: int) -> NDArray[np.uint8]:
         )
     if not total:
         raise ValueError(f"{shown(path)}: empty, nothing to read")
-    return np.frombuffer(data, np.uint8).reshape(sides.tolist())
+    return np.frombuffer(data, np.uint8).reshape(sides)

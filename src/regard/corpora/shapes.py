@@ -20,7 +20,7 @@ from regard.corpora.planted import between, split_of
 from regard.corpora.reorder import below
 
 Plane = NDArray[np.float64]
-LEAST = 12  # pixels of a side: in less, shapes cannot be told apart
+LEAST = 16  # pixels of a side: in less, shapes cannot be told apart
 
 
 def circle(x: Plane, y: Plane, r: float) -> Plane:
@@ -66,6 +66,7 @@ COLOURS = {
     "purple": (170, 60, 200),
     "white": (245, 245, 245),
 }
+SMALL, LARGE = (8, 6), (4, 3)  # radii as parts of a side, from and to: no size is in between
 ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
 
 
@@ -120,7 +121,8 @@ class Shapes:
         """Shape, colour, radius, and where its middle is: row and column."""
         shape = self.shapes[below(chance, len(self.shapes))]
         colour = [*COLOURS][below(chance, len(COLOURS))]
-        radius = between(chance, self.side // 8, self.side // 3)
+        low, high = SMALL if below(chance, 2) else LARGE
+        radius = between(chance, self.side // low, self.side // high)
         top, left = (between(chance, radius, self.side - 1 - radius) for _ in range(2))
         return shape, colour, radius, top, left
 
@@ -136,7 +138,7 @@ class Shapes:
         pixels: Pixels = np.clip(mixed, 0, 255).round().astype(np.uint8)
         inside = np.argwhere(cover[..., 0] >= 0.5)
         (above, before), (last, end) = inside.min(0).tolist(), inside.max(0).tolist()
-        size = "large" if radius > self.side * 0.22 else "small"
+        size = "large" if radius > self.side // SMALL[1] else "small"
         caption = f"a {size} {colour} {shape} {self.where(top, left)}"
         return {
             "picture": pixels,

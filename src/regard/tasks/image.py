@@ -81,7 +81,7 @@ class Image(Headed):
         found: list[Verdict] = []
         for start in range(0, len(pictures), TOGETHER):
             some = range(start, min(start + TOGETHER, len(pictures)))
-            pixels = [self.pictures.read(pictures[n], places and places[n]) for n in some]
+            pixels = [self.pictures.read(pictures[n], places[n] if places else None) for n in some]
             for row in self.model({"pictures": self.pictures.tensor(pixels)}):
                 shares = dict(zip(self.labels.names, row.softmax(-1).tolist(), strict=True))
                 found.append(Verdict(max(shares, key=shares.__getitem__), shares))

@@ -10,6 +10,7 @@ import safetensors.torch
 
 from regard.batch.batches import Batches, Stored
 from regard.batch.pictures import Pictures
+from regard.config.image import check_patches
 from regard.config.load import load as load_settings
 from regard.config.settings import ImageSettings, Settings
 from regard.corpora.corpus import Corpus, Record, place
@@ -60,12 +61,12 @@ class ImageRun(HeadedRun):
         return Image(judge, Pictures(reader, reading.mean, reading.std), labels)
 
     @classmethod
-    def settled(cls, settings: Settings) -> Settings:
+    def settled(cls, settings: Any) -> Any:
         """With the model of the run that it starts from, and its way of reading."""
-        start = settings.model_dump()["start"]["run"]
+        start, own = settings.start.run, settings.picture
         if start is None:
             return settings
-        base, own = base_of(start), getattr(settings, "picture")  # noqa: B009 (of ImageSettings)
+        base = base_of(start)
         given = {name: getattr(own, name) for name in own.model_fields_set}
         reading = base.picture.model_copy(update=given)
         if reading.channels != base.picture.channels:
@@ -73,6 +74,7 @@ class ImageRun(HeadedRun):
                 f"picture.channels = {reading.channels}, but {start} has read pictures of "
                 f"{base.picture.channels}: leave it out"
             )
+        check_patches(reading.size, base.model.patch)
         return settings.model_copy(update={"model": base.model, "picture": reading})
 
     def inherit(self) -> None:

@@ -141,15 +141,10 @@ class AttentionMap:
         return self._like(found, *self._sides())
 
     def entropy(self) -> list[NDArray[np.float32]]:
-        """Of each layer, each head's mean over its rows, in bits."""
+        """Of each layer, each head's mean over its rows, in bits; of a grid, over all of it."""
         return [
-            -(
-                one.weights
-                * np.log2(one.weights, where=one.weights > 0, out=np.zeros_like(one.weights))
-            )
-            .sum(-1)
-            .mean(-1)
-            for one in self.layers
+            -(rows * np.log2(rows, where=rows > 0, out=np.zeros_like(rows))).sum(-1).mean(-1)
+            for rows in map(looks, self.layers)
         ]
 
     def distance(self) -> list[NDArray[np.float32]]:
@@ -208,6 +203,13 @@ class AttentionMap:
             pieces = (self.queries.word, self.keys.word)
         kind = self.layers[0].kind
         return AttentionMap(layers, queries, keys, kind=kind, pieces=pieces, title=self.title)
+
+
+def looks(layer: Layer) -> Weights:
+    """[h q k]; a grid is one look, whose rows and columns are places."""
+    if layer.kind != "grid":
+        return layer.weights
+    return layer.weights.reshape(layer.heads, 1, -1)
 
 
 def array_of(packed: zipfile.ZipFile, name: str) -> NDArray[Any]:

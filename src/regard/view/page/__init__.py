@@ -23,8 +23,8 @@ DENSE = 64
 MOST = 65_536  # keys that a place of two bytes can name
 
 
-def page(map_: AttentionMap) -> str:
-    """The whole page as text."""
+def page(map_: AttentionMap, picture: bytes | None = None) -> str:
+    """The whole page as text; `picture` is a PNG that the weights lie over."""
     keys = len(map_.keys.tokens)
     if keys > MOST:
         raise ValueError(f"{keys} keys: a page shows at most {MOST}")
@@ -40,6 +40,8 @@ def page(map_: AttentionMap) -> str:
         "queries": side(map_.queries),
         "keys": side(map_.keys),
         "layers": [{"name": one.name, "heads": one.heads} for one in map_.layers],
+        "kind": map_.layers[0].kind,
+        "picture": None if picture is None else base64.b64encode(picture).decode(),
         "kept": kept,
         "dropped": lost / len(map_.layers),
         "packed": base64.b64encode(zlib.compress(bytes(packed), 6)).decode(),
@@ -53,8 +55,8 @@ def page(map_: AttentionMap) -> str:
     )
 
 
-def save(map_: AttentionMap, path: Path) -> None:
-    write_whole(path, page(map_).encode())
+def save(map_: AttentionMap, path: Path, picture: bytes | None = None) -> None:
+    write_whole(path, page(map_, picture).encode())
 
 
 def side(words: Words) -> dict[str, Any]:
