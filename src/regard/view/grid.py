@@ -4,12 +4,14 @@ Colours are those of `view.terminal`; a cell is two letters wide, so that it is 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
 from regard.view.terminal import SHADES, Surface, cell, label
 
 GAP = 2  # between two maps
+TITLE = 12  # letters of a title, for which a narrow map gets room
 NARROW = 16  # columns, above which a cell is one letter wide
 
 Rows = Sequence[Sequence[float]]
@@ -28,13 +30,44 @@ def grids(
     if not maps:
         raise ValueError("maps are missing: there is nothing to draw")
     high = max(max(map(max, rows)) for rows in maps.values()) if top is None else top
-    drawn = {title: lines(rows, surface, high or 1.0) for title, rows in maps.items()}
-    return beside(drawn, {title: len(rows[0]) for title, rows in maps.items()}, surface)
+    blocks = [Block.of(title, rows, surface, high or 1.0) for title, rows in maps.items()]
+    bands, used = [list[Block]()], 0
+    for block in blocks:
+        if bands[-1] and used + block.wide > surface.width:
+            bands.append([])
+            used = 0
+        bands[-1].append(block)
+        used += block.wide + GAP
+    return "\n\n".join(beside(band, surface) for band in bands)
 
 
-def lines(rows: Rows, surface: Surface, top: float) -> list[str]:
-    wide = pitch(len(rows[0]))
-    return ["".join(cell(weight / top, wide, surface.ink) for weight in row) for row in rows]
+class Block(NamedTuple):
+    """A map as lines, which are `cells` letters wide (colours not counted); with its title more."""
+
+    title: str
+    lines: list[str]
+    cells: int
+    wide: int
+
+    @classmethod
+    def of(cls, title: str, rows: Rows, surface: Surface, top: float) -> "Block":
+        each = pitch(len(rows[0]))
+        lines = ["".join(cell(weight / top, each, surface.ink) for weight in row) for row in rows]
+        cells = each * len(rows[0])
+        return cls(title, lines, cells, max(cells, min(cell_len(title), TITLE)))
+
+
+def beside(band: Sequence[Block], surface: Surface) -> str:
+    """Maps in one band, their titles above them."""
+    rows = [""] * (1 + max(len(block.lines) for block in band))
+    for block in band:
+        head = label(block.title, block.wide, surface.ink)
+        rows[0] += head + " " * (block.wide - cell_len(head) + GAP)
+        for number in range(1, len(rows)):
+            there = number <= len(block.lines)
+            line = block.lines[number - 1] if there else " " * block.cells
+            rows[number] += line + " " * (block.wide - block.cells + GAP)
+    return "\n".join(row.rstrip(" ") for row in rows)
 
 
 def thumbnail(
@@ -59,38 +92,6 @@ def tinted(colour: Colour, wide: int, surface: Surface) -> str:
             return SHADES[min(int(light * len(SHADES)), len(SHADES) - 1)] * wide
         case "ascii":
             return cell(light, wide, "ascii")
-
-
-def beside(drawn: Mapping[str, list[str]], columns: Mapping[str, int], surface: Surface) -> str:
-    """Blocks of lines in bands, each as wide as the surface allows."""
-    bands, band, used = list[list[str]](), list[str](), 0
-    for title in drawn:
-        wide = columns[title] * pitch(columns[title]) + GAP
-        if band and used + wide - GAP > surface.width:
-            bands.append(band)
-            band, used = [], 0
-        band.append(title)
-        used += wide
-    bands.append(band)
-    return "\n\n".join(banded(band, drawn, columns, surface) for band in bands)
-
-
-def banded(
-    band: Sequence[str],
-    drawn: Mapping[str, list[str]],
-    columns: Mapping[str, int],
-    surface: Surface,
-) -> str:
-    tall = max(len(drawn[title]) for title in band)
-    rows = [""] * (tall + 1)
-    for title in band:
-        wide = columns[title] * pitch(columns[title])
-        head = label(title, wide, surface.ink)
-        rows[0] += head + " " * (wide - cell_len(head) + GAP)
-        for number in range(tall):
-            there = number < len(drawn[title])
-            rows[number + 1] += (drawn[title][number] if there else " " * wide) + " " * GAP
-    return "\n".join(row.rstrip(" ") for row in rows)
 
 
 def pitch(columns: int) -> int:
