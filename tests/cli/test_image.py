@@ -192,3 +192,16 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys):
     assert "picture.size, of two sides has no form" in said(
         capsys, "export", "runs/pets", str(tmp_path / "no")
     )
+
+
+def test_more_pictures_than_memory(monkeypatch):
+    """They are read when their batch is made, and are the same."""
+    run = Run.load("runs/pets")
+    corpus = run.corpus()
+    kept = next(run.batches(corpus))
+    monkeypatch.setattr("regard.train.image.IN_MEMORY", 0)
+    batches = run.batches(corpus)
+    assert isinstance(batches.examples.pairs[0].source[0], str)
+    late = next(batches)
+    assert late.numbers.tolist() == kept.numbers.tolist()
+    assert late.inputs["pictures"].shape == kept.inputs["pictures"].shape == (8, 3, 16, 24)

@@ -28,6 +28,7 @@ DEEP = 257  # 65535 / 255: from 16 bits to 8
 MODES = {1: "L", 3: "RGB"}  # channels -> what Pillow calls it
 ORIENTATION = 0x0112  # where EXIF says how a picture is turned
 SIDEWAYS = (5, 6, 7, 8)
+MOST = 89_478_485  # pixels: a quarter of a gigabyte in three channels; Pillow warns above that
 FINER = 2  # a JPEG is decoded at this many times the wanted size, at least
 
 
@@ -51,15 +52,17 @@ class Reader:
 
     def __call__(self, picture: Picture, place: str | None = None) -> Pixels:
         """`place` is what messages call it; a path by itself else."""
-        where = place or (str(picture) if isinstance(picture, Path | str) else "picture")
-        if not isinstance(picture, Path | str):
-            picture = eight_bits(picture, where)
-            if picture.shape == (*(self.size or picture.shape[:2]), self.channels):
-                return picture
+        if isinstance(picture, Path | str):
+            where, held = place or str(picture), contents(picture, place)
+        else:
+            where = place or "picture"
+            held = eight_bits(picture, where)
+            if held.shape == (*(self.size or held.shape[:2]), self.channels):
+                return held
         try:
             with warnings.catch_warnings():  # of doubtful notes in files that can be read
                 warnings.simplefilter("ignore")
-                image = flat(opened(picture, where, self.size), MODES[self.channels])
+                image = flat(opened(held, where, self.size), MODES[self.channels])
                 return self.fitted(image)
         except BadPictureError:
             raise
@@ -101,7 +104,7 @@ def size_of(picture: Picture) -> tuple[int, int]:
         return picture.shape[0], picture.shape[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        image = opened(picture, str(picture))
+        image = opened(contents(picture), str(picture))
         sideways = image.getexif().get(ORIENTATION, 1) in SIDEWAYS
     return (image.width, image.height) if sideways else (image.height, image.width)
 
@@ -115,26 +118,30 @@ def digest_of(picture: Picture) -> str:
     return blake2b(data, digest_size=16).hexdigest()
 
 
-def opened(picture: Picture, place: str, size: tuple[int, int] | None = None) -> "Opened":
+def contents(path: Path | str, place: str | None = None) -> bytes:
+    """The bytes of a file that is there and not empty."""
+    check_file(path)
+    data = Path(path).read_bytes()
+    if not data:
+        raise BadPictureError(f"{place or path}: an empty file, no picture; take it out")
+    return data
+
+
+def opened(held: bytes | Pixels, place: str, size: tuple[int, int] | None = None) -> "Opened":
     """What Pillow makes of it, not decoded yet; a bomb and a file that is none are refused."""
     from PIL import Image, UnidentifiedImageError
 
-    if not isinstance(picture, Path | str):
-        return Image.fromarray(picture[..., 0] if picture.shape[-1] == 1 else picture)
-    check_file(picture)
-    data = Path(picture).read_bytes()
-    if not data:
-        raise BadPictureError(f"{place}: an empty file, no picture; take it out")
-    many = Image.MAX_IMAGE_PIXELS or 0
-    bomb = f"{place}: more than {many:,} pixels, as a bomb has; make it smaller first"
+    if not isinstance(held, bytes):
+        return Image.fromarray(held[..., 0] if held.shape[-1] == 1 else held)
+    bomb = f"{place}: more than {MOST:,} pixels, as a bomb has; make it smaller first"
     try:
-        image = Image.open(io.BytesIO(data))
+        image = Image.open(io.BytesIO(held))
     except Image.DecompressionBombError:
         raise BadPictureError(bomb) from None
     except UnidentifiedImageError:
         hint = "not a picture of a format that is known; take it out, or convert it to PNG"
         raise BadPictureError(f"{place}: {hint}") from None
-    if image.width * image.height > many:
+    if image.width * image.height > MOST:
         raise BadPictureError(bomb)
     if not image.width * image.height:
         raise BadPictureError(f"{place}: a picture without pixels; take it out")

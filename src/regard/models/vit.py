@@ -121,8 +121,9 @@ def make_stem(
     """From a picture to a vector for each of its patches."""
     if kind == "patch":
         made = nn.Conv2d(channels, dim, patch, patch)
-        # differs: by no more than a fan-in's width, and a bias as torch has it
-        nn.init.trunc_normal_(made.weight, std=(channels * patch**2) ** -0.5)
+        nn.init.trunc_normal_(made.weight, std=(channels * patch**2) ** -0.5)  # as the authors'
+        if made.bias is not None:
+            nn.init.zeros_(made.bias)
         return made
     if kind == "convolution":
         return halvings(channels, dim, patch)

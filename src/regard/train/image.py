@@ -93,7 +93,7 @@ class ImageRun(HeadedRun):
         return {"labels": Labels.learn(record["label"] for record in corpus.read("train"))}
 
     def batches(self, corpus: Corpus) -> Batches:
-        """The labels of dev and test are looked at first, and all pictures are opened once."""
+        """The labels of dev and test are looked at first, then all pictures, if they are kept."""
         train, labels = self.settings.train, self.task.labels
         for split in set(corpus.splits) - {"train"}:
             for number, record in enumerate(corpus.read(split)):
