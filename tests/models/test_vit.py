@@ -85,33 +85,6 @@ def test_sizes_are_the_published_ones(size, patch, count):
     assert sum(w.numel() for part in (model, head) for w in part.parameters()) == count
 
 
-@pytest.mark.parametrize("stem", ["patch", "convolution"])
-def test_a_picture_does_not_see_the_others(stem, unchecked):
-    model = made((4, 8), stem=stem, patch=4).train()  # as it is trained, too
-    pictures = torch.rand(3, 2, 4, 8, dtype=torch.float64)
-    whole = model.encode(pictures).states
-    for row in range(3):
-        close(model.encode(pictures[row : row + 1]).states[0], whole[row])
-
-
-@pytest.mark.parametrize("stem", ["patch", "convolution"])
-def test_all_of_a_picture_is_seen_and_every_weight_learns(stem):
-    torch.manual_seed(3)  # a ReLU may well be off for all of a picture
-    model = made((8, 8), stem=stem, patch=4).train()
-    for module in model.stem.modules():
-        if isinstance(module, nn.GroupNorm):
-            module.reset_parameters()
-    pictures = torch.rand(2, 2, 8, 8, dtype=torch.float64, requires_grad=True)
-    model.encode(pictures).pooled.square().sum().backward()
-    assert pictures.grad is not None
-    assert pictures.grad.abs().min() > 0
-    for name, weight in model.named_parameters():
-        assert weight.grad is not None, name
-        assert weight.grad.isfinite().all(), name
-        if not name.endswith("to_key.bias"):  # which moves all energies of a row alike
-            assert weight.grad.abs().max() > 1e-12, name
-
-
 def test_every_attention_is_seen():
     model = made()
     with observe(model) as seen:
@@ -148,19 +121,6 @@ def test_positions_of_another_grid():
     close(found[1:].unflatten(0, (7, 3)), wanted)
     with pytest.raises(ValueError, match="table has 21 rows, too few for 5 x 5 patches"):
         regrid(table, (5, 5), (8, 8))
-
-
-@torch.no_grad()
-def test_a_larger_picture_is_read():
-    model = made()
-    assert model.encode(torch.rand(1, 2, 12, 9, dtype=torch.float64)).states.shape == (1, 13, DIM)
-
-
-def test_dropout_drops_in_training_only():
-    model = made(dropout=0.5)
-    assert torch.equal(model.encode(PICTURES).states, model.encode(PICTURES).states)
-    model.train()
-    assert not torch.equal(model.encode(PICTURES).states, model.encode(PICTURES).states)
 
 
 def test_what_cannot_be_is_told(unchecked):
