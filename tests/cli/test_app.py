@@ -20,7 +20,7 @@ SURFACE = {
     "check": {"config", "changes", "--json"},
     "train": {"config", "changes", "--run", "--threads"},
     "score": {"folder", "--split", "--tokenize", "--json"},
-    "predict": {"folder", "--json"},
+    "predict": {"folder", "inputs", "--json"},
     "chat": {"folder", "--seed", "--facts"},
     "play": {"folder", "beginning", "--to", "--picture", "--steps", "--voices", "--seed"}
     | {"--temperature", "--tempo"},

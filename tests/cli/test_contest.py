@@ -49,6 +49,13 @@ data = { kind = "rolls", train = "rolls.jsonl", dev = "rolls.jsonl", test = "rol
 model = { kind = "roll_gpt", dim = 4, heads = 2, layers = 1 }
 train = { steps = 2, sentences_per_batch = 4 }
 """,
+    "image": """
+task = "image"
+data = { kind = "shapes", size = 16, held_out = 6, side = 16 }
+picture = { size = [16, 16] }
+model = { patch = 8, dim = 4, heads = 2, layers = 1 }
+train = { steps = 2, sentences_per_batch = 4 }
+""",
     "tag": TAGGED.format("tag"),
     "understand": TAGGED.format("understand"),
     "summarise": """
@@ -84,6 +91,7 @@ METRICS = {
     "answer": ["exact", "f1", "loss"],
     "chat": ["perplexity", "bleu", "distinct_1"],
     "classify": ["accuracy", "f1", "loss"],
+    "image": ["accuracy", "f1", "loss"],
     "language": ["perplexity", "loss", "bits_per_character"],
     "music": ["nll", "nll_all"],
     "pretrain": ["accuracy", "perplexity", "next_sentence"],
@@ -93,7 +101,7 @@ METRICS = {
     "translate": ["bleu", "chrf", "exact", "perplexity"],
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
-COUNTED |= {"answer": "questions", "chat": "tokens"}
+COUNTED |= {"answer": "questions", "chat": "tokens", "image": "pictures"}
 COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens", "music": "steps"}
 ROWS = {"mean": mean, "deviation": stdev}
 
@@ -197,7 +205,9 @@ def test_options_of_another_task_are_refused(undrawn: Path):
     ):
         with pytest.raises(ValueError, match=says):
             compare(["classify.toml"], **words)
-    with pytest.raises(ValueError, match="--show is for translate and summarise and classify, not"):
+    with pytest.raises(
+        ValueError, match="--show is for translate, summarise, classify and image, n"
+    ):
         compare(["language.toml"], show=True)
     assert not Path("runs").exists()
 

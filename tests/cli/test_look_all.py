@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from regard.cli.look import look
 from regard.config.load import resolve
@@ -42,21 +43,24 @@ TASKS = {
         "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
         "text": {"kind": "wordpiece", "size": 60},
     },
+    "image": {
+        "data": {"kind": "shapes", "size": 16, "held_out": 6, "side": 16},
+        "picture": {"size": [16, 16]},
+    },
     "pretrain": {
         "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
         "text": {"kind": "wordpiece", "size": 60, "lower": True},
     },
 }
 SAID = {"music": "[[60, 64], [62]]", "tag": "fly to new york", "pretrain": "the [MASK] sat"}
-SAID |= {"language": "the mouse sat", "classify": "one two. three four five."}
+SAID |= {"image": "dot.png", "language": "the mouse sat", "classify": "one two. three four five."}
 ASKED = [(kind, entry.tasks[0]) for kind, entry in MODELS.items()] + [("bert", "pretrain")]
 
 
 def trained(kind: str, task: str) -> Fit:
     known = set(settings_of(kind))
     wanted = {name: n for name, n in SMALL.items() if name in known}
-    if task == "pretrain":
-        wanted["pretrain"] = "both"
+    wanted |= {"pretrain": {"pretrain": "both"}, "image": {"patch": 8}}.get(task, {})
     steps = {"steps": 2, "sentences_per_batch": 4}
     if task == "language":
         steps["context"] = 8
@@ -80,6 +84,7 @@ def test_every_model_can_be_looked_into(kind, task, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(LINES * 20)
     Path("rolls.jsonl").write_text("[[60, 64], [62]]\n[[65], [], [60, 67]]\n" * 4)
+    Image.new("RGB", (20, 20), "red").save("dot.png")
     Path("tagged").mkdir()
     Path("tagged/seq.in").write_text("fly to new york\ncall ada\n" * 6)
     Path("tagged/seq.out").write_text("O O B-city I-city\nO B-who\n" * 6)

@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attend.catalogue import NORMALISERS, SCORES
-from regard.config import answer, encoder, model, music, writer
+from regard.config import answer, encoder, image, model, music, writer
 from regard.config.load import loads
 from regard.models.catalogue import MODELS, build, settings_of
 
@@ -20,19 +20,25 @@ ASKED = {
     "understand": encoder.WordEncoder,
     "answer": answer.Answerer,
     "music": music.Musician,
+    "image": image.Vit,
 }
+
+
+def kinds_of(asked):
+    """The tables of a union, or the only one."""
+    return get_args(get_args(asked)[0]) if get_args(asked) else (asked,)
+
+
 KINDS = {
-    kind.model_fields["kind"].default: kind
-    for one in ASKED.values()
-    for kind in get_args(get_args(one)[0])
+    kind.model_fields["kind"].default: kind for one in ASKED.values() for kind in kinds_of(one)
 }
-SIZES = {"source_size", "target_size", "size"}
+SIZES = {"source_size", "target_size", "size", "channels"}
 
 
 def test_every_model_has_a_table():
     assert set(KINDS) == set(MODELS)
     for task, union in ASKED.items():
-        kinds = {kind.model_fields["kind"].default for kind in get_args(get_args(union)[0])}
+        kinds = {kind.model_fields["kind"].default for kind in kinds_of(union)}
         assert kinds == {name for name, entry in MODELS.items() if task in entry.tasks}
 
 
@@ -66,10 +72,13 @@ def test_choices_are_no_more_than_there_are():
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_model_is_built_from_its_table(kind):
+    patch = "patch = 1\n" if "patch" in KINDS[kind].model_fields else ""
     heads = "heads = 2\n" if "heads" in KINDS[kind].model_fields else ""
     task = MODELS[kind].tasks[0]
     text = 'text = { kind = "words", joint = true }'
-    small = loads(f'task = "{task}"\n{text}\n[model]\nkind = "{kind}"\ndim = 8\n{heads}').model
+    small = loads(
+        f'task = "{task}"\n{text}\n[model]\nkind = "{kind}"\ndim = 8\n{heads}{patch}'
+    ).model
     sizes = dict.fromkeys(SIZES & set(settings_of(kind)), 9)
     made = build(kind, {**sizes, **small.model_dump(exclude={"kind"})})
     assert sum(weight.numel() for weight in made.parameters()) > 0

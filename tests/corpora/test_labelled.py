@@ -191,7 +191,7 @@ class TestSplits:
         corpus = Labelled(path, held_out=0.01)
         assert len(list(corpus.read("train"))) == 1
         assert said(corpus.read("dev")) == (
-            f"{path}: no text of it falls to dev; give files for dev"
+            f"{path}: nothing of it falls to dev; give files for dev"
         )
 
 

@@ -30,6 +30,11 @@ SMALL = {
         {"n_embd": 12, "n_layer": 3, "n_head": 3, "vocab_size": 31, "n_positions": 16}
         | {"bos_token_id": 30, "eos_token_id": 30},
     ),
+    "vit": (
+        "ViTForImageClassification",
+        {"hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 3, "image_size": 12}
+        | {"intermediate_size": 20, "patch_size": 4, "num_labels": 5, "layer_norm_eps": 1e-6},
+    ),
     "marian": (
         "MarianMTModel",
         {"d_model": 12, "encoder_layers": 2, "decoder_layers": 3, "vocab_size": 31}

@@ -157,3 +157,50 @@ def test_weights_in_parts_are_the_same_weights(theirs, tmp_path):
     parts, whole = read_folder(tmp_path / "parts"), brought(other, tmp_path / "whole")[0]
     assert parts.weights.keys() == whole.weights.keys()
     assert all(torch.equal(parts.weights[name], whole.weights[name]) for name in whole.weights)
+
+
+@pytest.mark.parametrize("sides", [(12, 12), (20, 8), (24, 24)], ids=str)
+@torch.no_grad()
+def test_vit_is_theirs(sides, theirs, tmp_path):
+    """Also of pictures of another size, for which positions are interpolated."""
+    other = theirs("vit")
+    imported, model = brought(other, tmp_path)
+    assert imported.seen is not None
+    assert imported.seen.labels == tuple(f"LABEL_{n}" for n in range(5))
+    pictures = torch.randn(2, 3, *sides)
+    told = other(pictures, interpolate_pos_encoding=sides != (12, 12), **ALL)
+    seen = layers(model.encoder)
+    with observe(model) as weights:
+        states = model.encode(pictures)
+    for ours, one in zip(seen, told.hidden_states[1:], strict=True):
+        close(ours, one)
+    for i, one in enumerate(told.attentions):
+        close(weights[f"encoder.layers.{i}.self_attention"][0], one)
+    head = imported.seen.head
+    close(states.pooled @ head["weight"].T + head["bias"], told.logits)
+    close(states.states, other.vit(pictures, interpolate_pos_encoding=True).last_hidden_state)
+
+
+@torch.no_grad()
+def test_what_is_written_of_a_vit_they_read(theirs, reload, tmp_path):
+    other = theirs("vit")
+    imported, model = brought(other, tmp_path / "theirs")
+    kept = (imported.format, imported.settings, model.state_dict())
+    write_folder(tmp_path / "ours", *kept, seen=imported.seen)
+    again, pictures = reload("vit", tmp_path / "ours"), torch.randn(2, 3, 12, 12)
+    assert torch.equal(other(pictures).logits, again(pictures).logits)
+    assert again.config.id2label == other.config.id2label
+    back = read_folder(tmp_path / "ours")
+    assert back.settings == imported.settings
+    assert back.seen is not None
+    assert (back.seen.mean, back.seen.std) == ((0.5,), (0.5,))
+
+
+@torch.no_grad()
+def test_a_bare_vit_leaves_its_pooler(theirs, transformers, tmp_path):
+    made = transformers.ViTModel(theirs("vit").config).eval()
+    imported, model = brought(made, tmp_path)
+    pictures = torch.randn(2, 3, 12, 12)
+    close(model.encode(pictures).states, made(pictures).last_hidden_state)
+    assert imported.seen is not None
+    assert (imported.seen.labels, imported.seen.head) == ((), {})

@@ -27,13 +27,14 @@ SPOKEN = {
     "tag": ("encode",),
     "understand": ("encode",),
     "answer": ("encode",),
+    "image": ("encode", "grid"),
     "music": ("begin", "read", "logits", "start", "step", "select", "detach"),
 }
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_entry_can_be_built(kind):
-    sizes = {"source_size": 6, "target_size": 6, "size": 6, "dim": 8, "heads": 2}
+    sizes = {"source_size": 6, "target_size": 6, "size": 6, "dim": 8, "heads": 2, "patch": 3}
     model = build(kind, {name: n for name, n in sizes.items() if name in settings_of(kind)})
     assert type(model) is find(kind)
     assert MODELS[kind].tasks

@@ -12,6 +12,10 @@ playwright = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="wants Debian's chromium")
 
 ATTACK = "</script><script>document.title='taken'</script>"
+PNG = bytes.fromhex(  # one black dot
+    "89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b550000000a494441"
+    "54789c636000000002000148afa4710000000049454e44ae426082"
+)
 TOKENS = ["[CLS]", "play", "##ing", ATTACK, "[SEP]"]
 
 
@@ -151,3 +155,12 @@ def test_512_tokens_of_144_heads(opened):
     assert page.evaluate(paint) < 10_000  # 1.5 s on a quiet machine: benchmarks/page.py
     page.click("#tab-model")
     assert page.locator(".grid button").count() == 144
+
+
+def test_a_grid_over_its_picture(opened):
+    table = np.array([[[0.1, 0.05], [0.5, 0.05]]], np.float32)
+    rows, columns = ["row 1", "row 2"], ["column 1", "column 2"]
+    page = opened(AttentionMap(table, rows, columns, kind="grid", picture=PNG))
+    assert "looks at most: row 2, column 1, 50 %" in page.inner_text("body")
+    assert "30 % on the class token itself" in page.inner_text("body")
+    assert page.locator("img[src^='data:image/png;base64,']").count() == 1

@@ -96,3 +96,13 @@ def test_an_attack_is_text():
 def test_144_heads_of_512_tokens():
     words = [f"token{n}" for n in range(512)]
     assert len(page(AttentionMap(softmax(12, 12, 512, 512), words))) < 5_000_000
+
+
+def test_a_grid_over_its_picture():
+    weights = softmax(2, 3, 12).reshape(2, 3, 3, 4)
+    shown = AttentionMap(weights, ["1", "2", "3"], list("abcd"), kind="grid", picture=b"PNG")
+    facts = told(page(shown))
+    assert (facts["kind"], base64.b64decode(facts["picture"])) == ("grid", b"PNG")
+    assert told(page(AttentionMap(softmax(1, 2, 2), ["a", "b"])))["picture"] is None
+    wanted = -(weights * np.log2(weights)).sum((-1, -2))  # one look over all of the grid
+    np.testing.assert_allclose(shown.entropy(), wanted, rtol=1e-4)

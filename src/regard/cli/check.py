@@ -21,6 +21,13 @@ ROWS = {
     "contexts": "contexts",
     "without_answer": "without an answer",
     "documents": "documents",
+    "pictures": "pictures",
+    "broken": "cannot be read",
+    "shortest_side": "shortest side, in pixels",
+    "usual_side": "shorter side, the median",
+    "longest_side": "longest side",
+    "repeated_pictures": "pictures seen before",
+    "leaked_pictures": "pictures also in train",
     "pieces": "pieces",
     "steps": "steps",
     "notes": "notes",
@@ -59,10 +66,11 @@ SHARES = {
     "shortened": "cut at train.longest",
     "windowed": "read in several windows",
     "long": "answers over head.longest",
+    "reshaped": "of another shape",
     "inexact": "answers that end in a token",
 }
 ESTIMATED = ("duplicates", "ambiguous_sources", "repeated_texts", "repeated_documents")
-ESTIMATED += ("several_labels", "repeated_questions", "repeated_pieces")
+ESTIMATED += ("several_labels", "repeated_questions", "repeated_pieces", "repeated_pictures")
 MOST_LABELS = 20
 MEGA = 1e6
 

@@ -6,11 +6,13 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from regard.attend.attention import Attention
 from regard.cli.look import judged, picture, summary
+from regard.cli.look_picture import patches
 from regard.config.settings import Settings
 from regard.corpora.corpus import Record
 from regard.metric.comparison import Measured, joined
 from regard.train.classify import ClassifyRun
 from regard.train.compare import Truth, from_files, measure, measure_translator, planted
+from regard.train.image import ImageRun
 from regard.train.log import Entry
 from regard.train.run import Run, Told
 from regard.train.summarise import SummariseRun
@@ -47,8 +49,9 @@ class Contest(Generic[R]):
         """An option that means nothing here is not passed over."""
         for name, default in Options()._asdict().items():
             if getattr(options, name) != default and name not in cls.known:
-                others = [other for other, kind in CONTESTS.items() if name in kind.known]
-                raise ValueError(f"--{name} is for {' and '.join(others)}, not for {task}")
+                *others, last = [one for one, kind in CONTESTS.items() if name in kind.known]
+                known = f"{', '.join(others)} and {last}" if others else last
+                raise ValueError(f"--{name} is for {known}, not for {task}")
 
     def notes_on(self, models: Mapping[str, Settings]) -> list[str]:
         """What a reader has to know to compare."""
@@ -146,10 +149,23 @@ class Classifiers(Contest[ClassifyRun]):
         return judged(run, self.records[0], surface) if looks else None
 
 
+class Seers(Contest[ImageRun]):
+    """Verdicts on pictures, and the patches that they rest on."""
+
+    known: ClassVar[tuple[str, ...]] = ("show",)
+
+    def notes_on(self, models: Mapping[str, Settings]) -> list[str]:  # noqa: ARG002
+        return []  # a loss is of a picture
+
+    def look(self, run: ImageRun, surface: Surface) -> str | None:
+        return patches(run, self.records[0]["picture"], surface)
+
+
 CONTESTS: dict[str, type[Contest[Any]]] = {
     "translate": Translators,
     "summarise": Summarisers,
     "classify": Classifiers,
+    "image": Seers,
     "language": Contest,
     "music": Contest,
     "pretrain": Contest,

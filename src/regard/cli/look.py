@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from regard.attend.attention import Attention
+from regard.cli.look_picture import patches
 from regard.cli.maps import map_of
 from regard.cli.trust import of_split, of_text
 from regard.cli.whatif import what_if
@@ -17,6 +18,7 @@ from regard.tasks.chat import Turn
 from regard.train.answer import AnswerRun, record_of
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
+from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
 from regard.train.music import RollRun, beginning_of
 from regard.train.run import Run
@@ -36,7 +38,9 @@ def look(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     text: Annotated[
         str | None,
-        typer.Argument(help="What to read, or a question, a tab and its context."),
+        typer.Argument(
+            help="What to read; a question, a tab and its context; or a picture's file."
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
@@ -53,7 +57,9 @@ def look(
             ".csv), TikZ (.tex) or links (.pharaoh), instead; again for another.",
         ),
     ] = None,
-    layer: Annotated[int | None, typer.Option(help="In files: this layer only, from 1.")] = None,
+    layer: Annotated[
+        int | None, typer.Option(help="In files, or of a picture: this layer only, from 1.")
+    ] = None,
     head: Annotated[int | None, typer.Option(help="In files: this head only, from 1.")] = None,
     words: Annotated[bool, typer.Option("--words", help="In files: whole words.")] = False,
     gone: Annotated[
@@ -106,27 +112,36 @@ def look(
             write_whole(path, form(seen.merged() if words else seen))
             print(f"{path}: written")
         return
+    if layer is not None and not isinstance(run, ImageRun):
+        raise ValueError("--layer is for files, or for pictures: give --save FILE with it")
+    print(shown(run, text, surface, target, layer))
+
+
+def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int | None) -> str:
+    """In the terminal."""
     match run:
         case TranslateRun():
             run.check([text], "TEXT")
-            print(picture(run, text, surface, target))
+            return picture(run, text, surface, target)
         case SummariseRun():
             run.check([text], "TEXT")
-            print(summary(run, text, surface, target))
+            return summary(run, text, surface, target)
         case ClassifyRun():
-            print(judged(run, records_of([text])[0], surface))
+            return judged(run, records_of([text])[0], surface)
         case TagRun():
-            print(named(run, text, surface))
+            return named(run, text, surface)
         case ChatRun():
-            print(replied(run, text, surface))
+            return replied(run, text, surface)
         case AnswerRun():
-            print(found_in(run, record_of(text, "TEXT"), surface))
+            return found_in(run, record_of(text, "TEXT"), surface)
         case LanguageRun():
-            print(read(run, text, surface))
+            return read(run, text, surface)
         case RollRun():
-            print(heard(run, text, surface))
+            return heard(run, text, surface)
+        case ImageRun():
+            return patches(run, text, surface, layer)
         case _:
-            print(last_layer(map_of(run, text), surface))
+            return last_layer(map_of(run, text), surface)
 
 
 def last_layer(seen: AttentionMap, surface: Surface) -> str:

@@ -9,10 +9,12 @@ from torch.nn.functional import pad
 
 from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
+from regard.cli.look_picture import map_of_picture
 from regard.tasks.pretrain import Pretrain
 from regard.train.answer import AnswerRun, record_of
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
+from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
 from regard.train.music import RollRun, beginning_of
 from regard.train.pretrain import PretrainRun
@@ -42,6 +44,8 @@ def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
             return among(run.task.looked(text, run.longest), text.split(), text)
         case AnswerRun():
             return asked(run, text)
+        case ImageRun():
+            return map_of_picture(run, text)
         case ChatRun() | LanguageRun():
             return written(run, text)
         case RollRun():

@@ -13,17 +13,26 @@ from regard.train.run import Run
 from regard.view.mark import marked
 from regard.view.terminal import Surface
 
+STDIN = "standard input:{}"
+
 
 def predict(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="INPUT…", help="What to answer, such as photo.png; else stdin."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="JSON lines with all outputs and their scores.")
     ] = False,
 ) -> None:
-    """Answer each line of standard input, on standard output, in order."""
-    run = Run.load(folder)
-    texts, surface = decoded(sys.stdin.buffer), Surface.of(Console())
-    for text, reply in zip(texts, run.reply(texts, "standard input:{}"), strict=True):
+    """Answer each INPUT, or each line of standard input, on standard output, in order.
+
+    For a run of pictures, each is the path of one.
+    """
+    run, surface = Run.load(folder), Surface.of(Console())
+    texts, place = (inputs, "input {}") if inputs else (decoded(sys.stdin.buffer), STDIN)
+    for text, reply in zip(texts, run.reply(texts, place), strict=True):
         if as_json:
             print(json.dumps(reply.facts | run.further(text), ensure_ascii=False))
         elif reply.parts and surface.ink in ("256", "truecolor"):

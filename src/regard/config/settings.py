@@ -32,6 +32,7 @@ from regard.config.encoder import (
     Pretrained,
     WordEncoder,
 )
+from regard.config.image import ImageTrain, Pictures, Reading, ShapesData, Vit, check_patches
 from regard.config.model import Pointer, RnnSearch, Summariser, Translator
 from regard.config.music import ROLLS, Music, Musician, MusicTrain, NamedMusic, RollRnn, is_rolls
 from regard.config.table import Count, Part, Positive, Table
@@ -211,6 +212,37 @@ class ClassifySettings(Settings):
         return self
 
 
+class PictureStart(Start):
+    """What to begin with, other than chance."""
+
+    run: str | None = Field(
+        default=None,
+        description="The folder of a run (image, or imported) whose encoder is taken over; [model] "
+        "is then as there, and of [picture] what is not given; its size may be another.",
+    )
+
+
+class ImageSettings(Settings):
+    """A picture into one of some classes."""
+
+    task: Literal["image"] = Field(default="image", description="What the model is to do.")
+    data: Pictures = Field(default=ShapesData(), description="shapes, pictures or named.")
+    text: Text = Field(default=Text(), description="Not for pictures.")
+    picture: Reading = Field(default=Reading(), description="How a picture becomes numbers.")
+    model: Vit = Field(default=Vit(patch=4, dim=64, heads=4, layers=4), description=MODEL)
+    start: PictureStart = Field(
+        default=PictureStart(), description="What to begin with, other than chance."
+    )
+    head: Head = Field(default=Head(), description="From the encoder to the classes.")
+    train: ImageTrain = Field(default=ImageTrain(), description=TRAIN)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "ImageSettings":
+        if self.start.run is None:
+            check_patches(self.picture.size, self.model.patch)
+        return self
+
+
 class TagHead(Table):
     """From the state of a word to its tag."""
 
@@ -373,4 +405,5 @@ TASKS: dict[str, type[Settings]] = {
     "answer": AnswerSettings,
     "summarise": SummariseSettings,
     "music": MusicSettings,
+    "image": ImageSettings,
 }

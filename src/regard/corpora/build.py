@@ -1,10 +1,11 @@
 """The [data] of the settings -> a corpus, whose keywords are the fields of its table."""
 
 from collections.abc import Callable
+from importlib import import_module
 
 from regard.config import answer as questions
 from regard.config import data as tables
-from regard.config import music
+from regard.config import image, music
 from regard.config.table import Table
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
@@ -53,12 +54,21 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     music.AbcData: Tunes,
     music.NamedMusic: Score,
 }
+LATE = {  # these need numpy, for which nobody else should wait
+    image.ShapesData: "shapes:Shapes",
+    image.PicturesData: "picturesets:PictureFiles",
+    image.NamedPictures: "picturesets:PictureSet",
+}
 
 
 def build(data: Table) -> Corpus:
     if isinstance(data, tables.MixData):
         parts = [build(part.data) for part in data.parts]
         return Mix(parts, [part.weight for part in data.parts], seed=data.seed)
-    if type(data) not in MADE:
+    made = MADE.get(type(data))
+    if type(data) in LATE:
+        module, _, name = LATE[type(data)].partition(":")
+        made = getattr(import_module(f"regard.corpora.{module}"), name)
+    if made is None:
         raise ValueError(f"data of {type(data).__name__} cannot be built")
-    return MADE[type(data)](**data.model_dump(exclude={"kind"}))
+    return made(**data.model_dump(exclude={"kind"}))

@@ -124,5 +124,23 @@ CORPORA = {
     "nottingham": Entry("scores.Score", "folk tunes with chords, in ABC", "music", "GPL-3.0"),
     "rolls": Entry("rolls.Rolls", "your own piano rolls: JSON, JSON lines", "music", "yours"),
     "abc": Entry("tunes.Tunes", "your own tunes in ABC notation", "music", "yours"),
+    "shapes": Entry(
+        "shapes.Shapes",
+        "pictures of a coloured shape, with its name, a sentence on it and its place",
+        "pictures",
+        "made here",
+    ),
+    "fashion_mnist": Entry(
+        "picturesets.PictureSet",
+        "70,000 pieces of clothing, 28 x 28, ten classes",
+        "pictures",
+        "MIT",
+    ),
+    "fashion_mnist_20k": Entry(
+        "picturesets.PictureSet", "the same, with a third of its training data", "pictures", "MIT"
+    ),
+    "pictures": Entry(
+        "picturesets.PictureFiles", "your own: folders, tables, IDX files", "pictures", "yours"
+    ),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

@@ -140,13 +140,17 @@ class ByHash(HeldOut):
         found = 0
         for place, record in records:
             held = source == "train" and self.shares
-            if held and part_of(record[self.hashed], self.shares) != split:
+            if held and part_of(self.key(record), self.shares) != split:
                 continue
             found += 1
             yield place, record
         if not found:
             path = shown(self.paths[source][0])
-            raise ValueError(f"{path}: no text of it falls to {split}; give files for {split}")
+            raise ValueError(f"{path}: nothing of it falls to {split}; give files for {split}")
+
+    def key(self, record: Record) -> str:
+        """What tells that two records are the same."""
+        return record[self.hashed]
 
     @abstractmethod
     def _all(self, paths: Sequence[Path | str]) -> Iterator[Placed]:

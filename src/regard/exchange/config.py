@@ -89,7 +89,9 @@ def make_config(
             value = derived(field.ours, whole)
         config[field.theirs] = value + field.more if field.more else value
     config |= {one: config[other] for one, other in form.same}
-    return {**config, "tie_word_embeddings": True, "dtype": "float32", **(ids or {})}
+    if form.reads == "text":
+        config["tie_word_embeddings"] = True
+    return {**config, "dtype": "float32", **(ids or {})}
 
 
 def derived(name: str, settings: Mapping[str, Any]) -> Any:

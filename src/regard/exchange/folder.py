@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 
 from regard.config.whole import write_whole
 from regard.exchange.config import CONFIG, make_config, model_class, read_config
+from regard.exchange.sight import HEAD, PREPARED, Sight, config_of, prepared, taken_off
 from regard.exchange.table import FORMATS, Format
 from regard.exchange.weights import WEIGHTS, read_tensors, to_ours, to_theirs, without_prefix
 from regard.text.foreign import ForeignTokeniser, read_tokeniser
@@ -28,7 +29,8 @@ class Imported(NamedTuple):
     """A model of somebody else's in our terms; `build(imported)` makes it.
 
     `format` is their `model_type`, `kind` and `settings` are ours, `ids` their special tokens as
-    config.json has them. `notes` are lines for the user: what was left behind.
+    config.json has them. `notes` are lines for the user: what was left behind. `seen` is what a
+    model of pictures has beside its encoder.
     """
 
     format: str
@@ -38,6 +40,7 @@ class Imported(NamedTuple):
     tokeniser: ForeignTokeniser | None
     ids: dict[str, int]
     notes: tuple[str, ...] = ()
+    seen: Sight | None = None
 
 
 def read_folder(path: Path | str) -> Imported:
@@ -50,6 +53,7 @@ def read_folder(path: Path | str) -> Imported:
     name, settings, ids = read_config(folder)
     form = FORMATS[name]
     tensors = without_prefix(form, read_tensors(folder))
+    seen = taken_off(folder, tensors) if form.reads == "pictures" else None
     if form.model == "bert":
         settings["pooler"] = "pooler.dense.weight" in tensors
         settings["pretrain"] = tasks_of(form.names, tensors)
@@ -58,6 +62,8 @@ def read_folder(path: Path | str) -> Imported:
     except ValueError as error:
         raise ValueError(f"{folder / CONFIG}: {error}") from None
     weights = to_ours(form, tensors, wanted, folder)
+    if form.reads == "pictures":
+        return Imported(name, form.model, settings, weights, None, ids, seen=seen)
     tokeniser, notes = read_tokeniser(folder, name), ()
     if tokeniser is None:
         notes = (no_tokeniser(folder),)
@@ -83,10 +89,12 @@ def write_folder(
     weights: Mapping[str, Tensor],
     tokeniser: ForeignTokeniser | None = None,
     ids: Mapping[str, int] | None = None,
+    seen: Sight | None = None,
 ) -> Path:
     """A folder that `from_pretrained` of transformers reads, whole or not at all.
 
-    `name` is their `model_type`, `weights` the `state_dict` of our model with these `settings`.
+    `name` is their `model_type`, `weights` the `state_dict` of our model with these `settings`;
+    `seen` is for a model of pictures.
     """
     folder = Path(path)
     if name not in FORMATS:
@@ -95,13 +103,19 @@ def write_folder(
         raise ValueError(f"{folder}: is there already; name a new or an empty folder")
     config = make_config(name, settings, ids)
     plain = {key: tensor.to(torch.float32) for key, tensor in weights.items()}
-    tensors = safetensors.torch.save(to_theirs(FORMATS[name], plain), {"format": "pt"})
+    theirs = to_theirs(FORMATS[name], plain)
+    if seen is not None:
+        config |= config_of(seen)
+        theirs |= {f"{HEAD}.{part}": tensor for part, tensor in seen.head.items()}
+    tensors = safetensors.torch.save(theirs, {"format": "pt"})
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = folder.with_name(f".{folder.name}.{os.getpid()}")
     draft.mkdir()
     try:
         write_whole(draft / WEIGHTS, tensors)
         write_whole(draft / CONFIG, encoded(config))
+        if seen is not None:
+            write_whole(draft / PREPARED, encoded(prepared(settings["size"], seen)))
         if tokeniser is not None:
             tokeniser.save(draft / "tokenizer.json")
             write_whole(draft / "tokenizer_config.json", encoded(tokeniser.config()))

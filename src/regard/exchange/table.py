@@ -3,7 +3,7 @@
 In names, {i} is the number of a layer and * stands for `weight` and `bias`.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 ACTIVATIONS = {  # theirs: ours
     "gelu": "gelu",
@@ -31,8 +31,8 @@ class Field(NamedTuple):
 class Name(NamedTuple):
     """A tensor of ours and theirs.
 
-    They keep a `turned` matrix transposed, and a `row` as a matrix; a `part` is a third of their
-    tensor; the first `skip` rows of theirs are nobody's.
+    They keep a `turned` matrix transposed; a `part` is a third of their tensor; the first `skip`
+    rows of theirs are nobody's; theirs has `lead` axes of one before ours.
     """
 
     ours: str
@@ -40,7 +40,7 @@ class Name(NamedTuple):
     turned: bool = False
     part: int | None = None
     skip: int = 0
-    row: bool = False
+    lead: int = 0
 
 
 class Format(NamedTuple):
@@ -58,6 +58,7 @@ class Format(NamedTuple):
     ignored: tuple[str, ...]  # what can be computed: patterns of names
     words: str = "words.weight"
     same: tuple[tuple[str, str], ...] = ()  # options of theirs that must be equal
+    reads: Literal["text", "pictures"] = "text"
 
 
 BERT = Format(
@@ -288,7 +289,7 @@ MARIAN = Format(
                 ("feed_norm", "final_layer_norm"),
             )
         ),
-        Name("source_words.bias", "final_logits_bias", row=True),
+        Name("source_words.bias", "final_logits_bias", lead=1),
     ),
     tied=("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"),
     ignored=("encoder.embed_positions.weight", "decoder.embed_positions.weight"),
@@ -299,12 +300,58 @@ MARIAN = Format(
     ),
 )
 
+VIT = Format(
+    model="vit",
+    place="regard.models.vit:Vit",
+    prefix="vit.",
+    heads=("classifier.",),
+    fields=(
+        Field("size", "image_size", 224),
+        Field("channels", "num_channels", 3),
+        Field("patch", "patch_size", 16),
+        Field("dim", "hidden_size", 768),
+        Field("heads", "num_attention_heads", 12),
+        Field("layers", "num_hidden_layers", 12),
+        Field("hidden_dim", "intermediate_size", 3072),
+        Field("activation", "hidden_act", "gelu"),
+        Field("norm_eps", "layer_norm_eps", 1e-12),
+        Field("dropout", "hidden_dropout_prob", 0.0),
+        Field("attention_dropout", "attention_probs_dropout_prob", 0.0),
+    ),
+    fixed={"stem": "patch"},
+    only={"qkv_bias": (True,)},
+    names=(
+        Name("first", "embeddings.cls_token", lead=2),
+        Name("position.weight", "embeddings.position_embeddings", lead=1),
+        Name("stem.*", "embeddings.patch_embeddings.projection.*"),
+        *(
+            Name(f"encoder.layers.{{i}}.{ours}.*", f"encoder.layer.{{i}}.{theirs}.*")
+            for ours, theirs in (
+                ("self_attention.to_query", "attention.attention.query"),
+                ("self_attention.to_key", "attention.attention.key"),
+                ("self_attention.to_value", "attention.attention.value"),
+                ("self_attention.out", "attention.output.dense"),
+                ("self_norm", "layernorm_before"),
+                ("feed.widen", "intermediate.dense"),
+                ("feed.narrow", "output.dense"),
+                ("feed_norm", "layernorm_after"),
+            )
+        ),
+        Name("encoder.norm.*", "layernorm.*"),
+    ),
+    tied=(),
+    ignored=("pooler.dense.*",),  # which the paper has not
+    words="position.weight",
+    reads="pictures",
+)
+
 FORMATS = {  # by `model_type` of config.json
     "bert": BERT,
     "roberta": ROBERTA,
     "distilbert": DISTILBERT,
     "gpt2": GPT2,
     "marian": MARIAN,
+    "vit": VIT,
 }
 
 # What `architectures` of config.json says of a model with these heads
@@ -318,4 +365,5 @@ ARCHITECTURES = {
     ("distilbert", "masked"): "DistilBertForMaskedLM",
     ("gpt2", "none"): "GPT2LMHeadModel",
     ("marian", "none"): "MarianMTModel",
+    ("vit", "none"): "ViTModel",
 }

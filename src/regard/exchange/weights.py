@@ -117,7 +117,7 @@ def to_theirs(form: Format, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
         if how.skip:
             one = torch.cat([one.new_zeros(how.skip, one.shape[1]), one])
         if how.part is None:
-            found[name] = one[None] if how.row else one
+            found[name] = one.reshape(*[1] * how.lead, *one.shape)
         else:
             parts.setdefault(name, {})[how.part] = one
     for name, three in parts.items():
@@ -135,8 +135,10 @@ def taken(tensor: Tensor, how: Name) -> Tensor | None:
         if tensor.shape[-1] % 3:
             return None
         tensor = tensor.chunk(3, -1)[how.part]
-    if how.row:
-        tensor = tensor.flatten()
+    if how.lead:
+        if tensor.shape[: how.lead] != (1,) * how.lead:
+            return None
+        tensor = tensor.reshape(tensor.shape[how.lead :])
     if how.turned and tensor.ndim == 2:
         tensor = tensor.T
     return tensor[how.skip :].contiguous()

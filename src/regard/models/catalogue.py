@@ -55,6 +55,7 @@ MODELS = {
         "Devlin et al. 2019, 1810.04805",
         (*ENCODES, "answer", "pretrain"),
     ),
+    "vit": Entry("regard.models.vit:Vit", "Dosovitskiy et al. 2021, 2010.11929", ("image",)),
     "bilstm_crf": Entry(
         "regard.models.bilstm_crf:BilstmCrf", "Huang et al. 2015, 1508.01991", NAMES
     ),

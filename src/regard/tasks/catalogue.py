@@ -10,5 +10,6 @@ TASKS = {
     "language": "how likely a text is, what comes next, and how it goes on",
     "summarise": "a document into its summary, some words of which are copied",
     "music": "how likely a piece is, as piano roll or in ABC, and how it goes on",
+    "image": "a picture into one of some classes, and which patches of it were looked at",
     "translate": "a source text into a target text, with word alignments",
 }

@@ -112,20 +112,14 @@ def on_texts(found: Mapping[str, Any], settings: Settings) -> Iterator[str]:
         if facts["empty_text"]:
             many, first = number(facts["empty_text"]), facts["places"]["empty_text"][0]
             yield f"{split}: {many} texts are empty (first: {first}); take them out"
-        if facts["several_labels"]:
-            many = number(facts["several_labels"])
-            yield f"{split}: {many} texts are there with different labels; decide on one for each"
-        if missing := [label for label in facts["labels"] if label not in known]:
-            yield f"{split}: label {missing[0]!r} is not in train, where it would have to be learnt"
+        yield from on_labels(split, facts, "texts", known)
         yield from on_characters(split, facts, "texts", settings)
         yield from on_copies(split, facts, "texts")
         if split != "train" and facts["texts"] < SMALL:
             few = f"only {facts['texts']} texts: differences of its score may be chance"
             yield f"{split}: {few}; take more"
     train = found["splits"]["train"]
-    if rare := [label for label, count in known.items() if count < FEW]:
-        few = f"label {rare[0]!r} has only {known[rare[0]]} texts to be learnt from"
-        yield f"train: {few}; give more, or take it out"
+    yield from on_rare(known, "texts")
     if train["shortened"] > SHARE:
         share, longest = f"{train['shortened']:.1%}", settings.train.longest
         yield f"train: the end of {share} is cut off by train.longest = {longest}; raise it"
@@ -171,6 +165,45 @@ def on_music(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"{split}: {many} tunes cannot be played (first: {first}); mend them"
     if "dev" not in found["splits"]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
+
+
+def on_pictures(found: Mapping[str, Any], settings: Any) -> Iterator[str]:
+    """Of pictures with classes."""
+    known = found["splits"]["train"]["labels"]
+    for split, facts in found["splits"].items():
+        if facts["broken"]:
+            many, first = number(facts["broken"]), facts["places"]["broken"][0]
+            yield f"{split}: {many} pictures cannot be read (first: {first})"
+        yield from on_labels(split, facts, "pictures", known)
+        yield from on_copies(split, facts, "pictures")
+        if split != "train" and facts["pictures"] < SMALL:
+            few = f"only {facts['pictures']} pictures: differences of its score may be chance"
+            yield f"{split}: {few}; take more"
+        if facts["reshaped"] > SHARE and settings.picture.fit == "crop":
+            share = f"{facts['reshaped']:.1%} of the pictures have another shape"
+            yield f"{split}: {share}, and lose their borders; set picture.fit = 'pad' to keep them"
+        if 0 < facts["usual_side"] < min(settings.picture.size) / 2:
+            side = f"pictures are usually {facts['usual_side']} pixels on their shorter side"
+            yield f"{split}: {side}, and are made much larger; lower picture.size"
+    yield from on_rare(known, "pictures")
+    if "dev" not in found["splits"]:
+        yield "dev: there is none: training cannot choose its best weights; set data.dev"
+
+
+def on_labels(
+    split: str, facts: Mapping[str, Any], what: str, known: Mapping[str, int]
+) -> Iterator[str]:
+    if facts["several_labels"]:
+        many = number(facts["several_labels"])
+        yield f"{split}: {many} {what} are there with different labels; decide on one for each"
+    if missing := [label for label in facts["labels"] if label not in known]:
+        yield f"{split}: label {missing[0]!r} is not in train, where it would have to be learnt"
+
+
+def on_rare(known: Mapping[str, int], what: str) -> Iterator[str]:
+    if rare := [label for label, count in known.items() if count < FEW]:
+        few = f"label {rare[0]!r} has only {known[rare[0]]} {what} to be learnt from"
+        yield f"train: {few}; give more, or take it out"
 
 
 def on_characters(

@@ -1,5 +1,6 @@
 """What a run takes over from another one: its encoder and its vocabulary."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,11 @@ def encoder_weights(encoder: nn.Module, folder: Path) -> None:
     weights = safetensors.torch.load_file(folder / WEIGHTS)
     if base_of(folder).task != "pretrain":
         weights = {n[len(INNER) :]: w for n, w in weights.items() if n.startswith(INNER)}
+    taken_over(encoder, weights, folder / WEIGHTS)
+
+
+def taken_over(encoder: nn.Module, weights: Mapping[str, torch.Tensor], place: Path) -> None:
+    """These weights for an encoder, which must have them all; `place` is where they are from."""
     own = encoder.state_dict()
     taken: dict[str, torch.Tensor] = {}
     for name, value in own.items():
@@ -48,7 +54,7 @@ def encoder_weights(encoder: nn.Module, folder: Path) -> None:
         if found is not None and found.shape == value.shape:
             taken[name] = found
         elif "parametrizations.weight.0" not in name:
-            raise ValueError(f"{folder / WEIGHTS}: has no {name} of shape {tuple(value.shape)}")
+            raise ValueError(f"{place}: has no {name} of shape {tuple(value.shape)}")
     encoder.load_state_dict({**own, **taken})
 
 

@@ -18,6 +18,7 @@ from regard.corpora.corpus import Corpus, Record, place
 from regard.tasks.summarise import Summariser
 from regard.train.advice import advice
 from regard.train.check_answer import check_questions
+from regard.train.check_image import check_pictures
 from regard.train.check_music import check_music
 from regard.train.check_text import check_documents, check_labelled
 from regard.train.count import Shown, Side, chunks, count, every
@@ -75,6 +76,7 @@ OTHERS = {
     "understand": check_labelled,
     "chat": check_documents,
     "answer": check_questions,
+    "image": check_pictures,
     "language": check_documents,
     "music": check_music,
     "pretrain": check_documents,

@@ -44,6 +44,7 @@ RUNS = {
     "summarise": "regard.train.summarise:SummariseRun",
     "music": "regard.train.music:RollRun",
     "tunes": "regard.train.tunes:TuneRun",
+    "image": "regard.train.image:ImageRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")

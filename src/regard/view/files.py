@@ -5,6 +5,7 @@
 .tex  TikZ, one matrix                         .pharaoh  links i-j:weight, key-query, by words
 """
 
+import base64
 import csv
 import io
 import json
@@ -60,6 +61,7 @@ def load(path: Path) -> AttentionMap:
             kind=kinds.pop(),
             pieces=(of_queries, of_keys),
             title=head["title"],
+            picture=base64.b64decode(head["picture"]) if head.get("picture") else None,
         )
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: not a map of attention ({error})") from None
@@ -78,6 +80,7 @@ def head_of(map_: AttentionMap) -> dict[str, Any]:
         "queries": [list(map_.queries.tokens), list(map_.queries.word)],
         "keys": [list(map_.keys.tokens), list(map_.keys.word)],
         "layers": [[one.name, one.kind] for one in map_.layers],
+        "picture": None if map_.picture is None else base64.b64encode(map_.picture).decode(),
     }
 
 

@@ -71,6 +71,7 @@ class AttentionMap:
     an axis of one example before the heads is taken off. `queries` and `keys` are tokens; `keys`
     not given: the queries look at themselves. `pieces`: for tokens that are parts of words, the
     number of the word of each, of the queries and of the keys; not given, their marks tell.
+    `picture`: a PNG that a map of the kind "grid" lies over, whose queries and keys are places.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class AttentionMap:
         kind: Kind | None = None,
         pieces: tuple[Sequence[int], Sequence[int]] | None = None,
         title: str = "",
+        picture: bytes | None = None,
     ):
         chosen: Kind = kind or ("self" if keys is None else "cross")
         if chosen not in get_args(Kind):
@@ -89,7 +91,7 @@ class AttentionMap:
         both = tuple(queries), tuple(queries if keys is None else keys)
         of_queries, of_keys = pieces or (word_numbers(both[0]), word_numbers(both[1]))
         self.queries, self.keys = Words(both[0], tuple(of_queries)), Words(both[1], tuple(of_keys))
-        self.title = title
+        self.title, self.picture = title, picture
         self.layers = tuple(
             Layer(name, self._checked(name, layer), chosen) for name, layer in layered(weights)
         )
@@ -137,15 +139,10 @@ class AttentionMap:
         return self._like(found, *self._sides())
 
     def entropy(self) -> list[NDArray[np.float32]]:
-        """Of each layer, each head's mean over its rows, in bits."""
+        """Of each layer, each head's mean over its rows, in bits; of a grid, over all of it."""
         return [
-            -(
-                one.weights
-                * np.log2(one.weights, where=one.weights > 0, out=np.zeros_like(one.weights))
-            )
-            .sum(-1)
-            .mean(-1)
-            for one in self.layers
+            -(rows * np.log2(rows, where=rows > 0, out=np.zeros_like(rows))).sum(-1).mean(-1)
+            for rows in map(looks, self.layers)
         ]
 
     def distance(self) -> list[NDArray[np.float32]]:
@@ -197,7 +194,9 @@ class AttentionMap:
         if (queries, keys) == self._sides():
             pieces = (self.queries.word, self.keys.word)
         kind = self.layers[0].kind
-        return AttentionMap(layers, queries, keys, kind=kind, pieces=pieces, title=self.title)
+        return AttentionMap(
+            layers, queries, keys, kind=kind, pieces=pieces, title=self.title, picture=self.picture
+        )
 
 
 def word_numbers(tokens: Sequence[str]) -> list[int]:
@@ -219,6 +218,13 @@ def word_numbers(tokens: Sequence[str]) -> list[int]:
 def check_place(name: str, place: int, most: int) -> None:
     if not 1 <= place <= most:
         raise ValueError(f"{name} must be from 1 to {most}, not {place}")
+
+
+def looks(layer: Layer) -> Weights:
+    """[h q k]; a grid is one look, whose rows and columns are places."""
+    if layer.kind != "grid":
+        return layer.weights
+    return layer.weights.reshape(layer.heads, 1, -1)
 
 
 def layered(weights: Any) -> list[tuple[str, Weights]]:

@@ -4,9 +4,11 @@ picture(map, "svg")                    png, svg or pdf
 picture(map, "pdf", shape="arcs")      tokens in a row, and arcs from each to what it looked at
 """
 
-from typing import TYPE_CHECKING, Literal, get_args
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from regard.view.chart import CELL, MOST_CELLS, drawn, labelled, titled
 from regard.view.map import AttentionMap
@@ -24,8 +26,8 @@ FAINT = 0.03  # an arc below it is not drawn
 def picture(map_: AttentionMap, form: Form = "png", shape: Shape | None = None) -> bytes:
     """The bytes of the file; `shape` not given: what suits the map."""
     if shape is None:
-        heads = sum(layer.heads for layer in map_.layers)
-        shape = "heads" if heads > 1 else "bars" if map_.layers[0].kind == "pool" else "matrix"
+        heads, kind = sum(layer.heads for layer in map_.layers), map_.layers[0].kind
+        shape = "heads" if heads > 1 or kind == "grid" else "bars" if kind == "pool" else "matrix"
     if shape not in get_args(Shape):
         raise ValueError(f"shape must be one of {', '.join(get_args(Shape))}, not {shape!r}")
     make = {"matrix": matrix, "heads": heads_of, "bars": bars, "arcs": arcs}[shape]
@@ -60,13 +62,21 @@ def heads_of(map_: AttentionMap) -> "Figure":
     size = (1.4 + THUMB * across, 0.8 + THUMB * len(map_.layers))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(map_.layers), across, squeeze=False)
+    below = None if map_.picture is None else pixels_of(map_.picture)
     for row, layer in zip(grid, map_.layers, strict=True):
         for number, axes in enumerate(row):
             if number >= layer.heads:
                 axes.set_axis_off()
                 continue
             shown = np.sqrt(layer.weights[number])  # as on the page: small ones are seen
-            axes.imshow(shown, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+            if layer.kind == "grid":  # many places share one look
+                shown = shown / max(float(shown.max()), 1e-9)
+            if below is None:
+                axes.imshow(shown, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+            else:
+                down, wide = shown.shape
+                axes.imshow(below, extent=(-0.5, wide - 0.5, down - 0.5, -0.5), cmap="Greys_r")
+                axes.imshow(shown, cmap="inferno", vmin=0, vmax=1, alpha=0.6)
             axes.set_xticks([])
             axes.set_yticks([])
             if layer is map_.layers[0]:
@@ -75,6 +85,12 @@ def heads_of(map_: AttentionMap) -> "Figure":
         row[0].set_ylabel(name, fontsize="small", rotation=0, ha="right", parse_math=False)
     figure.suptitle(label(map_.title, 90), fontsize="medium", parse_math=False)
     return figure
+
+
+def pixels_of(png: bytes) -> NDArray[Any]:
+    from matplotlib.image import imread
+
+    return imread(BytesIO(png), format="png")
 
 
 def bars(map_: AttentionMap) -> "Figure":

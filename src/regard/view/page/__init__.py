@@ -38,6 +38,8 @@ def page(map_: AttentionMap) -> str:
         "queries": side(map_.queries),
         "keys": side(map_.keys),
         "layers": [{"name": one.name, "heads": one.heads} for one in map_.layers],
+        "kind": map_.layers[0].kind,
+        "picture": None if map_.picture is None else base64.b64encode(map_.picture).decode(),
         "kept": kept,
         "dropped": lost / len(map_.layers),
         "packed": base64.b64encode(zlib.compress(bytes(packed), 6)).decode(),

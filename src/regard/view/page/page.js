@@ -5,6 +5,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]]; // viridis: order survives grey
 const CELL = { most: 28, least: 3, labelled: 11 };
+const GRID = data.kind === "grid"; // rows and columns are those of a picture, and what looks is its class token
 const state = { view: "matrix", layer: 0, head: "mean", words: false, row: 0, find: "" };
 const layers = []; // {name, heads, places: Uint16Array, values: Uint8Array} as they come out of the page
 
@@ -79,22 +80,24 @@ const percent = (weight) => `${(100 * weight).toFixed(weight < 0.1 ? 1 : 0)} %`;
 // Views ----------------------------------------------------------------------------------------------------------------
 
 let weights = new Float32Array(0);
+const greatest = (values) => GRID ? values.reduce((a, b) => Math.max(a, b), 1e-9) : 1; // many patches share one look
 
 function drawn(canvas, values, columns, rows, size) {
   canvas.width = columns * size;
   canvas.height = rows * size;
   const ink = canvas.getContext("2d");
+  const most = greatest(values);
   if (size === 1) {
     const image = ink.createImageData(columns, rows);
-    for (let n = 0; n < values.length; n++) image.data.set([...colour(Math.sqrt(values[n])), 255], 4 * n);
+    for (let n = 0; n < values.length; n++) image.data.set([...colour(Math.sqrt(values[n] / most)), 255], 4 * n);
     ink.putImageData(image, 0, 0);
     return;
   }
   ink.fillStyle = css(colour(0));
   ink.fillRect(0, 0, canvas.width, canvas.height);
   for (let n = 0; n < values.length; n++) {
-    if (values[n] < 0.002) continue;
-    ink.fillStyle = css(colour(Math.sqrt(values[n])));
+    if (values[n] < 0.002 * most) continue;
+    ink.fillStyle = css(colour(Math.sqrt(values[n] / most)));
     ink.fillRect((n % columns) * size, Math.floor(n / columns) * size, size, size);
   }
 }
@@ -145,10 +148,17 @@ function matrix(into) {
     cross.forEach((line, n) => ["x1", "y1", "x2", "y2"].forEach((name, i) => line.setAttribute(name, ends[n][i])));
     cross.forEach((line) => line.setAttribute("visibility", "visible"));
     state.row = row;
-    tell(`${quoted(rows[row])} looks at ${quoted(columns[column])}: ${percent(weights[row * columns.length + column])}`);
+    const weight = percent(weights[row * columns.length + column]);
+    tell(GRID ? `${rows[row]}, ${columns[column]}: ${weight}` : `${quoted(rows[row])} looks at ${quoted(columns[column])}: ${weight}`);
   });
   holder.append(canvas, over);
   into.append(holder);
+  if (!data.picture) return;
+  const below = new Image();
+  below.alt = "The picture, as the model sees it";
+  below.style.cssText = `width:${columns.length * size}px;height:${rows.length * size}px;margin-left:${left}px;image-rendering:pixelated`;
+  below.src = `data:image/png;base64,${data.picture}`;
+  into.append(below);
 }
 
 function lines(into) {
@@ -234,6 +244,12 @@ function tell(text) { $("told").textContent = text; }
 function tellRow() {
   const [rows, columns] = sides();
   const row = Math.min(state.row, rows.length - 1);
+  if (GRID) {
+    const place = weights.reduce((best, weight, n) => weight > weights[best] ? n : best, 0);
+    const patch = `${rows[Math.floor(place / columns.length)]}, ${columns[place % columns.length]}`;
+    tell(`What the class token looks at most: ${patch}, ${percent(weights[place])}`);
+    return;
+  }
   const order = [...columns.keys()].sort((a, b) => weights[row * columns.length + b] - weights[row * columns.length + a]);
   const best = order.slice(0, 5).filter((k) => weights[row * columns.length + k] > 0);
   tell(`${quoted(rows[row])} looks at ${best.map((k) => `${quoted(columns[k])} ${percent(weights[row * columns.length + k])}`).join(", ") || "nothing"}`);
@@ -249,6 +265,11 @@ function facts() {
       far += weight * Math.abs(q - k);
       mass += weight;
     }
+  }
+  if (GRID) {
+    const spread = [...weights].reduce((sum, weight) => weight > 0 ? sum - weight / mass * Math.log2(weight / mass) : sum, 0);
+    $("facts").textContent = `entropy ${spread.toFixed(2)} bits over the patches, ${percent(1 - mass)} on the class token itself; bright is ${percent(greatest(weights))}`;
+    return;
   }
   const lost = data.dropped > 0.0005 ? `; of each row the ${data.kept} greatest weights are kept, ${percent(data.dropped)} of the mass is not shown` : "";
   $("facts").textContent = `entropy ${(bits / rows.length).toFixed(2)} bits a row, distance ${(far / Math.max(mass, 1e-9)).toFixed(1)}; colours by the root of the weight, dark 0, bright 1${lost}`;
@@ -311,7 +332,7 @@ function dark() {
 const KEYS = {
   ArrowLeft: () => moved(-1, "head"), ArrowRight: () => moved(1, "head"),
   ArrowUp: () => moved(-1, "layer"), ArrowDown: () => moved(1, "layer"),
-  1: () => viewed("matrix"), 2: () => viewed("lines"), 3: () => viewed("model"),
+  1: () => viewed("matrix"), 2: () => { if (!GRID) viewed("lines"); }, 3: () => viewed("model"),
   j: () => rowed(1), k: () => rowed(-1), d: dark,
   w: () => { if (!$("words").disabled) { state.words = !state.words; show(); } },
   "/": () => $("find").focus(),
@@ -361,6 +382,7 @@ document.addEventListener("keydown", (event) => {
   if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key in KEYS) { event.preventDefault(); KEYS[event.key](); }
 });
+if (GRID) $("tab-lines").hidden = true;
 if (data.queries.words.length === data.queries.tokens.length && data.keys.words.length === data.keys.tokens.length) {
   $("words").disabled = true; // tokens are words
   $("words-label").hidden = true;

@@ -1,0 +1,154 @@
+"""[data], [picture], [model] and [train] for pictures."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from regard.config.data import HELD_OUT, WHICH, Paths
+from regard.config.encoder import HEADS
+from regard.config.model import ACTIVATION, DROPOUT, Activation
+from regard.config.table import Count, Part, Positive, Several, Share, Table
+from regard.config.train import Train
+
+SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
+
+
+class ShapesData(Table):
+    """Pictures of a coloured shape, with its name and a sentence on it: made here."""
+
+    kind: Literal["shapes"] = "shapes"
+    size: Positive = Field(default=4000, description="Pictures to train on.")
+    seed: Count = Field(default=0, description="Another seed, other pictures.")
+    held_out: Positive = Field(default=500, description="Pictures in dev, and in the test.")
+    side: Positive = Field(default=32, description="Height and width, in pixels.")
+    shapes: Several[str] = Field(default=SHAPES, description="Which shapes, of these.")
+    noise: Count = Field(default=24, description="Of the ground: 0 is none, 100 is much.")
+
+
+class PicturesData(Table):
+    """Your own pictures with labels."""
+
+    kind: Literal["pictures"] = "pictures"
+    train: Paths = Field(
+        description="A folder with a folder of pictures for each label; a TSV or CSV of paths and "
+        'labels; or two IDX files: ["images-idx3-ubyte.gz", "labels-idx1-ubyte.gz"].'
+    )
+    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
+    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    format: Literal["folder", "idx", "tsv", "csv"] | None = Field(
+        default=None, description="folder, idx, tsv or csv; not set, the names of the files tell."
+    )
+    columns: Several[str] = Field(
+        default=("picture", "label"),
+        description='What each column of a TSV or CSV is, in order; "-" skips one.',
+    )
+    labels: Several[str] | None = Field(
+        default=None, description="Names for the numbers of IDX files, from 0."
+    )
+    held_out: Share = Field(default=0.1, description=HELD_OUT)
+
+
+class NamedPictures(Table):
+    """Public pictures with classes, fetched when they are first needed."""
+
+    kind: Literal["named"] = "named"
+    name: Literal["fashion_mnist", "fashion_mnist_20k"] = Field(
+        default="fashion_mnist", description=WHICH
+    )
+
+
+Pictures = Annotated[ShapesData | PicturesData | NamedPictures, Field(discriminator="kind")]
+
+
+class Reading(Table):
+    """How a picture becomes numbers."""
+
+    size: Annotated[tuple[Positive, Positive], Field(strict=False)] = Field(
+        default=(32, 32), description="Height and width that pictures are brought to, in pixels."
+    )
+    channels: Literal[1, 3] = Field(default=3, description="1: grey; 3: red, green and blue.")
+    fit: Literal["crop", "pad", "stretch"] = Field(
+        default="crop",
+        description="Of another shape: its middle (crop), all of it on white (pad), or stretch.",
+    )
+    mean: Several[float] = Field(
+        default=(0.5,), description="Taken from each channel (0 to 1); one for all, or one each."
+    )
+    std: Several[float] = Field(
+        default=(0.5,), description="What is left is divided by this; one for all, or one each."
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "Reading":
+        for name in ("mean", "std"):
+            if len(getattr(self, name)) not in (1, self.channels):
+                wanted = f"one value, or {self.channels}" if self.channels > 1 else "one value"
+                raise ValueError(f"{name} must have {wanted}, not {len(getattr(self, name))}")
+        if min(self.std) <= 0:
+            raise ValueError(f"std must be positive, not {min(self.std)}")
+        return self
+
+
+class Vit(Table):
+    """A transformer over the patches of a picture (Dosovitskiy et al. 2021)."""
+
+    kind: Literal["vit"] = "vit"
+    patch: Positive = Field(default=16, description="Height and width of a patch, in pixels.")
+    dim: Positive = Field(default=768, description="Width of a state.")
+    heads: Positive = Field(default=12, description=HEADS)
+    layers: Positive = Field(default=12, description="Layers, one on the other.")
+    stem: Literal["patch", "convolution"] = Field(
+        default="patch",
+        description="A patch by one product, as in the paper, or by small convolutions, which "
+        "learn from fewer pictures (patch is then 2, 4, 8, …).",
+    )
+    hidden_dim: Positive | None = Field(
+        default=None,
+        description="Width inside the feed-forward layers; four times dim where not set.",
+    )
+    activation: Activation = Field(default="gelu", description=ACTIVATION)
+    norm_eps: float = Field(default=1e-6, gt=0, description="Added to a variance.")
+    dropout: Part = Field(default=0.0, description=DROPOUT)
+    attention_dropout: Part | None = Field(
+        default=None, description="The same, of attention weights; as dropout where not set."
+    )
+
+    @model_validator(mode="after")
+    def _is_divided(self) -> "Vit":
+        if self.dim % self.heads:
+            raise ValueError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
+        if self.stem == "convolution" and (self.patch < 2 or self.patch & (self.patch - 1)):
+            raise ValueError(f"stem = 'convolution' needs patch = 2, 4, 8, …, not {self.patch}")
+        return self
+
+
+class ImageTrain(Train):
+    """Training to tell what is in a picture."""
+
+    tokens_per_batch: Positive | None = Field(default=None, description="Not for pictures.")
+    sentences_per_batch: Positive | None = Field(default=64, description="Pictures of a batch.")
+    longest: Positive = Field(default=1, description="Not for pictures: all have one size.")
+    crop: Count = Field(
+        default=0,
+        description="A picture gets so many black pixels around it, and its own size is cut out of "
+        "that anywhere: each time, it stands a little elsewhere.",
+    )
+    flip: bool = Field(default=False, description="Half of the pictures are seen in a mirror.")
+    metric: Literal["loss", "accuracy", "f1"] = Field(
+        default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
+    )
+
+    @model_validator(mode="after")
+    def _has_no_tokens(self) -> "ImageTrain":
+        if self.tokens_per_batch is not None:
+            raise ValueError("tokens_per_batch is not for pictures: give sentences_per_batch")
+        return self
+
+
+def check_patches(size: tuple[int, int], patch: int) -> None:
+    """A picture is cut into whole patches."""
+    if size[0] % patch or size[1] % patch:
+        raise ValueError(
+            f"picture.size = {list(size)} cannot be cut into patches of model.patch = {patch}: "
+            "make each side a multiple of it"
+        )

@@ -1,0 +1,130 @@
+"""ViT: Dosovitskiy et al. 2021, "An image is worth 16x16 words" (2010.11929).
+
+    z_0  = [x_class; E x_1; …; E x_N] + P            x_i: the pixels of patch i         eq. 1
+    z'_l = z_{l-1} + self-attention(LN(z_{l-1}))                                        eq. 2
+    z_l  = z'_l + W2 gelu(W1 LN(z'_l) + b1) + b2                                        eq. 3
+    y    = LN(z_L) at the class token                                                   eq. 4
+
+Patches are in reading order. Of a picture of another size than the model's, P is interpolated over
+the grid of its patches, and the class token keeps its own row (3.2).
+
+# differs: P is interpolated by cubics, as is usual since; the authors' code does it by lines.
+# differs: with stem = "convolution", E is a row of 3x3 convolutions that halve the picture, as in
+# Xiao et al. 2021 (2106.14881), 3; they have batch norms, which let a picture see its batch, and
+# here is a layer norm over all of a picture. For small data: it knows that neighbours belong
+# together. The paper's own hybrid (3.1) puts a whole ResNet there.
+b: pictures   c: channels   h, w: pixels   t: 1 + patches   d: dim
+"""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attend.check import check_dropout, check_positive
+from regard.attend.memory import slots_of_grid
+from regard.encode.activation import make_activation
+from regard.encode.block import Block, Stack
+from regard.encode.dropout import dropout
+from regard.encode.picture import Size, check_pictures, halvings, regrid, sides
+from regard.encode.position import Learned
+from regard.encode.states import States
+
+STD = 0.02
+SIZES = {  # table 1; the counts are with a layer for 1000 classes, of pictures of 224 x 224
+    "base": {"dim": 768, "heads": 12, "layers": 12},  # 86,567,656 weights with patch 16
+    "large": {"dim": 1024, "heads": 16, "layers": 24},  # 304,326,632
+    "huge": {"dim": 1280, "heads": 16, "layers": 32},  # 632,045,800 with patch 14
+}
+
+
+class Vit(nn.Module):
+    """By default the paper's base model with patches of 16 x 16; `SIZES` has the others.
+
+    `size` is height and width in pixels, one number for a square. `hidden_dim` is the feed-forward
+    layer's, 4 dim by default. `dropout` acts on z_0, on what each sublayer adds and, unless
+    `attention_dropout` is set, on weights.
+    """
+
+    def __init__(
+        self,
+        size: Size,
+        channels: int = 3,
+        *,
+        patch: int = 16,
+        dim: int = 768,
+        heads: int = 12,
+        layers: int = 12,
+        stem: Literal["patch", "convolution"] = "patch",
+        hidden_dim: int | None = None,
+        activation: str = "gelu",
+        norm_eps: float = 1e-6,
+        dropout: float = 0.0,
+        attention_dropout: float | None = None,
+    ):
+        super().__init__()
+        for name, value in (("channels", channels), ("patch", patch), ("heads", heads)):
+            check_positive(name, value)
+        check_dropout(dropout)
+        self.channels, self.patch, self.dropout = channels, patch, dropout
+        self.width = self.pooled_width = dim
+        self.size = sides(size)
+        rows, columns = self.grid(*self.size)
+        self.stem = make_stem(stem, channels, patch, dim)
+        self.first = nn.Parameter(torch.zeros(dim))  # the class token
+        self.position = Learned(1 + rows * columns, dim, std=STD)
+        self.encoder = Stack(
+            Block(
+                *(dim, heads, hidden_dim or 4 * dim),
+                norm="pre",
+                norm_eps=norm_eps,
+                activation=make_activation(activation),
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+            )
+            for _ in range(layers)
+        )
+        for module in self.encoder.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)  # as the authors' code has it
+                nn.init.zeros_(module.bias)
+
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of patches in a picture of so many pixels."""
+        if not height or not width or height % self.patch or width % self.patch:
+            raise ValueError(
+                f"pictures of {height} x {width} pixels cannot be cut into patches of "
+                f"{self.patch} x {self.patch}: each side must be a multiple of it"
+            )
+        return height // self.patch, width // self.patch
+
+    def encode(self, pictures: Float[Tensor, "b c h w"]) -> States:
+        """The class token first, then the patches in reading order; pooled is the class token."""
+        check_pictures(pictures, self.channels, self.first)
+        here = self.grid(*pictures.shape[2:])
+        patches = slots_of_grid(self.stem(pictures))
+        words = torch.cat([self.first.expand(len(patches), 1, -1), patches], 1)
+        states, _ = self.encoder(dropout(words + self.placed(here), self.dropout, self.training))
+        valid = states.new_ones(states.shape[:2], dtype=torch.bool)
+        return States(states, valid, states[:, 0])
+
+    def placed(self, grid: tuple[int, int]) -> Float[Tensor, "t d"]:
+        """P for a picture of so many rows and columns of patches."""
+        own = self.grid(*self.size)
+        return regrid(self.position.weight, own, grid)
+
+
+def make_stem(
+    kind: Literal["patch", "convolution"], channels: int, patch: int, dim: int
+) -> nn.Module:
+    """From a picture to a vector for each of its patches."""
+    if kind == "patch":
+        made = nn.Conv2d(channels, dim, patch, patch)
+        nn.init.trunc_normal_(made.weight, std=(channels * patch**2) ** -0.5)  # as the authors'
+        if made.bias is not None:
+            nn.init.zeros_(made.bias)
+        return made
+    if kind == "convolution":
+        return halvings(channels, dim, patch)
+    raise ValueError(f"stem must be 'patch' or 'convolution', not {kind!r}")

@@ -1,0 +1,140 @@
+"""ViT against its equations in float64, its published sizes, other sizes of pictures."""
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.attend.tap import observe
+from regard.encode.picture import regrid
+from regard.models.vit import SIZES, Vit
+
+DIM, HEADS, LAYERS, PATCH = 8, 2, 2, 3
+PICTURES = torch.rand(2, 2, 6, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def made(size: Any = (6, 9), **settings: Any) -> Any:
+    small = {"patch": PATCH, "dim": DIM, "heads": HEADS, "layers": LAYERS}
+    model = Vit(size, 2, **{**small, **settings})
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.5)
+    return model.double().eval()
+
+
+def normed(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    centred = x - x.mean(-1, keepdim=True)
+    scaled = centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+    return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
+
+
+def affine(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    return x @ w[f"{name}.weight"].T + w[f"{name}.bias"]
+
+
+def looked(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    q, k, v = (affine(w, f"{name}.to_{what}", x) for what in ("query", "key", "value"))
+    wide, read = DIM // HEADS, torch.zeros_like(x)
+    for head in range(HEADS):
+        mine = slice(head * wide, (head + 1) * wide)
+        for t in range(len(x)):
+            read[t, mine] = (k[:, mine] @ q[t, mine] / math.sqrt(wide)).softmax(0) @ v[:, mine]
+    return affine(w, f"{name}.out", read)
+
+
+def by_hand(w: dict[str, Tensor], picture: Tensor) -> Tensor:
+    """Eq. 1 to 4 of one picture, patch by patch in reading order."""
+    rows = [w["first"]]
+    for top in range(0, picture.shape[1], PATCH):
+        for left in range(0, picture.shape[2], PATCH):
+            cut = picture[:, top : top + PATCH, left : left + PATCH].flatten()
+            rows.append(w["stem.weight"].flatten(1) @ cut + w["stem.bias"])
+    x = torch.stack(rows) + w["position.weight"]
+    for i in range(LAYERS):
+        name = f"encoder.layers.{i}"
+        x = x + looked(w, f"{name}.self_attention", normed(w, f"{name}.self_norm", x))
+        inner = affine(w, f"{name}.feed.widen", normed(w, f"{name}.feed_norm", x))
+        inner = inner * 0.5 * (1 + torch.erf(inner / math.sqrt(2)))
+        x = x + affine(w, f"{name}.feed.narrow", inner)
+    return normed(w, "encoder.norm", x)
+
+
+def close(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
+
+
+@torch.no_grad()
+def test_it_is_its_equations():
+    model = made()
+    found = model.encode(PICTURES)
+    for row, picture in enumerate(PICTURES):
+        close(found.states[row], by_hand(model.state_dict(), picture))
+    assert torch.equal(found.pooled, found.states[:, 0])
+    assert found.valid.all()
+
+
+@pytest.mark.parametrize(
+    ("size", "patch", "count"),
+    [("base", 16, 86_567_656), ("large", 16, 304_326_632), ("huge", 14, 632_045_800)],
+)
+def test_sizes_are_the_published_ones(size, patch, count):
+    with torch.device("meta"):
+        model = Vit(224, patch=patch, **SIZES[size])
+        head = nn.Linear(model.width, 1000)
+    assert sum(w.numel() for part in (model, head) for w in part.parameters()) == count
+
+
+def test_every_attention_is_seen():
+    model = made()
+    with observe(model) as seen:
+        model.encode(PICTURES)
+    assert [weights.shape for weights in seen.whole().values()] == [(2, HEADS, 7, 7)] * LAYERS
+
+
+def kernel(x: float, a: float = -0.75) -> float:
+    """Keys 1981, eq. 4: what a value counts for at a distance."""
+    x = abs(x)
+    if x <= 1:
+        return (a + 2) * x**3 - (a + 3) * x**2 + 1
+    return a * (x**3 - 5 * x**2 + 8 * x - 4) if x < 2 else 0.0
+
+
+def resampled(values: Tensor, count: int) -> Tensor:
+    """Along the first axis, pixels being areas; beyond a border is what is at it."""
+    found = []
+    for n in range(count):
+        at = (n + 0.5) * len(values) / count - 0.5
+        near = range(math.floor(at) - 1, math.floor(at) + 3)
+        ends = [values[min(max(i, 0), len(values) - 1)] for i in near]
+        found.append(sum(kernel(at - i) * one for i, one in zip(near, ends, strict=True)))
+    return torch.stack(found)
+
+
+def test_positions_of_another_grid():
+    table = torch.randn(1 + 4 * 5, 3, dtype=torch.float64)
+    assert regrid(table, (4, 5), (4, 5)) is table
+    found = regrid(table, (4, 5), (7, 3))
+    assert torch.equal(found[0], table[0])  # the class token's
+    laid = resampled(table[1:].unflatten(0, (4, 5)), 7)
+    wanted = resampled(laid.transpose(0, 1), 3).transpose(0, 1)
+    close(found[1:].unflatten(0, (7, 3)), wanted)
+    with pytest.raises(ValueError, match="table has 21 rows, too few for 5 x 5 patches"):
+        regrid(table, (5, 5), (8, 8))
+
+
+def test_what_cannot_be_is_told(unchecked):
+    with pytest.raises(ValueError, match="8 x 9 pixels cannot be cut into patches of 3 x 3"):
+        made((8, 9))
+    with pytest.raises(ValueError, match="7 x 9 pixels cannot be cut"):
+        made().encode(torch.zeros(1, 2, 7, 9, dtype=torch.float64))
+    with pytest.raises(ValueError, match=r"must have shape \[batch, 2, height, width\]"):
+        made().encode(torch.zeros(1, 3, 6, 9, dtype=torch.float64))
+    with pytest.raises(ValueError, match=r"floating point, not torch\.uint8"):
+        made().encode(torch.zeros(1, 2, 6, 9, dtype=torch.uint8))
+    with pytest.raises(ValueError, match="patch must be 2, 4, 8, …, not 3"):
+        made(stem="convolution")
+    with pytest.raises(ValueError, match="stem must be 'patch' or 'convolution', not 'resnet'"):
+        made(stem="resnet")
+    with pytest.raises(ValueError, match="height must be positive"):
+        made((0, 9))
