@@ -25,7 +25,7 @@ SURFACE = {
     "play": {"folder", "beginning", "--to", "--picture", "--steps", "--voices", "--seed"}
     | {"--temperature", "--tempo"},
     "look": {"folder", "text", "--target", "--save", "--html", "--png", "--svg", "--layer"}
-    | {"--head", "--words", "--trust", "--split", "--limit", "--without", "--force"},
+    | {"--head", "--words", "--trust", "--split", "--limit", "--without", "--force", "--gradient"},
     "heads": {"folder", "--split", "--limit", "--curve", "--keep", "--to", "--save", "--json"},
     "align": {
         *(

@@ -9,6 +9,7 @@ from regard.cli.look import look
 from regard.config.load import resolve
 from regard.train.fit import Fit
 from regard.train.run import Run
+from regard.view.map import AttentionMap
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +68,12 @@ def test_trust_of_a_text_and_of_a_split(folder, capsys):
 def test_a_text_is_wanted(folder):
     with pytest.raises(ValueError, match="TEXT is missing"):
         look(folder)
+
+
+def test_gradient_x_attention(folder, tmp_path):
+    record = next(Run.load(folder).corpus().read("test"))
+    look(folder, record["source"], files=[tmp_path / "map.npz"], gradient=True)
+    found = AttentionMap.load(tmp_path / "map.npz")
+    assert max(float(one.weights.sum(-1).max()) for one in found.layers) == pytest.approx(
+        1, abs=1e-3
+    )

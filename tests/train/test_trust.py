@@ -9,7 +9,7 @@ import torch
 from regard.attend.tap import intervene, observe
 from regard.config.load import resolve
 from regard.train.fit import Fit
-from regard.train.trust import permuting, reading, seen, trust, uniform
+from regard.train.trust import permuting, pulled, reading, seen, trust, uniform
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +128,23 @@ def test_edits_reach_the_model(translator):
 def test_one_token_is_too_few(judge):
     with pytest.raises(ValueError, match="two tokens or more"):
         trust(judge, "word")
+
+
+def test_a_pull_is_the_slope_of_an_attention(translator):
+    """a da is how log p moves as one weight is made a little greater, by differences."""
+    text = next(translator.corpus().read("test"))["source"]
+    read, name = reading(translator, text), translator.task.cross[0]
+    found, small = pulled(translator, text)[name][0], 1e-2
+
+    def moved(head: int, q: int, k: int, by: float) -> float:
+        def edit(weights: torch.Tensor) -> torch.Tensor:
+            other = weights.clone()
+            other[0, head, q, k] *= 1 + by
+            return other
+
+        with torch.no_grad(), intervene(translator.model, {name: edit}):
+            return float(read.log_p(read.ids))
+
+    for head, q, k in ((0, 0, 0), (1, 2, 1), (0, 1, 3)):
+        slope = (moved(head, q, k, small) - moved(head, q, k, -small)) / (2 * small)
+        assert found[head, q, k].item() == pytest.approx(max(slope, 0.0), abs=2e-4)

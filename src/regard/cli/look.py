@@ -9,7 +9,7 @@ from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.cli.look_picture import patches
-from regard.cli.maps import map_of
+from regard.cli.maps import graded, map_of
 from regard.cli.trust import of_split, of_text
 from regard.cli.whatif import what_if
 from regard.config.whole import write_whole
@@ -62,6 +62,9 @@ def look(
     ] = None,
     head: Annotated[int | None, typer.Option(help="In files: this head only, from 1.")] = None,
     words: Annotated[bool, typer.Option("--words", help="In files: whole words.")] = False,
+    gradient: Annotated[
+        bool, typer.Option("--gradient", help="In files: gradient x attention, not attention.")
+    ] = False,
     gone: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,7 +110,7 @@ def look(
         )
     if files:
         forms = {path: form_of(path) for path in files}  # a wrong name fails before the work
-        seen = map_of(run, text, target).pick(layer, head)
+        seen = (graded(run, text) if gradient else map_of(run, text, target)).pick(layer, head)
         for path, form in forms.items():
             write_whole(path, form(seen.merged() if words else seen))
             print(f"{path}: written")

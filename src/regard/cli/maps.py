@@ -22,6 +22,7 @@ from regard.train.run import Run
 from regard.train.summarise import SummariseRun
 from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
+from regard.train.trust import pulled
 from regard.view.map import AttentionMap
 from regard.view.roll import pitch_name
 
@@ -54,6 +55,19 @@ def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
             return read(run, text)
         case _:
             raise ValueError(f"a run of {run.settings.task} has no page yet")
+
+
+def graded(run: Run, text: str) -> AttentionMap:
+    """Of `translate` and `classify`: gradient x attention, whose greatest row sums to 1."""
+    plain, pull = map_of(run, text), pulled(run, text)
+    found = {}
+    for layer in plain.layers:
+        own = pull[layer.name][0].numpy()
+        own = (own if own.ndim == 3 else own[None])[..., : layer.weights.shape[-1]]
+        found[layer.name] = own / max(float(own.sum(-1).max()), 1e-12)
+    return AttentionMap(
+        found, plain.queries.tokens, plain.keys.tokens, kind=plain.layers[0].kind, title=plain.title
+    )
 
 
 def translated(run: TranslateRun, text: str, target: str | None) -> AttentionMap:

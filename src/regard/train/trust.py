@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import Edit, intervene, named_attentions, observe
+from regard.attend.tap import Edit, intervene, joined, named_attentions, observe
 from regard.batch.pair import Pair, collate
 from regard.encode.embed import Embedding
 from regard.metric.rank import kendall, overlap
@@ -199,6 +199,30 @@ def gradients(model: nn.Module, read: Reading) -> list[float]:
         raise ValueError("the model does not read its tokens by vectors: there is no gradient")
     [pull] = torch.autograd.grad(log_p, found)
     return (pull * found[0]).sum(-1).abs().flatten()[: len(read.ids)].tolist()
+
+
+def pulled(run: Run, text: str) -> dict[str, Tensor]:
+    """a da of every weight a, where da = d log p / da: what was said would be less likely without.
+
+    By attention, [b (h) q k]; what speaks against it is 0 (Chefer et al. 2021, 2103.15679, eq. 5).
+    """
+    read, kept = reading(run, text), dict[str, list[Tensor]]()
+
+    def keeping(name: str) -> Edit:
+        def edit(weights: Tensor) -> Tensor:
+            kept.setdefault(name, []).append(weights)
+            return weights
+
+        return edit
+
+    with intervene(run.model.eval(), {name: keeping(name) for name in read.names}):
+        log_p = read.log_p(read.ids)
+    flat = [weights for calls in kept.values() for weights in calls]
+    slopes = iter(torch.autograd.grad(log_p, flat))
+    return {
+        name: joined([(a * next(slopes)).clamp(min=0).detach() for a in calls])
+        for name, calls in kept.items()
+    }
 
 
 def left(ids: Sequence[int], at: int) -> list[int]:
