@@ -25,12 +25,18 @@ BERT = """
 task = "pretrain"
 data = { kind = "text", train = "reviews.txt", unit = "paragraph", held_out = 0.02 }
 text = { kind = "wordpiece", size = 8000, lower = true }
-model = { kind = "bert", dim = 128, heads = 2, layers = 2, context = 128, pretrain = "both" }
+[model]
+kind = "bert"
+dim = 128
+heads = 2
+layers = 2
+context = 128
+pretrain = "both"
 [train]
 steps = STEPS
 sentences_per_batch = 32
 longest = 80
-learning_rate = 1e-3
+learning_rate = 2e-3
 validate_every = 500
 save_every = 500
 schedule = { kind = "cosine", warmup = WARMUP }
@@ -81,6 +87,7 @@ validate_every = 50
 save_every = 200
 metric = "accuracy"
 """
+STEPS = {"bert": 15000, "elmo": 3000}  # of pretraining: masked words take long to be found out
 OWN = """text = { kind = "words", size = 20000 }
 model = { kind = "birnn", dim = 128, hidden_dim = 64, dropout = 0.5 }"""
 
@@ -119,7 +126,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("which", choices=("bert", "elmo"))
     parser.add_argument("--folder", type=Path, default=Path("runs/pretrained"))
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int)
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     folder, threads = given.folder, ["--threads", str(given.threads)]
@@ -129,7 +136,7 @@ def main() -> None:
     for split, name, every in (("train", "tenth", 10), ("dev", "dev", 1), ("test", "test", 1)):
         rows = [f"{r['text']}\t{r['label']}\n" for r in list(sst.read(split))[::every]]
         write_whole(folder / f"{name}.tsv", "".join(rows).encode())
-    first, compared = configs(given.which, given.steps)
+    first, compared = configs(given.which, given.steps or STEPS[given.which])
     for name, text in {**first, **compared}.items():
         write_whole(folder / f"{name}.toml", text.encode())
     for name in first:
