@@ -163,7 +163,7 @@ def test_axial_has_as_many_weights_and_no_third_edge():
     axial = Evoformer(16, 16, heads=2, pair_heads=2, head_dim=8, triangles=False)
     assert weights_of(axial) == pytest.approx(weights_of(whole), rel=0.01)
     made = awake(block(triangles=False))
-    made.outer.out.weight.data.zero_()  # rows of the alignment ask all pairs: they tell nothing here
+    made.outer.out.weight.data.zero_()  # rows of the alignment ask all pairs: they are silent
     m, z = inputs()
     before = made(m, z)[1][:, 0, 1]
     z[:, 2, 3] += 1.0  # an edge that shares no node with (0, 1)
