@@ -30,11 +30,13 @@ def test_next_words_are_for_json_only(tmp_path, monkeypatch, capsys):
     def told(as_json: bool) -> list[str]:
         lines = io.BytesIO(b"the c\nthe \n")
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=lines))
-        predict(tmp_path, as_json)
+        predict(tmp_path, as_json=as_json)
         return capsys.readouterr().out.splitlines()
 
     plain = told(as_json=False)
     assert asked == []
+    predict(tmp_path, ["the c", "the "])  # on the command line: nothing is read from elsewhere
+    assert capsys.readouterr().out.splitlines() == plain
     assert [len(line) for line in plain] == [25, 24]
     full = [json.loads(line) for line in told(as_json=True)]
     assert asked == [one["prompt"] for one in full] == ["the c", "the "]
