@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attend.catalogue import NORMALISERS, SCORES
-from regard.config import answer, encoder, model, music, writer
+from regard.config import answer, bits, encoder, model, music, writer
 from regard.config.load import loads
 from regard.models.catalogue import MODELS, build, settings_of
 
@@ -20,6 +20,8 @@ ASKED = {
     "understand": encoder.WordEncoder,
     "answer": answer.Answerer,
     "music": music.Musician,
+    "copy": bits.Learner,
+    "recall": bits.Learner,
 }
 KINDS = {
     kind.model_fields["kind"].default: kind

@@ -28,6 +28,8 @@ SPOKEN = {
     "understand": ("encode",),
     "answer": ("encode",),
     "music": ("begin", "read", "logits", "start", "step", "select", "detach"),
+    "copy": ("episode",),
+    "recall": ("episode",),
 }
 
 

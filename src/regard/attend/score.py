@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from regard.attend.additive import tanh_energy
 from regard.attend.check import check_positive, check_width
+from regard.attend.product import product
 
 
 class Score(nn.Module, ABC):
@@ -52,7 +53,7 @@ class Dot(Score):
     def forward(
         self, query: Float[Tensor, "*b q dq"], keys: Float[Tensor, "*#b k dk"]
     ) -> Float[Tensor, "*b q k"]:
-        return (self.ask(query) * self.scale(keys)) @ keys.mT
+        return product(self.ask(query) * self.scale(keys), keys.mT)
 
 
 class ScaledDot(Dot):

@@ -152,6 +152,8 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "classify": Classifiers,
     "language": Contest,
     "music": Contest,
+    "copy": Contest,
+    "recall": Contest,
     "pretrain": Contest,
     "tag": Contest,
     "understand": Contest,

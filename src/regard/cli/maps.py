@@ -7,6 +7,7 @@ import torch
 
 from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
+from regard.train.bits import BitsRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.language import LanguageRun
@@ -31,6 +32,8 @@ def map_of(run: Run, text: str) -> AttentionMap:
             return among(run.task.looked(text, run.longest), text.split(), text)
         case ChatRun() | LanguageRun():
             return written(run, text)
+        case BitsRun():
+            return remembered(run, text)
         case _:
             raise ValueError(f"a run of {run.settings.task} has no page yet")
 
@@ -43,6 +46,13 @@ def translated(run: TranslateRun, text: str) -> AttentionMap:
     layers = run.task.weights(collate([Pair(0, ids, best.ids)]))[:, 0]
     named = dict(zip(run.task.cross, layers, strict=True))
     return AttentionMap(named, seen.target, seen.source, title=f"{text} -> {best.text}")
+
+
+def remembered(run: BitsRun, text: str) -> AttentionMap:
+    """Steps by slots of the memory, for each head that reads or writes."""
+    seen = run.task.looked(text)
+    slots = range(next(iter(seen.weights.values())).shape[-1])
+    return AttentionMap(seen.weights, seen.steps, [*map(str, slots)], kind="memory", title=text)
 
 
 def written(run: Any, text: str) -> AttentionMap:

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from regard.config import answer as questions
+from regard.config import bits, music
 from regard.config import data as tables
-from regard.config import music
 from regard.config.table import Table
+from regard.corpora.bits import Copy, Recall
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
 from regard.corpora.dialogues import Dialogues
@@ -52,6 +53,8 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     music.RollsData: Rolls,
     music.AbcData: Tunes,
     music.NamedMusic: Score,
+    bits.CopyData: Copy,
+    bits.RecallData: Recall,
 }
 
 

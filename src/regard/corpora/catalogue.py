@@ -124,5 +124,9 @@ CORPORA = {
     "nottingham": Entry("scores.Score", "folk tunes with chords, in ABC", "music", "GPL-3.0"),
     "rolls": Entry("rolls.Rolls", "your own piano rolls: JSON, JSON lines", "music", "yours"),
     "abc": Entry("tunes.Tunes", "your own tunes in ABC notation", "music", "yours"),
+    "copy": Entry("bits.Copy", "vectors of bits, to be told again", "bits", "made here"),
+    "recall": Entry(
+        "bits.Recall", "items of bits, of which the one after another is told", "bits", "made here"
+    ),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

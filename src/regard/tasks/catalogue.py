@@ -10,5 +10,7 @@ TASKS = {
     "language": "how likely a text is, what comes next, and how it goes on",
     "summarise": "a document into its summary, some words of which are copied",
     "music": "how likely a piece is, as piano roll or in ABC, and how it goes on",
+    "copy": "a sequence of bits, told again after its end",
+    "recall": "the item that followed another, which is shown again",
     "translate": "a source text into a target text, with word alignments",
 }

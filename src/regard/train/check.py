@@ -18,6 +18,7 @@ from regard.corpora.corpus import Corpus, Record, place
 from regard.tasks.summarise import Summariser
 from regard.train.advice import advice
 from regard.train.check_answer import check_questions
+from regard.train.check_bits import check_bits
 from regard.train.check_music import check_music
 from regard.train.check_text import check_documents, check_labelled
 from regard.train.count import Shown, Side, chunks, count, every
@@ -77,6 +78,8 @@ OTHERS = {
     "answer": check_questions,
     "language": check_documents,
     "music": check_music,
+    "copy": check_bits,
+    "recall": check_bits,
     "pretrain": check_documents,
 }
 

@@ -43,6 +43,8 @@ RUNS = {
     "summarise": "regard.train.summarise:SummariseRun",
     "music": "regard.train.music:RollRun",
     "tunes": "regard.train.tunes:TuneRun",
+    "copy": "regard.train.bits:BitsRun",
+    "recall": "regard.train.bits:BitsRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")
