@@ -75,7 +75,10 @@ class Heads:
         self.keys, self.strengths = asked[:, :-1], softplus(asked[:, -1])
         self.gates, self.sharpness = sigmoid(gate), 1 + softplus(sharp)
         self.shifts = [softmax(row) for row in shifts.reshape(heads, moves)]
-        self.erase, self.add = sigmoid(erase).reshape(writers, wide), add.reshape(writers, wide)
+        self.erase, self.add = (
+            sigmoid(erase).reshape(writers, wide),
+            np.tanh(add.reshape(writers, wide)),
+        )
 
 
 def reference(model: Ntm, inputs):
@@ -237,3 +240,21 @@ def test_settings_that_do_not_fit(unchecked):
         Ntm(3, 3, slots=4, shift=2)
     with pytest.raises(ValueError, match="controller must be feedforward or lstm, not 'gru'"):
         Ntm(3, 3, controller="gru")  # pyright: ignore[reportArgumentType]
+
+
+@EVERY
+def test_the_quick_turn_is_the_plain_one(controller, read_heads, write_heads, shift):
+    """Who wants the gradient of what is seen gets the plain one; outputs are the same bits."""
+    model = machine(controller, read_heads, write_heads, shift)
+    inputs = torch.randn(ROWS, STEPS, SEEN, dtype=torch.float64)
+    found = []
+    for detach in (True, False):
+        with observe(model, detach=detach):
+            outputs = model.episode(inputs)
+        model.zero_grad()
+        outputs.square().sum().backward()
+        found.append((outputs, [weight.grad for weight in model.parameters()]))
+    (quick, fast), (plain, slow) = found
+    assert torch.equal(quick, plain)
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)

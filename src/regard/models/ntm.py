@@ -11,7 +11,8 @@
     y_t           = W [h_t; r_t] + b
 
 Graves, Wayne, Danihelka 2014 (1410.5401). b = softplus, g and e = sigmoid, s = softmax, c = 1 +
-softplus. Each head, whether it reads or writes, has a weighting of its own.
+softplus. Each head, whether it reads or writes, has a weighting of its own. Equations 2 to 9 are
+in `encode.address`.
 
 # differs: what the paper leaves open is chosen so that training goes well with any seed. M_0 is
 # 1e-6 throughout (Collier & Beel 2018), not drawn. Every head begins at slot 0, w_0 = (1, 0, …):
@@ -30,9 +31,8 @@ from torch import Tensor, nn
 
 from regard.attend.attention import Attention
 from regard.attend.check import check_positive, check_sequence, check_width
-from regard.attend.memory import Memory
 from regard.attend.score import Cosine
-from regard.encode.address import moved, written
+from regard.encode.address import Turned, Wish, is_plain, quick_turn, turn
 from regard.encode.cell import LSTM, Recurrence, State
 
 START, EPS = 1e-6, 1e-2
@@ -113,7 +113,8 @@ class Ntm(nn.Module):
         states, reads = list[Tensor](), list[Tensor]()
         for x in self.project(given).unbind(1):
             state = control(torch.addmm(x, read, of_read), state)
-            read, weights, matrix = self.turn(state[0], weights, matrix)
+            found, weights, matrix = self.turn(state[0], weights, matrix)
+            read = found.flatten(1)
             states.append(state[0])
             reads.append(read)
         return self.out(torch.cat([torch.stack(states, 1), torch.stack(reads, 1)], -1))
@@ -129,16 +130,11 @@ class Ntm(nn.Module):
         state: Float[Tensor, "b d"],
         before: Float[Tensor, "b h 1 n"],
         matrix: Float[Tensor, "b n m"],
-    ) -> tuple[Float[Tensor, "b rm"], Float[Tensor, "b h 1 n"], Float[Tensor, "b n m"]]:
+    ) -> Turned:
         """One step of the heads: what was read, where they are now, and the memory after."""
         rows, heads = before.shape[:2]
-        asked, gate, sharp, moves, erase, add = self.of_heads(state).split(self.sizes, -1)
-        slots = matrix[:, None]  # which all heads share
-        memory = Memory(self.reader.score.prepare(slots), slots)
-        found = self.reader.weigh(asked.view(rows, heads, 1, -1), memory)
-        gate, moves, sharp = (one.view(rows, heads, 1, -1) for one in (gate, moves, sharp))
-        weights = moved(found, before, gate, moves, sharp)
-        reading, writing = weights.split([self.read_heads, self.write_heads], 1)
-        read = self.reader.read(reading, memory).flatten(1)
-        writing, each = self.writer.seen(writing)[:, :, 0], (rows, self.write_heads, -1)
-        return read, weights, written(matrix, writing, erase.view(each), add.view(each))
+        *of_all, erase, add = self.of_heads(state).split(self.sizes, -1)
+        wants = [one.view(rows, heads, 1, -1) for one in of_all]
+        wants += [one.view(rows, self.write_heads, -1) for one in (erase, add)]
+        parts = self.reader, self.writer, Wish(*wants)
+        return (quick_turn if is_plain(*parts) else turn)(*parts, before, matrix)
