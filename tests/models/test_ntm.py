@@ -19,7 +19,7 @@ EVERY = pytest.mark.parametrize(
 
 def machine(controller="lstm", read_heads=1, write_heads=1, shift=1, **more) -> Ntm:
     """Weights are drawn wide: heads move, and write, in every direction."""
-    sizes = {"dim": DIM, "slots": SLOTS, "slot_dim": WIDE, "shift": shift} | more
+    sizes = {"dim": DIM, "slots": SLOTS, "slot_dim": WIDE, "shift": shift, "clip": 0.0} | more
     model = Ntm(
         SEEN,
         SAID,
@@ -258,3 +258,17 @@ def test_the_quick_turn_is_the_plain_one(controller, read_heads, write_heads, sh
     assert torch.equal(quick, plain)
     for one, other in zip(fast, slow, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
+
+
+def test_what_flows_back_is_cut():
+    """A sharpness of 10 multiplies what is undecided tenfold at every step, if nothing is cut."""
+    inputs, norms = torch.zeros(1, 12, SEEN), list[float]()
+    for clip in (0.0, 1e-3):
+        torch.manual_seed(0)
+        model = machine(clip=clip).float()
+        steered(model, gate=[-50.0], sharp=[9.0], moves=[-50.0, 0.001, 0.0])
+        model.episode(inputs).sum().backward()
+        assert model.of_heads.bias.grad is not None
+        norms.append(model.of_heads.bias.grad.norm().item())
+    assert norms[0] > 1e3 * norms[1]
+    torch.testing.assert_close(machine(clip=0.0).clip, 0.0)

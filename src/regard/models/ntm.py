@@ -17,7 +17,8 @@ in `encode.address`.
 # differs: what the paper leaves open is chosen so that training goes well with any seed. M_0 is
 # 1e-6 throughout (Collier & Beel 2018), not drawn. Every head begins at slot 0, w_0 = (1, 0, …):
 # from equal weights a shift leads nowhere. A slot shorter than EPS matches a key in proportion, so
-# that an empty one has no gradient of 1 / |M|. All heads look at M_{t-1}: reading comes first.
+# that an empty one has no gradient of 1 / |M|. All heads look at M_{t-1}: reading comes first. What
+# w_t hands back to w_{t-1} is cut at `clip`: c multiplies the log-odds of two slots at each step.
 b: rows   t: steps   h: heads   n: slots   m: slot_dim   d: dim
 """
 
@@ -74,6 +75,7 @@ class Ntm(nn.Module):
         read_heads: int = 1,
         write_heads: int = 1,
         shift: int = 1,
+        clip: float = 1.0,
     ):
         super().__init__()
         sizes = {"dim": dim, "slots": slots, "slot_dim": slot_dim, "shift": shift}
@@ -85,6 +87,7 @@ class Ntm(nn.Module):
             raise ValueError(f"controller must be feedforward or lstm, not {controller!r}")
         self.source_size, self.slots, self.slot_dim = source_size, slots, slot_dim
         self.read_heads, self.write_heads, self.shift = read_heads, write_heads, shift
+        self.clip = clip
         steers = LSTM if controller == "lstm" else Feedforward
         self.controller = steers(source_size + read_heads * slot_dim, dim)
         heads = read_heads + write_heads
@@ -113,11 +116,17 @@ class Ntm(nn.Module):
         states, reads = list[Tensor](), list[Tensor]()
         for x in self.project(given).unbind(1):
             state = control(torch.addmm(x, read, of_read), state)
+            if self.clip and weights.requires_grad:
+                weights.register_hook(self.clipped)
             found, weights, matrix = self.turn(state[0], weights, matrix)
             read = found.flatten(1)
             states.append(state[0])
             reads.append(read)
         return self.out(torch.cat([torch.stack(states, 1), torch.stack(reads, 1)], -1))
+
+    def clipped(self, gradient: Tensor) -> Tensor:
+        """Of w_t, from the steps after it."""
+        return gradient.clamp(-self.clip, self.clip)
 
     def project(self, given: Float[Tensor, "b t i"]) -> Float[Tensor, "b t g"]:
         """What the inputs add to the controller, for all steps at once."""
