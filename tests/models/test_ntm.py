@@ -260,15 +260,22 @@ def test_the_quick_turn_is_the_plain_one(controller, read_heads, write_heads, sh
         torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-10)
 
 
-def test_what_flows_back_is_cut():
-    """A sharpness of 10 multiplies what is undecided tenfold at every step, if nothing is cut."""
-    inputs, norms = torch.zeros(1, 12, SEEN), list[float]()
-    for clip in (0.0, 1e-3):
-        torch.manual_seed(0)
-        model = machine(clip=clip).float()
-        steered(model, gate=[-50.0], sharp=[9.0], moves=[-50.0, 0.001, 0.0])
-        model.episode(inputs).sum().backward()
+def test_what_flows_back_is_cut(monkeypatch):
+    """With a cut at nothing, gradients are as if each step began where the last one happened to be;
+    with one that is never met, nothing is cut."""
+    inputs = torch.randn(ROWS, STEPS, SEEN, dtype=torch.float64)
+    model = machine()
+
+    def gradient(clip: float) -> torch.Tensor:
+        model.clip = clip
+        model.zero_grad()
+        model.episode(inputs).square().sum().backward()
         assert model.of_heads.bias.grad is not None
-        norms.append(model.of_heads.bias.grad.norm().item())
-    assert norms[0] > 1e3 * norms[1]
-    torch.testing.assert_close(machine(clip=0.0).clip, 0.0)
+        return model.of_heads.bias.grad.clone()
+
+    whole, never, cut = gradient(0.0), gradient(1e9), gradient(1e-12)
+    torch.testing.assert_close(whole, never)
+    assert not torch.allclose(whole, cut)
+    plain = model.turn
+    monkeypatch.setattr(model, "turn", lambda h, before, m: plain(h, before.detach(), m))
+    torch.testing.assert_close(cut, gradient(0.0), rtol=1e-6, atol=1e-8)

@@ -58,7 +58,7 @@ class Ntm(Table):
     write_heads: Positive = Field(default=1, description="Heads that write.")
     shift: Positive = Field(default=1, description="Slots that a head moves in a step, at most.")
     clip: float = Field(
-        default=1.0,
+        default=10.0,
         ge=0,
         description="Largest gradient, in bits, that a weight hands to the step before; 0: any.",
     )

@@ -18,7 +18,8 @@ in `encode.address`.
 # 1e-6 throughout (Collier & Beel 2018), not drawn. Every head begins at slot 0, w_0 = (1, 0, …):
 # from equal weights a shift leads nowhere. A slot shorter than EPS matches a key in proportion, so
 # that an empty one has no gradient of 1 / |M|. All heads look at M_{t-1}: reading comes first. What
-# w_t hands back to w_{t-1} is cut at `clip`: c multiplies the log-odds of two slots at each step.
+# w_t hands back to w_{t-1} is cut at `clip`, as the paper cuts gradients to (-10, 10): c multiplies
+# the log-odds of two slots, turn after turn, and what is undecided explodes.
 b: rows   t: steps   h: heads   n: slots   m: slot_dim   d: dim
 """
 
@@ -75,7 +76,7 @@ class Ntm(nn.Module):
         read_heads: int = 1,
         write_heads: int = 1,
         shift: int = 1,
-        clip: float = 1.0,
+        clip: float = 10.0,
     ):
         super().__init__()
         sizes = {"dim": dim, "slots": slots, "slot_dim": slot_dim, "shift": shift}
