@@ -56,6 +56,18 @@ picture = { size = [16, 16] }
 model = { patch = 8, dim = 4, heads = 2, layers = 1 }
 train = { steps = 2, sentences_per_batch = 4 }
 """,
+    "copy": """
+task = "copy"
+data = { size = 20, held_out = 4, width = 2, longest = 3, tested = [2, 4] }
+model = { kind = "ntm", dim = 4, slots = 6, slot_dim = 3 }
+train = { steps = 2, sentences_per_batch = 4 }
+""",
+    "recall": """
+task = "recall"
+data = { size = 20, held_out = 4, width = 2, vectors = 2, most = 3, tested = [3] }
+model = { kind = "lstm", dim = 4 }
+train = { steps = 2, sentences_per_batch = 4 }
+""",
     "tag": TAGGED.format("tag"),
     "understand": TAGGED.format("understand"),
     "summarise": """
@@ -94,6 +106,8 @@ METRICS = {
     "image": ["accuracy", "f1", "loss"],
     "language": ["perplexity", "loss", "bits_per_character"],
     "music": ["nll", "nll_all"],
+    "copy": ["bits", "wrong", "bits_2", "bits_4"],
+    "recall": ["bits", "wrong_3"],
     "pretrain": ["accuracy", "perplexity", "next_sentence"],
     "tag": ["f1", "precision", "recall", "loss"],
     "understand": ["slot_f1", "intent", "sentence", "loss"],
@@ -103,6 +117,7 @@ METRICS = {
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
 COUNTED |= {"answer": "questions", "chat": "tokens", "image": "pictures"}
 COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens", "music": "steps"}
+COUNTED |= {"copy": "sequences", "recall": "sequences"}
 ROWS = {"mean": mean, "deviation": stdev}
 
 

@@ -19,6 +19,7 @@ BLIND = {  # models without attention, and their word for it
     "rnnlm": "no attention",
     "roll_rnn": "no attention",
     "bilstm_crf": "no attention",
+    "lstm": "no attention",
 }
 SMALL = {"dim": 8, "hidden_dim": 8, "heads": 2, "layers": 2}
 LINES = "The cat sat. It saw a mouse.\nThe mouse ran away.\n\nA dog ran. It sat down on a log.\n\n"
@@ -43,6 +44,7 @@ TASKS = {
         "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
         "text": {"kind": "wordpiece", "size": 60},
     },
+    "copy": {"data": {"size": 20, "held_out": 4, "width": 2, "longest": 3, "tested": [2]}},
     "image": {
         "data": {"kind": "shapes", "size": 16, "held_out": 6, "side": 16},
         "picture": {"size": [16, 16]},
@@ -53,14 +55,23 @@ TASKS = {
     },
 }
 SAID = {"music": "[[60, 64], [62]]", "tag": "fly to new york", "pretrain": "the [MASK] sat"}
-SAID |= {"image": "dot.png", "language": "the mouse sat", "classify": "one two. three four five."}
+SAID |= {
+    "copy": "01 11",
+    "image": "dot.png",
+    "language": "the mouse sat",
+    "classify": "one two. three four five.",
+}
 ASKED = [(kind, entry.tasks[0]) for kind, entry in MODELS.items()] + [("bert", "pretrain")]
 
 
 def trained(kind: str, task: str) -> Fit:
     known = set(settings_of(kind))
     wanted = {name: n for name, n in SMALL.items() if name in known}
-    wanted |= {"pretrain": {"pretrain": "both"}, "image": {"patch": 8}}.get(task, {})
+    wanted |= {
+        "pretrain": {"pretrain": "both"},
+        "image": {"patch": 8},
+        "copy": {"slots": 6} if kind == "ntm" else {},
+    }.get(task, {})
     steps = {"steps": 2, "sentences_per_batch": 4}
     if task == "language":
         steps["context"] = 8

@@ -7,6 +7,7 @@ from typing import get_args
 
 import pytest
 
+from regard.config.bits import CopyData, RecallData
 from regard.config.data import (
     LANGUAGES,
     DatesData,
@@ -20,7 +21,17 @@ from regard.config.data import (
     TextData,
 )
 from regard.config.text import Text
-from regard.corpora import dates, documents, files, labelled, named, planted, published, reorder
+from regard.corpora import (
+    bits,
+    dates,
+    documents,
+    files,
+    labelled,
+    named,
+    planted,
+    published,
+    reorder,
+)
 from regard.text import learn
 
 
@@ -73,6 +84,8 @@ def accepted(kind, size):
         (planted.Planted, PlantedData),
         (labelled.Labelled, LabelledData),
         (documents.Documents, TextData),
+        (bits.Copy, CopyData),
+        (bits.Recall, RecallData),
     ],
 )
 def test_defaults_are_those_of_the_constructor(made, data):

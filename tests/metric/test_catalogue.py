@@ -6,6 +6,7 @@ import sys
 from regard.metric import (
     alignment,
     answers,
+    bits,
     classes,
     dialogue,
     entities,
@@ -19,7 +20,7 @@ from regard.metric.catalogue import METRICS
 
 def test_every_metric_exists():
     texts = (translation, language, summary, dialogue, answers)
-    places = (*texts, music, classes, entities, alignment.Agreement)
+    places = (*texts, music, bits, classes, entities, alignment.Agreement)
     for name, description in METRICS.items():
         assert any(hasattr(place, name) for place in places), name
         assert "\n" not in description
@@ -30,7 +31,8 @@ def test_metrics_run_without_torch():
     code = (
         "import sys; import regard.metric.translation, regard.metric.alignment, "
         "regard.metric.language, regard.metric.classes, regard.metric.entities, "
-        "regard.metric.answers, regard.metric.summary; sys.exit('torch' in sys.modules)"
+        "regard.metric.answers, regard.metric.summary, regard.metric.bits; "
+        "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -29,6 +29,8 @@ SPOKEN = {
     "answer": ("encode",),
     "image": ("encode", "grid"),
     "music": ("begin", "read", "logits", "start", "step", "select", "detach"),
+    "copy": ("episode",),
+    "recall": ("episode",),
 }
 
 

@@ -17,6 +17,7 @@ from regard.attend.check import (
 from regard.attend.mask import Mask, causal
 from regard.attend.memory import Memory, check_leading
 from regard.attend.normalise import softmax
+from regard.attend.product import product
 from regard.attend.score import Dot, Score
 
 
@@ -121,12 +122,17 @@ class Attention(nn.Module):
         """context = weights @ values; here the weights are seen, and edited."""
         if weights.shape[-1] != memory.slots:
             raise ValueError(f"weights have {weights.shape[-1]} slots, memory has {memory.slots}")
+        weights = self.seen(weights)
+        if self.training and self.dropout:
+            weights = F.dropout(weights, self.dropout)
+        return product(weights, per_head(memory.values, weights))
+
+    def seen(self, weights: Float[Tensor, "*b q k"]) -> Float[Tensor, "*b q k"]:
+        """The weights as they are used, edited and shown: for those who write with them."""
         if self.edit is not None:
             weights = self.edit(weights)
         self.show(weights)
-        if self.training and self.dropout:
-            weights = F.dropout(weights, self.dropout)
-        return weights @ per_head(memory.values, weights)
+        return weights
 
     def show(self, weights: Tensor) -> None:
         if self.tap is not None:

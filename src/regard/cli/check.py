@@ -28,6 +28,10 @@ ROWS = {
     "longest_side": "longest side",
     "repeated_pictures": "pictures seen before",
     "leaked_pictures": "pictures also in train",
+    "sequences": "sequences",
+    "vectors": "vectors to be told",
+    "smallest": "smallest size",
+    "largest": "largest size",
     "pieces": "pieces",
     "steps": "steps",
     "notes": "notes",
@@ -42,6 +46,7 @@ ROWS = {
     "repeated_questions": "questions seen before",
     "repeated_documents": "documents seen before",
     "repeated_pieces": "pieces seen before",
+    "repeated_sequences": "sequences seen before",
     "several_labels": "texts with several labels",
     "leaked_texts": "texts also in train",
     "leaked_labels": "  with the same label",
@@ -49,6 +54,7 @@ ROWS = {
     "leaked_contexts": "contexts also in train",
     "leaked_documents": "documents also in train",
     "leaked_pieces": "pieces also in train",
+    "leaked_sequences": "sequences also in train",
     "empty_source": "empty source",
     "empty_target": "empty target",
     "identical": "source = target",
@@ -70,7 +76,8 @@ SHARES = {
     "inexact": "answers that end in a token",
 }
 ESTIMATED = ("duplicates", "ambiguous_sources", "repeated_texts", "repeated_documents")
-ESTIMATED += ("several_labels", "repeated_questions", "repeated_pieces", "repeated_pictures")
+ESTIMATED += ("several_labels", "repeated_questions", "repeated_pieces")
+ESTIMATED += ("repeated_pictures", "repeated_sequences")
 MOST_LABELS = 20
 MEGA = 1e6
 

@@ -168,6 +168,8 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "image": Seers,
     "language": Contest,
     "music": Contest,
+    "copy": Contest,
+    "recall": Contest,
     "pretrain": Contest,
     "tag": Contest,
     "understand": Contest,

@@ -16,6 +16,7 @@ from regard.config.whole import write_whole
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
 from regard.train.answer import AnswerRun, record_of
+from regard.train.bits import BitsRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.image import ImageRun
@@ -143,6 +144,8 @@ def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int 
             return heard(run, text, surface)
         case ImageRun():
             return patches(run, text, surface, layer)
+        case BitsRun():
+            return remembered(run, text, surface)
         case _:
             return last_layer(map_of(run, text), surface)
 
@@ -285,3 +288,17 @@ def heard(run: RollRun, text: str, surface: Surface) -> str:
         f"{heat(weights.tolist(), names, names, surface)}\n\n"
         f"weight: {scale(surface)}\nnext: {following}"
     )
+
+
+def remembered(run: BitsRun, text: str, surface: Surface) -> str:
+    """What is told, and a map for each head: rows are steps, columns the slots that it was at."""
+    seen, [reply] = run.task.looked(text), run.reply([text], "TEXT")
+    wrong = reply.facts["wrong"]
+    parts = [f"{reply.text} ({wrong} {'bit' if wrong == 1 else 'bits'} wrong)"]
+    for name, heads in seen.weights.items():
+        for number, table in enumerate(heads.tolist(), 1):
+            used = [at for at, slot in enumerate(zip(*table, strict=True)) if max(slot) >= SEEN]
+            rows = [[row[at] for at in used] for row in table]
+            title = f"{name}, head {number}, slots with at least {SEEN:.0%}:"
+            parts.append(f"{title}\n{heat(rows, seen.steps, [*map(str, used)], surface)}")
+    return "\n\n".join([*parts, f"weight: {scale(surface)}"])

@@ -12,6 +12,7 @@ from regard.batch.pair import Pair, collate
 from regard.cli.look_picture import map_of_picture
 from regard.tasks.pretrain import Pretrain
 from regard.train.answer import AnswerRun, record_of
+from regard.train.bits import BitsRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.image import ImageRun
@@ -53,6 +54,8 @@ def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
             return heard(run, text)
         case PretrainRun():
             return read(run, text)
+        case BitsRun():
+            return remembered(run, text)
         case _:
             raise ValueError(f"a run of {run.settings.task} has no page yet")
 
@@ -148,6 +151,13 @@ def read(run: PretrainRun, text: str) -> AttentionMap:
     with torch.no_grad(), observe(run.task.model.eval()) as seen:
         run.task.model.encode(row, torch.ones_like(row, dtype=torch.bool))
     return among(seen.whole(), [run.task.named(number) for number in ids], text)
+
+
+def remembered(run: BitsRun, text: str) -> AttentionMap:
+    """Steps by slots of the memory, for each head that reads or writes."""
+    seen = run.task.looked(text)
+    slots = range(next(iter(seen.weights.values())).shape[-1])
+    return AttentionMap(seen.weights, seen.steps, [*map(str, slots)], kind="memory", title=text)
 
 
 def written(run: Any, text: str) -> AttentionMap:

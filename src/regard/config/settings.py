@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from regard.config.answer import Answerer, AnswerHead, AnswerTrain, Bidaf, FactsData, Questions
+from regard.config.bits import BitsTrain, CopyData, Learner, Ntm, RecallData
 from regard.config.data import (
     Conversations,
     DatesData,
@@ -366,6 +367,24 @@ class MusicSettings(Settings):
         return self
 
 
+class CopySettings(Settings):
+    """A sequence of bits, told again after its end."""
+
+    task: Literal["copy"] = Field(default="copy", description="What the model is to do.")
+    data: CopyData = Field(default=CopyData(), description="Vectors of bits, made here.")
+    model: Learner = Field(default=Ntm(), description=MODEL)
+    train: BitsTrain = Field(default=BitsTrain(), description=TRAIN)
+
+
+class RecallSettings(Settings):
+    """The item that followed one which is shown again."""
+
+    task: Literal["recall"] = Field(default="recall", description="What the model is to do.")
+    data: RecallData = Field(default=RecallData(), description="Items of bits, made here.")
+    model: Learner = Field(default=Ntm(), description=MODEL)
+    train: BitsTrain = Field(default=BitsTrain(), description=TRAIN)
+
+
 def check_windows(settings: Settings) -> None:
     """What a language model can read at a time, and carry on."""
     train, model = settings.train, settings.model
@@ -406,4 +425,6 @@ TASKS: dict[str, type[Settings]] = {
     "summarise": SummariseSettings,
     "music": MusicSettings,
     "image": ImageSettings,
+    "copy": CopySettings,
+    "recall": RecallSettings,
 }

@@ -159,8 +159,7 @@ class Train(Table):
         """A default steps back where its alternative is given."""
         if not isinstance(given, dict):
             return given
-        for name in ("steps", "tokens_per_batch"):
-            other = EITHER[name]
+        for name, other in EITHER.items():
             if given.get(name) is not None and given.get(other) is not None:
                 raise ValueError(f"{name} and {other} are both given: take one of them out")
             if given.get(other) is not None:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from importlib import import_module
 
 from regard.config import answer as questions
+from regard.config import bits, image, music
 from regard.config import data as tables
-from regard.config import image, music
 from regard.config.table import Table
+from regard.corpora.bits import Copy, Recall
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
 from regard.corpora.dialogues import Dialogues
@@ -53,6 +54,8 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     music.RollsData: Rolls,
     music.AbcData: Tunes,
     music.NamedMusic: Score,
+    bits.CopyData: Copy,
+    bits.RecallData: Recall,
 }
 LATE = {  # these need numpy, for which nobody else should wait
     image.ShapesData: "shapes:Shapes",

@@ -142,5 +142,9 @@ CORPORA = {
     "pictures": Entry(
         "picturesets.PictureFiles", "your own: folders, tables, IDX files", "pictures", "yours"
     ),
+    "copy": Entry("bits.Copy", "vectors of bits, to be told again", "bits", "made here"),
+    "recall": Entry(
+        "bits.Recall", "items of bits, of which the one after another is told", "bits", "made here"
+    ),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

@@ -16,6 +16,8 @@ METRICS = {
     "bits_per_token": "negative log-likelihood in bits, per token; less is better",
     "bits_per_character": "negative log-likelihood in bits, per character; less is better",
     "frame_nll": "negative log-likelihood of the 88 keys of a step, in nats; less is better",
+    "bits_per_sequence": "negative log-likelihood of a sequence in bits (Graves et al. 2014)",
+    "wrong_bits": "bits of a sequence that are not as wanted; less is better",
     "accuracy": "share of examples whose class was guessed right, 0 to 1",
     "macro_f1": "mean F1 of the classes, 0 to 1: each counts the same, however rare it is",
     "entities": "F1 of stretches of words whose ends and name are right, 0 to 1 (conlleval)",

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
 NAMES = ("tag", "understand")
 TURNS = ("translate", "summarise")
 ENCODES = ("classify", *NAMES)
+LEARNS = ("copy", "recall")
 WRITES = ("language", "chat", "music")
 MODELS = {
     "encdec": Entry("regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", TURNS),
@@ -49,6 +50,8 @@ MODELS = {
         "regard.models.roll:RollRnn", "Boulanger-Lewandowski et al. 2012, 1206.6392", ("music",)
     ),
     "roll_gpt": Entry("regard.models.roll:RollGpt", "Radford et al. 2019", ("music",)),
+    "ntm": Entry("regard.models.ntm:Ntm", "Graves et al. 2014, 1410.5401", LEARNS),
+    "lstm": Entry("regard.models.lstm:Lstm", "Hochreiter & Schmidhuber 1997", LEARNS),
     "han": Entry("regard.models.han:Han", "Yang et al. 2016, N16-1174", ("classify",)),
     "bert": Entry(
         "regard.models.bert:Bert",

@@ -11,5 +11,7 @@ TASKS = {
     "summarise": "a document into its summary, some words of which are copied",
     "music": "how likely a piece is, as piano roll or in ABC, and how it goes on",
     "image": "a picture into one of some classes, and which patches of it were looked at",
+    "copy": "a sequence of bits, told again after its end",
+    "recall": "the item that followed another, which is shown again",
     "translate": "a source text into a target text, with word alignments",
 }

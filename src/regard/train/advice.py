@@ -206,6 +206,22 @@ def on_rare(known: Mapping[str, int], what: str) -> Iterator[str]:
         yield f"train: {few}; give more, or take it out"
 
 
+def on_bits(found: Mapping[str, Any], settings: Any) -> Iterator[str]:
+    """Of sequences that are made here: whether they can be learnt from, and remembered.
+
+    Short ones are few and come again and again, in any split: that is no fault.
+    """
+    train = settings.train
+    if found["left_out"] > SHARE:
+        share = f"{found['left_out']:.1%}"
+        yield f"train: {share} has more steps than train.longest = {train.longest}; raise it"
+    slots = getattr(settings.model, "slots", None)
+    for split, facts in found["splits"].items():
+        if slots is not None and facts["shown"] > slots:
+            long = f"sequences of up to {facts['shown']} vectors do not fit into model.slots"
+            yield f"{split}: {long} = {slots}, one in each; raise it, or take shorter ones"
+
+
 def on_characters(
     split: str, facts: Mapping[str, Any], what: str, settings: Settings
 ) -> Iterator[str]:

@@ -18,6 +18,7 @@ from regard.corpora.corpus import Corpus, Record, place
 from regard.tasks.summarise import Summariser
 from regard.train.advice import advice
 from regard.train.check_answer import check_questions
+from regard.train.check_bits import check_bits
 from regard.train.check_image import check_pictures
 from regard.train.check_music import check_music
 from regard.train.check_text import check_documents, check_labelled
@@ -79,6 +80,8 @@ OTHERS = {
     "image": check_pictures,
     "language": check_documents,
     "music": check_music,
+    "copy": check_bits,
+    "recall": check_bits,
     "pretrain": check_documents,
 }
 

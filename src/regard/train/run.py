@@ -45,6 +45,8 @@ RUNS = {
     "music": "regard.train.music:RollRun",
     "tunes": "regard.train.tunes:TuneRun",
     "image": "regard.train.image:ImageRun",
+    "copy": "regard.train.bits:BitsRun",
+    "recall": "regard.train.bits:BitsRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")

@@ -1,0 +1,157 @@
+"""`copy` and `recall` on the command line: from a config to what the heads did."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import regard as package
+from regard.cli.app import main
+
+COPY = """
+task = "copy"
+data = { size = 60, held_out = 6, width = 3, longest = 4, tested = [3, 9] }
+model = { kind = "ntm", controller = "feedforward", dim = 8, slots = 10, slot_dim = 4 }
+train = { steps = 4, sentences_per_batch = 8, validate_every = 2 }
+"""
+RECALL = """
+task = "recall"
+data = { size = 40, held_out = 4, width = 2, vectors = 2, most = 3, tested = [3, 4] }
+model = { kind = "ntm", dim = 8, slots = 9, slot_dim = 4, read_heads = 2 }
+train = { steps = 2, sentences_per_batch = 8 }
+"""
+ASKED = {"copy": "011 100 001", "recall": "01 10 | 11 00 | 00 00 ? 01 10"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of each task."""
+    found = tmp_path_factory.mktemp("bits")
+    for name, text in (("copy", COPY), ("recall", RECALL), ("lstm", COPY)):
+        (found / f"{name}.toml").write_text(text)
+        changes = ["model={ kind = 'lstm', dim = 8 }"] if name == "lstm" else []
+        with pytest.raises(SystemExit) as end:
+            main(["train", str(found / f"{name}.toml"), *changes, "--run", str(found / name)])
+        assert end.value.code == 0
+    return found
+
+
+@pytest.fixture
+def regard(folder, monkeypatch, capsys):
+    """The command line in this process, in the folder of the runs."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words: str, stdin: str = "", code: int = 0) -> str:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as end:
+            main(list(words))
+        shown = capsys.readouterr()
+        assert end.value.code == code, shown.err
+        return shown.out if code == 0 else shown.err
+
+    return run
+
+
+@pytest.mark.parametrize("task", ["copy", "recall"])
+def test_a_config_for_every_setting(task, regard, tmp_path):
+    written = regard("init", task)
+    assert f'kind = "{task}"' in written
+    (tmp_path / "all.toml").write_text(written)
+    small = ["data.size=40", "data.held_out=2", "model.slots=200"]
+    said = regard("check", str(tmp_path / "all.toml"), *small)
+    assert "sequences " in said
+    assert "an epoch     3 batches" in said
+    assert "Nothing to warn of." in said
+
+
+def test_the_doctor_tells_what_cannot_be_remembered(regard):
+    said = regard("check", "copy.toml", "model.slots=5", "train.longest=8")
+    assert "test: sequences of up to 9 vectors do not fit into model.slots = 5" in said
+    assert "has more steps than train.longest = 8; raise it" in said
+    found = json.loads(regard("check", "copy.toml", "--json"))
+    assert found["splits"]["test"]["largest"] == 9
+    assert found["splits"]["train"]["sequences"] == 60
+    assert found["warnings"] == []
+    assert "no pair is left" in regard("check", "copy.toml", "train.longest=2", code=1)
+
+
+def test_scores_by_size(regard):
+    found = json.loads(regard("score", "copy", "--json"))
+    assert found["sequences"] == 12
+    assert found["bits_9"] > found["bits_3"] > 0
+    assert found["bits"] == pytest.approx((found["bits_3"] + found["bits_9"]) / 2)
+    assert found["bits_signature"].startswith("bits|")
+    assert 0 <= found["wrong_9"] <= 27
+    dev = json.loads(regard("score", "copy", "--split", "dev", "--json"))
+    assert "bits_9" not in dev
+    assert "bits_4 " in regard("score", "recall")
+
+
+@pytest.mark.parametrize("task", ["copy", "recall"])
+def test_lines_in_lines_out(task, regard):
+    text = ASKED[task]
+    (line,) = regard("predict", task, stdin=f"{text}\n").splitlines()
+    (facts,) = map(json.loads, regard("predict", task, "--json", stdin=f"{text}\n").splitlines())
+    assert facts["said"] == line
+    assert facts["wanted"] == {"copy": text, "recall": "11 00"}[task]
+    one, other = (facts[name].replace(" ", "") for name in ("said", "wanted"))
+    assert facts["wrong"] == sum(a != b for a, b in zip(one, other, strict=True))
+    assert 0.5 <= facts["sure"] <= 1
+
+
+def test_what_the_heads_did(regard):
+    said = regard("look", "copy", ASKED["copy"])
+    assert "bits wrong)" in said or "bit wrong)" in said
+    assert "reader, head 1" in said
+    assert "writer, head 1" in said
+    for step in ("011", "(end)", "·"):
+        assert f"\n{step} " in said
+    assert "reader, head 2" in regard("look", "recall", ASKED["recall"])
+
+
+def test_a_page_and_a_record(regard, tmp_path):
+    page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
+    regard("look", "recall", ASKED["recall"], "--html", page, "--save", record)
+    assert Path(page).stat().st_size > 1000
+    found = package.AttentionMap.load(record)
+    assert [(one.name, one.heads, one.kind) for one in found.layers] == [
+        ("reader", 2, "memory"),
+        ("writer", 1, "memory"),
+    ]
+    assert found.keys.tokens == tuple(map(str, range(9)))
+    assert len(found.queries.tokens) == 9 + 4 + 2
+    assert found.title == ASKED["recall"]
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "why"),
+    [
+        (["predict", "copy"], "011\n012\n", "standard input:2: '012' is not a vector of 3 bits"),
+        (["predict", "copy"], "\n", "standard input:1: empty; give vectors of 3 bits"),
+        (["predict", "recall"], "01 10\n", "standard input:1: nothing is asked for; write it as"),
+        (["look", "copy", "0110"], "", "TEXT: '0110' is not a vector of 3 bits, as 011"),
+        (["look", "lstm", "011"], "", "Lstm has no attention to look at"),
+        (["look", "copy", "011", "--target", "1"], "", "--target is for translation or summaries"),
+        (["init", "copy", "data.tested=[]"], "", "data.tested: must not be empty"),
+        (["train", "copy.toml", "data.longest=0"], "", "data.longest: must be at least 1, not 0"),
+        (["train", "copy.toml", "data.shortest=5"], "", "shortest must be from 1 to longest (4)"),
+        (["train", "copy.toml", "model.shift=9", "--run", "no"], "", "shift = 9 goes around 10 sl"),
+        (["train", "copy.toml", "model.layers=2"], "", "kind 'lstm' has it"),
+    ],
+)
+def test_bad_input_is_one_line(words, stdin, why, regard):
+    said = regard(*words, stdin=stdin, code=1)
+    assert why in said
+    assert said.count("\n") == 1
+    assert said.startswith("regard: ")
+    assert not Path("no").exists()
+
+
+def test_another_kind_of_batch(regard):
+    """The default, sequences of a batch, steps back."""
+    said = regard("init", "copy", "train.tokens_per_batch=500")
+    assert "tokens_per_batch = 500" in said
+    assert "# sentences_per_batch = (not set)" in said

@@ -1,0 +1,103 @@
+"""What every model obeys that learns within an episode: each law is tried on all of them."""
+
+import inspect
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.attend.attention import Attention
+from regard.attend.tap import observe
+from regard.models.catalogue import MODELS, build
+
+SEEN, SAID, ROWS, STEPS = 5, 3, 3, 6
+KINDS: list[tuple[str, dict[str, Any]]] = [
+    *((kind, {}) for kind, entry in MODELS.items() if "copy" in entry.tasks),
+    ("ntm", {"controller": "feedforward", "read_heads": 2, "slots": 9}),
+    ("ntm", {"write_heads": 2, "shift": 2, "slots": 9}),
+    ("lstm", {"layers": 2}),
+]
+every_model = pytest.mark.parametrize(
+    ("kind", "settings"), KINDS, ids=lambda one: str(one).replace(" ", "")
+)
+
+
+def made(kind: str, settings: dict[str, Any]) -> Any:
+    """Weights are drawn wide: a law that holds at the start may not hold after."""
+    model = build(kind, {"source_size": SEEN, "target_size": SAID, "dim": 8, **settings}).double()
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.5)
+    return model.eval()
+
+
+def some(rows: int = ROWS, steps: int = STEPS) -> Tensor:
+    return torch.randn(rows, steps, SEEN, dtype=torch.float64)
+
+
+def close(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
+
+
+@every_model
+def test_a_step_knows_only_what_came_before(kind, settings):
+    model, inputs = made(kind, settings), some()
+    whole = model.episode(inputs)
+    assert whole.shape == (ROWS, STEPS, SAID)
+    close(model.episode(inputs[:, :4]), whole[:, :4])
+    changed = inputs.clone()
+    changed[:, 2] += 1
+    other = model.episode(changed)
+    close(other[:, :2], whole[:, :2])
+    assert not torch.allclose(other[:, 5], whole[:, 5])  # and it is remembered
+
+
+@every_model
+def test_rows_do_not_know_each_other(kind, settings, unchecked):
+    model, inputs = made(kind, settings), some()
+    whole = model.episode(inputs)
+    for row in range(ROWS):
+        close(model.episode(inputs[row : row + 1])[0], whole[row])
+
+
+@every_model
+def test_an_episode_begins_anew(kind, settings, unchecked):
+    model, inputs = made(kind, settings), some()
+    first = model.episode(inputs)
+    model.episode(some())
+    assert torch.equal(model.episode(inputs), first)
+
+
+@every_model
+def test_looking_changes_nothing(kind, settings, unchecked):
+    model, inputs = made(kind, settings), some()
+    plain = model.episode(inputs)
+    if not any(isinstance(part, Attention) for part in model.modules()):
+        with pytest.raises(ValueError, match="has no attention to look at"), observe(model):
+            pass
+        return
+    with observe(model) as seen:
+        looked = model.episode(inputs)
+    assert torch.equal(plain, looked)
+    for weights in seen.whole().values():
+        assert weights.shape[0] == ROWS
+        assert weights.shape[2] == STEPS
+        close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+
+
+@every_model
+def test_every_weight_learns(kind, settings, unchecked):
+    model = made(kind, settings)
+    model.episode(some()).square().sum().backward()
+    for name, weight in model.named_parameters():
+        assert weight.grad is not None, name
+        assert weight.grad.abs().sum() > 0, name
+
+
+@every_model
+def test_feedback_is_taken(kind, settings, unchecked):
+    model, inputs = made(kind, settings), some()
+    assert list(inspect.signature(model.episode).parameters) == ["inputs", "feedback"]
+    close(model.episode(inputs[..., :-2], inputs[..., -2:]), model.episode(inputs))
+    with pytest.raises(ValueError, match="inputs and feedback must be 5 wide, not 4"):
+        model.episode(inputs[..., :-1])

@@ -1,0 +1,20 @@
+"""A small machine that learns to copy, and how it does it."""
+
+from regard.attend.tap import intervene, zero
+from regard.config.load import resolve
+from regard.train.fit import Fit
+from regard.train.run import Run
+
+
+def test_a_copier_learns_by_writing(tmp_path, unchecked):
+    """A feed-forward controller has no state: what it tells of 18 coins, it has written before."""
+    data = {"size": 3000, "held_out": 40, "width": 6, "longest": 3, "tested": [3]}
+    model = {"kind": "ntm", "controller": "feedforward", "dim": 48, "slots": 8, "slot_dim": 10}
+    train = {"steps": 300, "sentences_per_batch": 16, "learning_rate": 0.005}
+    settings = {"task": "copy", "data": data, "model": model, "train": train}
+    list(Fit(resolve(settings), tmp_path / "run", lambda _: None).events())
+    run = Run.load(tmp_path / "run")
+    found = run.score(run.corpus().read("test"))
+    assert found["bits_3"] < 9, found
+    with intervene(run.model, {"writer": zero()}):
+        assert run.score(run.corpus().read("test"))["bits_3"] > 17.9
