@@ -1,5 +1,6 @@
 """The Neural Turing Machine: against the paper's equations in plain loops, and what it shows."""
 
+import gc
 import math
 
 import numpy as np
@@ -279,3 +280,16 @@ def test_what_flows_back_is_cut(monkeypatch):
     plain = model.turn
     monkeypatch.setattr(model, "turn", lambda h, before, m: plain(h, before.detach(), m))
     torch.testing.assert_close(cut, gradient(0.0), rtol=1e-6, atol=1e-8)
+
+
+def test_nothing_is_left_of_a_step(unchecked):
+    """What was saved for the way back is gone after it: a training's memory does not grow."""
+    model, inputs = machine("feedforward"), torch.randn(ROWS, STEPS, SEEN).double()
+
+    def step() -> int:
+        model.episode(inputs).sum().backward()
+        gc.collect()
+        return sum(isinstance(one, torch.Tensor) for one in gc.get_objects())
+
+    before = [step() for _ in range(2)][-1]
+    assert [step() for _ in range(3)][-1] == before

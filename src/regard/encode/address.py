@@ -134,8 +134,9 @@ class _Turn(torch.autograd.Function):
         read = reader.read(weights[:, :-1], memory)[:, :, 0]
         after = written(matrix, writer.seen(weights[:, -1:])[:, :, 0], e, a)
         ctx.eps = reader.score.eps
-        ctx.save_for_backward(asked, sharp, before, matrix, memory.keys, found)
-        ctx.made = (g, s, c, e, a, around, there, log, weights)
+        # all of them so, and none as an attribute: an output there would hold itself for ever
+        given, made = (asked, sharp, before, matrix), (g, s, c, e, a, around, there, log, weights)
+        ctx.save_for_backward(*given, memory.keys, found, *made)
         return read, weights, after
 
     @staticmethod
@@ -143,8 +144,8 @@ class _Turn(torch.autograd.Function):
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - the decorator's names
         ctx: Any, *above: Tensor
     ) -> tuple[Tensor | None, ...]:
-        asked, sharp, before, matrix, keys, found = ctx.saved_tensors
-        g, s, c, e, a, around, there, log, weights = ctx.made
+        asked, sharp, before, matrix, keys, found, *made = ctx.saved_tensors
+        g, s, c, e, a, around, there, log, weights = made
         to_read, to_weights, to_after = above
         reading, writing = weights[:, :-1, 0], weights[:, -1:, 0]
         # writing, then reading
