@@ -35,63 +35,71 @@ from regard.view.terminal import ROW_LABEL, Surface, heat, label, scale
 SEEN = 0.05  # a word of a document that nobody gave as much of a look is not shown
 
 
+Text = Annotated[
+    str | None,
+    typer.Argument(help="What to read; a question, a tab and its context; or a picture's file."),
+]
+Target = Annotated[
+    str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
+]
+Files = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--save",
+        "--html",
+        "--png",
+        "--svg",
+        metavar="FILE",
+        help="Write a page (.html), a picture (.png, .svg, .pdf), the weights (.npz, .json, .csv), "
+        "TikZ (.tex) or links (.pharaoh), instead; again for another.",
+    ),
+]
+Number = Annotated[int | None, typer.Option(help="In files: this one only, from 1.")]
+Layer = Annotated[
+    int | None, typer.Option(help="In files, or of a picture: this layer only, from 1.")
+]
+Gone = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without",
+        metavar="NAME[:HEAD]",
+        help="What would be said without an attention or a head of it, as `regard heads` names "
+        "them; again for another.",
+    ),
+]
+Forced = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--force",
+        metavar="WRITTEN->READ",
+        help="What would be written if, for this word of the output, only that one of the text "
+        "were looked at.",
+    ),
+]
+Trusted = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        help="How far this tells why: beside gradients, and by leaving out; without TEXT, in the "
+        "mean over a split.",
+    ),
+]
+
+
 def look(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    text: Annotated[
-        str | None,
-        typer.Argument(
-            help="What to read; a question, a tab and its context; or a picture's file."
-        ),
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--save",
-            "--html",
-            "--png",
-            "--svg",
-            metavar="FILE",
-            help="Write a page (.html), a picture (.png, .svg, .pdf), the weights (.npz, .json, "
-            ".csv), TikZ (.tex) or links (.pharaoh), instead; again for another.",
-        ),
-    ] = None,
-    layer: Annotated[
-        int | None, typer.Option(help="In files, or of a picture: this layer only, from 1.")
-    ] = None,
-    head: Annotated[int | None, typer.Option(help="In files: this head only, from 1.")] = None,
+    text: Text = None,
+    target: Target = None,
+    files: Files = None,
+    layer: Layer = None,
+    head: Number = None,
     words: Annotated[bool, typer.Option("--words", help="In files: whole words.")] = False,
     gradient: Annotated[
         bool, typer.Option("--gradient", help="In files: gradient x attention, not attention.")
     ] = False,
-    gone: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--without",
-            metavar="NAME[:HEAD]",
-            help="What would be said without an attention or a head of it, as `regard heads` "
-            "names them; again for another.",
-        ),
-    ] = None,
-    forced: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--force",
-            metavar="WRITTEN->READ",
-            help="What would be written if, for this word of the output, only that one of the "
-            "text were looked at.",
-        ),
-    ] = None,
-    trusted: Annotated[
-        bool,
-        typer.Option(
-            "--trust",
-            help="How far this tells why: beside gradients, and by leaving out; without TEXT, in "
-            "the mean over a split.",
-        ),
-    ] = False,
+    gone: Gone = None,
+    forced: Forced = None,
+    trusted: Trusted = False,
     split: Annotated[str, typer.Option(help="With --trust and no TEXT: of which part.")] = "test",
     limit: Annotated[int, typer.Option(min=1, help="And of how many texts.")] = 100,
 ) -> None:
