@@ -114,7 +114,7 @@ def configs(which: str, steps: int) -> tuple[dict[str, str], dict[str, str]]:
     if which == "bert":
         return first, {f"{name}-tuned": TUNED.replace("START", name) for name in first}
     few = {
-        f"{name}-mixed": FEW.replace("RATE", "2e-3").replace(
+        f"{name}-mixed": FEW.replace("RATE", "1e-2").replace(
             "FROM", f'start = {{ run = "runs/{name}", freeze = true }}'
         )
         for name in first
