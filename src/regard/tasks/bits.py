@@ -6,9 +6,9 @@ A step is a vector, its bits as -1 and 1, with a column for each kind of mark be
 that is shown, inputs are 0 while the machine tells; only those steps count. A model has
 `episode(inputs)`, which says logits at each step.
 
-# differs: the paper seems to show bits as 0 and 1. A vector of zeros is then as silence, and a
-# controller without a state begins to tell at the first of them: of 150 sequences one copied all
-# but the six that had one.
+# differs: it seems that the paper shows bits as 0 and 1. A vector of zeros is then the same as
+# silence, and a controller without a state begins to tell at the first one: of 150 sequences such a
+# machine copied all but the six that had one.
 b: sequences   t: steps   w: bits of a vector   i: bits and marks
 """
 
