@@ -17,6 +17,7 @@ BLIND = {  # models without attention, and their word for it
     "encdec": "no attention",
     "seq2seq": "no attention",
     "rnnlm": "no attention",
+    "show_tell": "no attention",
     "roll_rnn": "no attention",
     "bilstm_crf": "no attention",
 }
@@ -47,13 +48,23 @@ TASKS = {
         "data": {"kind": "shapes", "size": 16, "held_out": 6, "side": 16},
         "picture": {"size": [16, 16]},
     },
+    "caption": {
+        "data": {"kind": "digits", "size": 16, "held_out": 6, "side": 16},
+        "picture": {"size": [16, 16]},
+        "decode": {"kind": "greedy", "max_length": 3},
+    },
     "pretrain": {
         "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
         "text": {"kind": "wordpiece", "size": 60, "lower": True},
     },
 }
 SAID = {"music": "[[60, 64], [62]]", "tag": "fly to new york", "pretrain": "the [MASK] sat"}
-SAID |= {"image": "dot.png", "language": "the mouse sat", "classify": "one two. three four five."}
+SAID |= {
+    "image": "dot.png",
+    "caption": "dot.png",
+    "language": "the mouse sat",
+    "classify": "one two. three four five.",
+}
 ASKED = [(kind, entry.tasks[0]) for kind, entry in MODELS.items()] + [("bert", "pretrain")]
 
 

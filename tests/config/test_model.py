@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attend.catalogue import NORMALISERS, SCORES
-from regard.config import answer, encoder, image, model, music, writer
+from regard.config import answer, caption, encoder, image, model, music, writer
 from regard.config.load import loads
 from regard.models.catalogue import MODELS, build, settings_of
 
@@ -21,6 +21,7 @@ ASKED = {
     "answer": answer.Answerer,
     "music": music.Musician,
     "image": image.Vit,
+    "caption": caption.Captioner,
 }
 
 

@@ -6,6 +6,7 @@ import sys
 from regard.metric import (
     alignment,
     answers,
+    caption,
     classes,
     dialogue,
     entities,
@@ -18,7 +19,7 @@ from regard.metric.catalogue import METRICS
 
 
 def test_every_metric_exists():
-    texts = (translation, language, summary, dialogue, answers)
+    texts = (translation, language, summary, dialogue, answers, caption)
     places = (*texts, music, classes, entities, alignment.Agreement)
     for name, description in METRICS.items():
         assert any(hasattr(place, name) for place in places), name

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from importlib import import_module
 
 from regard.config import answer as questions
+from regard.config import caption, image, music
 from regard.config import data as tables
-from regard.config import image, music
 from regard.config.table import Table
 from regard.corpora.corpus import Corpus
 from regard.corpora.dates import Dates
@@ -55,6 +55,8 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     music.NamedMusic: Score,
 }
 LATE = {  # these need numpy, for which nobody else should wait
+    caption.DigitsData: "digits:Digits",
+    caption.CaptionsData: "captions:CaptionFiles",
     image.ShapesData: "shapes:Shapes",
     image.PicturesData: "picturesets:PictureFiles",
     image.NamedPictures: "picturesets:PictureSet",

@@ -11,5 +11,6 @@ TASKS = {
     "summarise": "a document into its summary, some words of which are copied",
     "music": "how likely a piece is, as piano roll or in ABC, and how it goes on",
     "image": "a picture into one of some classes, and which patches of it were looked at",
+    "caption": "a picture into a sentence on it, and where each word of it looked",
     "translate": "a source text into a target text, with word alignments",
 }

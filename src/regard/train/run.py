@@ -45,6 +45,7 @@ RUNS = {
     "music": "regard.train.music:RollRun",
     "tunes": "regard.train.tunes:TuneRun",
     "image": "regard.train.image:ImageRun",
+    "caption": "regard.train.caption:CaptionRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")
