@@ -8,7 +8,7 @@ not stand together, are one record.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -154,6 +154,6 @@ def guessed(path: Path | str) -> Format:
     return SUFFIXES[suffix]
 
 
-def captions_of(record: Record) -> tuple[str, ...]:
+def captions_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     """All captions of a picture, of any corpus."""
     return record["captions"] if "captions" in record else (record["caption"],)

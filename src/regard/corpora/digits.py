@@ -10,8 +10,9 @@ Digits, cells, sizes, places in the cell and brightness are drawn by themselves.
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from random import Random
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,12 +152,11 @@ def written(digit: int, size: int, chance: Random) -> Plane:
 @cache
 def handwriting() -> dict[int, list[Pixels]]:
     try:
-        from sklearn.datasets import load_digits
+        found: Any = import_module("sklearn.datasets").load_digits()
     except ImportError:
         raise ValueError(
             "drawn = 'scikit-learn' needs that package: pip install scikit-learn, or set 'font'"
         ) from None
-    found = load_digits()
     images = (found.images * 255 / 16).astype(np.uint8)
     return {n: list(images[found.target == n]) for n in range(10)}
 
