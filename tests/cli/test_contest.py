@@ -68,6 +68,14 @@ data = { size = 20, held_out = 4, width = 2, vectors = 2, most = 3, tested = [3]
 model = { kind = "lstm", dim = 4 }
 train = { steps = 2, sentences_per_batch = 4 }
 """,
+    "caption": """
+task = "caption"
+data = { kind = "digits", size = 16, held_out = 6, side = 16 }
+picture = { size = [16, 16], channels = 1 }
+model = { kind = "show_attend", dim = 4, picture_dim = 4 }
+train = { steps = 2, sentences_per_batch = 4 }
+decode = { kind = "greedy", max_length = 4 }
+""",
     "tag": TAGGED.format("tag"),
     "understand": TAGGED.format("understand"),
     "summarise": """
@@ -103,6 +111,7 @@ METRICS = {
     "answer": ["exact", "f1", "loss"],
     "chat": ["perplexity", "bleu", "distinct_1"],
     "classify": ["accuracy", "f1", "loss"],
+    "caption": ["bleu1", "bleu4", "cider", "exact", "pointing", "perplexity"],
     "image": ["accuracy", "f1", "loss"],
     "language": ["perplexity", "loss", "bits_per_character"],
     "music": ["nll", "nll_all"],
@@ -116,6 +125,7 @@ METRICS = {
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
 COUNTED |= {"answer": "questions", "chat": "tokens", "image": "pictures"}
+COUNTED |= {"caption": "tokens"}
 COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens", "music": "steps"}
 COUNTED |= {"copy": "sequences", "recall": "sequences"}
 ROWS = {"mean": mean, "deviation": stdev}
@@ -221,7 +231,7 @@ def test_options_of_another_task_are_refused(undrawn: Path):
         with pytest.raises(ValueError, match=says):
             compare(["classify.toml"], **words)
     with pytest.raises(
-        ValueError, match="--show is for translate, summarise, classify and image, n"
+        ValueError, match="--show is for translate, summarise, classify, image and c"
     ):
         compare(["language.toml"], show=True)
     assert not Path("runs").exists()

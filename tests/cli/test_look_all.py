@@ -17,6 +17,7 @@ BLIND = {  # models without attention, and their word for it
     "encdec": "no attention",
     "seq2seq": "no attention",
     "rnnlm": "no attention",
+    "show_tell": "no attention",
     "roll_rnn": "no attention",
     "bilstm_crf": "no attention",
     "lstm": "no attention",
@@ -49,6 +50,11 @@ TASKS = {
         "data": {"kind": "shapes", "size": 16, "held_out": 6, "side": 16},
         "picture": {"size": [16, 16]},
     },
+    "caption": {
+        "data": {"kind": "digits", "size": 16, "held_out": 6, "side": 16},
+        "picture": {"size": [16, 16]},
+        "decode": {"kind": "greedy", "max_length": 3},
+    },
     "pretrain": {
         "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
         "text": {"kind": "wordpiece", "size": 60, "lower": True},
@@ -58,6 +64,7 @@ SAID = {"music": "[[60, 64], [62]]", "tag": "fly to new york", "pretrain": "the 
 SAID |= {
     "copy": "01 11",
     "image": "dot.png",
+    "caption": "dot.png",
     "language": "the mouse sat",
     "classify": "one two. three four five.",
 }

@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attend.catalogue import NORMALISERS, SCORES
-from regard.config import answer, bits, encoder, image, model, music, writer
+from regard.config import answer, bits, caption, encoder, image, model, music, writer
 from regard.config.load import loads
 from regard.models.catalogue import MODELS, build, settings_of
 
@@ -23,6 +23,7 @@ ASKED = {
     "image": image.Vit,
     "copy": bits.Learner,
     "recall": bits.Learner,
+    "caption": caption.Captioner,
 }
 
 

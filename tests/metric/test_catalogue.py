@@ -7,6 +7,7 @@ from regard.metric import (
     alignment,
     answers,
     bits,
+    caption,
     classes,
     dialogue,
     entities,
@@ -19,7 +20,7 @@ from regard.metric.catalogue import METRICS
 
 
 def test_every_metric_exists():
-    texts = (translation, language, summary, dialogue, answers)
+    texts = (translation, language, summary, dialogue, answers, caption)
     places = (*texts, music, bits, classes, entities, alignment.Agreement)
     for name, description in METRICS.items():
         assert any(hasattr(place, name) for place in places), name

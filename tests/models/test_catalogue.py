@@ -28,6 +28,7 @@ SPOKEN = {
     "understand": ("encode",),
     "answer": ("encode",),
     "image": ("encode", "grid"),
+    "caption": ("remember", "forced", "logits", "start", "step", "select", "grid"),
     "music": ("begin", "read", "logits", "start", "step", "select", "detach"),
     "copy": ("episode",),
     "recall": ("episode",),

@@ -22,6 +22,7 @@ ROWS = {
     "without_answer": "without an answer",
     "documents": "documents",
     "pictures": "pictures",
+    "captions": "captions",
     "broken": "cannot be read",
     "shortest_side": "shortest side, in pixels",
     "usual_side": "shorter side, the median",
@@ -113,7 +114,7 @@ def report(found: dict[str, Any]) -> Iterator[str]:
     for name, called in ROWS.items():
         if any(name in facts for facts in splits.values()):
             yield row(called, [amount(facts, name) for facts in splits.values()])
-    for side in ("source", "target", "question", "text"):
+    for side in ("source", "target", "question", "text", "caption"):
         if side in splits["train"]:
             yield from lengths(side, [facts[side] for facts in splits.values()])
     for name, called in SHARES.items():

@@ -6,10 +6,12 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from regard.attend.attention import Attention
 from regard.cli.look import judged, picture, summary
+from regard.cli.look_caption import worded
 from regard.cli.look_picture import patches
 from regard.config.settings import Settings
 from regard.corpora.corpus import Record
 from regard.metric.comparison import Measured, joined
+from regard.train.caption import CaptionRun
 from regard.train.classify import ClassifyRun
 from regard.train.compare import Truth, from_files, measure, measure_translator, planted
 from regard.train.image import ImageRun
@@ -161,11 +163,24 @@ class Seers(Contest[ImageRun]):
         return patches(run, self.records[0]["picture"], surface)
 
 
+class Captioners(Contest[CaptionRun]):
+    """Captions, and where their words looked."""
+
+    known: ClassVar[tuple[str, ...]] = ("show",)
+
+    def notes_on(self, models: Mapping[str, Settings]) -> list[str]:
+        return ["pointing: the reference being read, in percent", *super().notes_on(models)]
+
+    def look(self, run: CaptionRun, surface: Surface) -> str | None:
+        return worded(run, self.records[0]["picture"], surface) if run.model.cross else None
+
+
 CONTESTS: dict[str, type[Contest[Any]]] = {
     "translate": Translators,
     "summarise": Summarisers,
     "classify": Classifiers,
     "image": Seers,
+    "caption": Captioners,
     "language": Contest,
     "music": Contest,
     "copy": Contest,

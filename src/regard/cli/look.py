@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from regard.attend.attention import Attention
+from regard.cli.look_caption import worded
 from regard.cli.look_picture import patches
 from regard.cli.maps import graded, map_of
 from regard.cli.trust import of_split, of_text
@@ -17,6 +18,7 @@ from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
 from regard.train.answer import AnswerRun, record_of
 from regard.train.bits import BitsRun
+from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.image import ImageRun
@@ -39,9 +41,7 @@ Text = Annotated[
     str | None,
     typer.Argument(help="What to read; a question, a tab and its context; or a picture's file."),
 ]
-Target = Annotated[
-    str | None, typer.Option(help="Look at this translation or summary, not the model's own.")
-]
+Target = Annotated[str | None, typer.Option(help="Look at this output, not the model's own.")]
 Files = Annotated[
     list[Path] | None,
     typer.Option(
@@ -113,9 +113,10 @@ def look(
     if gone or forced:
         print(what_if(run, text, gone or (), forced or ()))
         return
-    if target is not None and not isinstance(run, TranslateRun | SummariseRun):
+    if target is not None and not isinstance(run, TranslateRun | SummariseRun | CaptionRun):
         raise ValueError(
-            f"--target is for translation or summaries, and {folder} is for {run.settings.task}"
+            f"--target is for translations, summaries or captions, and {folder} is for "
+            f"{run.settings.task}"
         )
     if files:
         forms = {path: form_of(path) for path in files}  # a wrong name fails before the work
@@ -154,6 +155,8 @@ def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int 
             return patches(run, text, surface, layer)
         case BitsRun():
             return remembered(run, text, surface)
+        case CaptionRun():
+            return worded(run, text, surface, target)
         case _:
             return last_layer(map_of(run, text), surface)
 

@@ -9,10 +9,12 @@ from torch.nn.functional import pad
 
 from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
+from regard.cli.look_caption import map_of_caption
 from regard.cli.look_picture import map_of_picture
 from regard.tasks.pretrain import Pretrain
 from regard.train.answer import AnswerRun, record_of
 from regard.train.bits import BitsRun
+from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.image import ImageRun
@@ -33,7 +35,7 @@ WHOLE = "(the text)"  # what looks where a text is pooled
 def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
     """Every layer and head of the attentions that belong together, for this text.
 
-    `target`: a translation or summary to look at, in the place of the model's own.
+    `target`: a translation, summary or caption to look at, in the place of the model's own.
     """
     match run:
         case TranslateRun():
@@ -48,6 +50,8 @@ def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
             return asked(run, text)
         case ImageRun():
             return map_of_picture(run, text)
+        case CaptionRun():
+            return map_of_caption(run, text, target)
         case ChatRun() | LanguageRun():
             return written(run, text)
         case RollRun():

@@ -9,6 +9,15 @@ from pydantic import Field, model_validator
 
 from regard.config.answer import Answerer, AnswerHead, AnswerTrain, Bidaf, FactsData, Questions
 from regard.config.bits import BitsTrain, CopyData, Learner, Ntm, RecallData
+from regard.config.caption import (
+    Captioner,
+    Captions,
+    CaptionTrain,
+    DigitsData,
+    ShowAttend,
+    check_captioner,
+    check_grid,
+)
 from regard.config.data import (
     Conversations,
     DatesData,
@@ -244,6 +253,30 @@ class ImageSettings(Settings):
         return self
 
 
+class CaptionSettings(Settings):
+    """A picture into a sentence on it."""
+
+    task: Literal["caption"] = Field(default="caption", description="What the model is to do.")
+    data: Captions = Field(default=DigitsData(), description="digits, shapes or captions.")
+    text: Text = Field(default=Text(kind="words", lower=True, apart=True), description=IDS)
+    picture: Reading = Field(
+        default=Reading(size=(48, 48)), description="How a picture becomes numbers."
+    )
+    model: Captioner = Field(default=ShowAttend(pools=3), description=MODEL)
+    train: CaptionTrain = Field(default=CaptionTrain(), description=TRAIN)
+    decode: Decode = Field(
+        default=Beam(width=3, max_length=50), description="greedy, beam or sample."
+    )
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "CaptionSettings":
+        check_captioner(self.model, self.train)
+        check_grid(self.picture.size, self.model.pools)
+        if isinstance(self.decode, Beam) and self.decode.coverage_penalty:
+            raise ValueError("decode.coverage_penalty is for texts: set it to 0")
+        return self
+
+
 class TagHead(Table):
     """From the state of a word to its tag."""
 
@@ -427,4 +460,5 @@ TASKS: dict[str, type[Settings]] = {
     "image": ImageSettings,
     "copy": CopySettings,
     "recall": RecallSettings,
+    "caption": CaptionSettings,
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from regard.config import answer as questions
-from regard.config import bits, image, music
+from regard.config import bits, caption, image, music
 from regard.config import data as tables
 from regard.config.table import Table
 from regard.corpora.bits import Copy, Recall
@@ -58,6 +58,8 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     bits.RecallData: Recall,
 }
 LATE = {  # these need numpy, for which nobody else should wait
+    caption.DigitsData: "digits:Digits",
+    caption.CaptionsData: "captions:CaptionFiles",
     image.ShapesData: "shapes:Shapes",
     image.PicturesData: "picturesets:PictureFiles",
     image.NamedPictures: "picturesets:PictureSet",

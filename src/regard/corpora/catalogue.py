@@ -130,6 +130,15 @@ CORPORA = {
         "pictures",
         "made here",
     ),
+    "digits": Entry(
+        "digits.Digits",
+        "pictures of digits in a grid, with a caption, and where each word of it should look",
+        "pictures",
+        "made here",
+    ),
+    "captions": Entry(
+        "captions.CaptionFiles", "your own, with captions: JSON lines, COCO", "pictures", "yours"
+    ),
     "fashion_mnist": Entry(
         "picturesets.PictureSet",
         "70,000 pieces of clothing, 28 x 28, ten classes",

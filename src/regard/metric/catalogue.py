@@ -24,5 +24,8 @@ METRICS = {
     "answered": "answers that are right, and F1 of their words, 0 to 1 (Rajpurkar et al. 2016)",
     "distinct": "different n-grams as a share of all, 0 to 1 (Li et al. 2016)",
     "matched": "conversations whose last offer is as the goal says, 0 to 1 (Wen et al. 2017)",
+    "bleus": "BLEU of n-grams up to 1, 2, 3 and 4, in lower case: what captions are told by",
+    "cider": "n-grams shared with references, rare ones first (Vedantam et al. 2015: CIDEr-D)",
+    "pointing": "share of words that looked most at the place they speak of, in percent",
     "micro_f1": "F1 of all examples together, 0 to 1; of all classes it is the accuracy",
 }

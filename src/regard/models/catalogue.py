@@ -59,6 +59,12 @@ MODELS = {
         (*ENCODES, "answer", "pretrain"),
     ),
     "vit": Entry("regard.models.vit:Vit", "Dosovitskiy et al. 2021, 2010.11929", ("image",)),
+    "show_tell": Entry(
+        "regard.models.caption:ShowTell", "Vinyals et al. 2015, 1411.4555", ("caption",)
+    ),
+    "show_attend": Entry(
+        "regard.models.caption:ShowAttend", "Xu et al. 2015, 1502.03044", ("caption",)
+    ),
     "bilstm_crf": Entry(
         "regard.models.bilstm_crf:BilstmCrf", "Huang et al. 2015, 1508.01991", NAMES
     ),

@@ -13,5 +13,6 @@ TASKS = {
     "image": "a picture into one of some classes, and which patches of it were looked at",
     "copy": "a sequence of bits, told again after its end",
     "recall": "the item that followed another, which is shown again",
+    "caption": "a picture into a sentence on it, and where each word of it looked",
     "translate": "a source text into a target text, with word alignments",
 }

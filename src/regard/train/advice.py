@@ -175,17 +175,39 @@ def on_pictures(found: Mapping[str, Any], settings: Any) -> Iterator[str]:
             many, first = number(facts["broken"]), facts["places"]["broken"][0]
             yield f"{split}: {many} pictures cannot be read (first: {first})"
         yield from on_labels(split, facts, "pictures", known)
-        yield from on_copies(split, facts, "pictures")
-        if split != "train" and facts["pictures"] < SMALL:
-            few = f"only {facts['pictures']} pictures: differences of its score may be chance"
-            yield f"{split}: {few}; take more"
-        if facts["reshaped"] > SHARE and settings.picture.fit == "crop":
-            share = f"{facts['reshaped']:.1%} of the pictures have another shape"
-            yield f"{split}: {share}, and lose their borders; set picture.fit = 'pad' to keep them"
-        if 0 < facts["usual_side"] < min(settings.picture.size) / 2:
-            side = f"pictures are usually {facts['usual_side']} pixels on their shorter side"
-            yield f"{split}: {side}, and are made much larger; lower picture.size"
+        yield from on_shapes(split, facts, settings)
     yield from on_rare(known, "pictures")
+    if "dev" not in found["splits"]:
+        yield "dev: there is none: training cannot choose its best weights; set data.dev"
+
+
+def on_shapes(split: str, facts: Mapping[str, Any], settings: Any) -> Iterator[str]:
+    """Of any pictures."""
+    yield from on_copies(split, facts, "pictures")
+    if split != "train" and facts["pictures"] < SMALL:
+        few = f"only {facts['pictures']} pictures: differences of its score may be chance"
+        yield f"{split}: {few}; take more"
+    if facts["reshaped"] > SHARE and settings.picture.fit == "crop":
+        share = f"{facts['reshaped']:.1%} of the pictures have another shape"
+        yield f"{split}: {share}, and lose their borders; set picture.fit = 'pad' to keep them"
+    if 0 < facts["usual_side"] < min(settings.picture.size) / 2:
+        side = f"pictures are usually {facts['usual_side']} pixels on their shorter side"
+        yield f"{split}: {side}, and are made much larger; lower picture.size"
+
+
+def on_captions(found: Mapping[str, Any], settings: Any) -> Iterator[str]:
+    """Of pictures with captions."""
+    for split, facts in found["splits"].items():
+        if facts["broken"]:
+            many, first = number(facts["broken"]), facts["places"]["broken"][0]
+            yield f"{split}: {many} pictures cannot be read (first: {first})"
+        yield from on_shapes(split, facts, settings)
+        if facts["left_out"] > SHARE and split == "train":
+            share = f"{facts['left_out']:.1%} of the captions are longer"
+            yield f"train: {share} than train.longest = {settings.train.longest}; raise it"
+        if facts["caption"]["unknown"] > UNKNOWN and split != "train":
+            share = f"{facts['caption']['unknown']:.1%} of the tokens of its captions"
+            yield f"{split}: {share} are unknown to the vocabulary; raise text.size"
     if "dev" not in found["splits"]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 

@@ -19,6 +19,7 @@ from regard.tasks.summarise import Summariser
 from regard.train.advice import advice
 from regard.train.check_answer import check_questions
 from regard.train.check_bits import check_bits
+from regard.train.check_caption import check_captions
 from regard.train.check_image import check_pictures
 from regard.train.check_music import check_music
 from regard.train.check_text import check_documents, check_labelled
@@ -77,6 +78,7 @@ OTHERS = {
     "understand": check_labelled,
     "chat": check_documents,
     "answer": check_questions,
+    "caption": check_captions,
     "image": check_pictures,
     "language": check_documents,
     "music": check_music,

@@ -31,7 +31,7 @@ class Sizes:
     def add(self, record: Record, reader: Reader) -> str | None:
         """Its digest; None if it cannot be read."""
         number, self.seen = self.seen, self.seen + 1
-        self.labels[record["label"]] += 1
+        self.labels[record.get("label", "")] += 1
         try:
             reader(record["picture"])
             sides = size_of(record["picture"])

@@ -1,0 +1,206 @@
+"""Show and tell; show, attend and tell: against loops straight from the equations, and its laws."""
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.attend.reinforce import sampling
+from regard.attend.tap import observe
+from regard.models.caption import ShowAttend, ShowTell, doubly_stochastic
+from regard.models.catalogue import build
+
+SIZE, WORDS = (12, 16), 9
+SMALL = {"dim": 6, "hidden_dim": 5, "picture_dim": 4, "picture_layers": 2, "pools": 2}
+VARIANTS = [
+    ("show_tell", {}),
+    ("show_attend", {}),
+    ("show_attend", {"score": "general", "normalise": "sparsemax", "align_dim": 3}),
+    ("show_attend", {"normalise": "reinforce"}),
+]
+every_model = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: f"{v[0]} {v[1]}")
+
+
+def made(variant, dtype=torch.float64, **more):
+    """Weights are drawn wide: what holds at a small start may not hold after."""
+    kind, settings = variant
+    given = {"target_size": WORDS, "size": SIZE, "channels": 2, **SMALL, **settings, **more}
+    model = build(kind, given)
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.4)
+    pictures = torch.randn(4, 2, *SIZE, dtype=dtype)
+    target = torch.randint(3, WORDS, (4, 6))
+    return model.to(dtype).eval(), pictures, target
+
+
+def stepped(model, memory, target: Tensor) -> Tensor:
+    state, seen = model.start(memory), []
+    for tokens in target.unbind(1):
+        scores, state = model.step(state, tokens)
+        seen.append(scores)
+    return torch.stack(seen, 1)
+
+
+def close(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
+
+
+def lstm(cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+    """One step for one row, gate by gate."""
+    wide = len(c)
+    raw = cell.weight_ih @ x + cell.bias_ih + cell.weight_hh @ h + cell.bias_hh
+    i, f, g, o = (raw[n * wide : (n + 1) * wide] for n in range(4))
+    c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c), c
+
+
+def test_show_tell_is_its_equations():
+    """The picture is a first input; nothing of it comes in later, and nothing is said of it."""
+    model, pictures, target = made(("show_tell", {}))
+    found = model.logits(model.forced(model.remember(pictures), target))
+    assert found.shape == (4, 6, WORDS)
+    [cell] = model.decoder.stack
+    for row in range(4):
+        places = model.picture(pictures[row : row + 1])[0]
+        x = model.of_picture.weight @ places.flatten() + model.of_picture.bias
+        h, c = lstm(cell, x, torch.zeros(5).double(), torch.zeros(5).double())
+        for t, word in enumerate(target[row].tolist()):
+            h, c = lstm(cell, model.target_words.weight[word], h, c)
+            close(found[row, t], model.output.weight @ h + model.output.bias)
+
+
+@torch.no_grad()
+def test_show_attend_is_its_equations():
+    model, pictures, target = made(("show_attend", {"align_dim": 3}))
+    with observe(model) as seen:
+        found = model.logits(model.forced(model.remember(pictures), target))
+    weights = seen.whole()["attention"]
+    score = model.attention.score
+    for row in range(4):
+        places = model.picture(pictures[row : row + 1])[0].clone()
+        for at in range(12):  # 3 x 4 places, in reading order
+            places[at] += model.rows.weight[at // 4] + model.columns.weight[at % 4]
+        start = torch.tanh(model.of_mean.weight @ places.mean(0) + model.of_mean.bias)
+        h, c = start[:5], start[5:]
+        for t, word in enumerate(target[row].tolist()):
+            energies = [
+                float(score.energy @ torch.tanh(score.of_query(h) + score.of_key(place)))
+                for place in places
+            ]
+            total = sum(math.exp(e) for e in energies)
+            alpha = [math.exp(e) / total for e in energies]
+            beta = torch.sigmoid(model.gate.weight[0] @ h + model.gate.bias[0])
+            z = beta * sum(a * place for a, place in zip(alpha, places, strict=True))
+            said = model.target_words.weight[word]
+            h, c = lstm(model.cell, torch.cat([said, z]), h, c)
+            deep = said + model.of_state.weight @ h + model.of_state.bias
+            deep = deep + model.of_context.weight @ z
+            close(found[row, t], model.output.weight @ deep + model.output.bias)
+            close(weights[row, t], torch.tensor(alpha, dtype=torch.float64))
+
+
+@every_model
+def test_stepping_is_teacher_forcing(variant):
+    model, pictures, target = made(variant)
+    memory = model.remember(pictures)
+    forced = model.logits(model.forced(memory, target)).log_softmax(-1)
+    close(stepped(model, memory, target), forced)
+    with torch.no_grad():
+        for rows in ([2, 0, 0], [3, 3, 1, 1], [0, 1, 2, 3]):
+            state = model.select(model.start(memory), torch.tensor(rows))
+            for t in range(3):
+                scores, state = model.step(state, target[rows, t])
+                close(scores, forced[rows, t])
+            again = torch.tensor([len(rows) - 1, 0])
+            scores, _ = model.step(model.select(state, again), target[rows][again, 3])
+            close(scores, forced[rows][again, 3])
+
+
+@every_model
+def test_neither_the_future_nor_other_rows_are_seen(variant, unchecked):
+    model, pictures, target = made(variant)
+    expected = model.forced(model.remember(pictures), target)
+    alone = model.forced(model.remember(pictures[1:2]), target[1:2])
+    close(alone, expected[1:2])
+    target[:, 3:] = (target[:, 3:] + 1) % WORDS
+    changed = model.forced(model.remember(pictures), target)
+    close(changed[:, :3], expected[:, :3])
+    assert not torch.allclose(changed[:, 3], expected[:, 3])
+    other = model.forced(model.remember(pictures.flip(3)), target)
+    assert not torch.allclose(other, changed)
+
+
+@every_model
+def test_a_search_looks_where_teacher_forcing_looks(variant, unchecked):
+    model, pictures, target = made(variant)
+    if not model.cross:
+        with pytest.raises(ValueError, match="no attention"), observe(model):
+            pass
+        return
+    plain = model.forced(model.remember(pictures), target)
+    with observe(model, model.cross) as forced:
+        assert torch.equal(model.forced(model.remember(pictures), target), plain)
+    with torch.no_grad(), observe(model, model.cross) as searched:
+        stepped(model, model.remember(pictures), target)
+    weights = forced.whole()["attention"]
+    assert weights.shape == (4, 6, 12)
+    close(weights.sum(-1), torch.ones(4, 6, dtype=torch.float64))
+    close(searched.whole()["attention"], weights)
+
+
+@every_model
+def test_gradients_reach_every_parameter(variant, unchecked):
+    model, pictures, target = made(variant)
+    model.train()
+    if getattr(model, "reinforce", None) is None:
+        states = model.forced(model.remember(pictures), target)
+        extra = 0.0
+    else:
+        with sampling(model, 0.5) as episode:
+            states = model.forced(model.remember(pictures), target)
+        extra = model.reinforce(torch.full((4,), -1.0).double(), episode).sum()
+    told = nn.functional.cross_entropy(model.logits(states).flatten(0, 1), target.flatten())
+    (told + extra).backward()
+    for name, weight in model.named_parameters():
+        assert weight.grad is not None, name
+        assert weight.grad.isfinite().all(), name
+        assert weight.grad.any(), name
+
+
+def test_dropout_drops_in_training_only(unchecked):
+    for kind in ("show_tell", "show_attend"):
+        model, pictures, target = made((kind, {"dropout": 0.5}))
+        memory = model.remember(pictures)
+        assert torch.equal(model.forced(memory, target), model.forced(memory, target))
+        model.train()
+        assert not torch.equal(model.forced(memory, target), model.forced(memory, target))
+
+
+def test_hard_attention_looks_at_one_place():
+    model, pictures, target = made(("show_attend", {"normalise": "reinforce"}))
+    with observe(model) as seen:
+        model.forced(model.remember(pictures), target)
+    assert set(seen.whole()["attention"].flatten().tolist()) == {0.0, 1.0}
+    assert "reinforce.baseline" in model.state_dict()
+    model.train()
+    with pytest.raises(RuntimeError, match="inside `with sampling"):
+        model.forced(model.remember(pictures), target)
+
+
+def test_doubly_stochastic_counts_real_words_only():
+    weights = torch.tensor([[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
+    valid = torch.tensor([[True, True, False]])
+    # places got 1.5, 0.5 and 0: 0.25 + 0.25 + 1
+    assert doubly_stochastic(weights, valid).tolist() == [1.5]
+    assert doubly_stochastic(weights, valid | True).tolist() == [0.5]
+
+
+def test_sizes_that_do_not_fit_are_said(unchecked):
+    with pytest.raises(ValueError, match=r"size = \[3, 8\] is too small for pools = 2: each side"):
+        ShowTell(5, (3, 8))
+    model = ShowAttend(5, 8, channels=1, dim=4)
+    with pytest.raises(ValueError, match="pictures are 8 x 9 pixels, but the model is for 8 x 8"):
+        model.remember(torch.rand(1, 1, 8, 9))
+    with pytest.raises(ValueError, match=r"pictures must have shape \[batch, 1, height, width\]"):
+        model.remember(torch.rand(1, 3, 8, 8))
