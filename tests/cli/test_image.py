@@ -129,7 +129,7 @@ def test_look(capsys, tmp_path):
     assert [told.count(f"head {n}") for n in (1, 2, 3)] == [1, 1, 0]
     look(Path("runs/pets"), one_of(), layer=1)
     assert "Layer 1, by head" in capsys.readouterr().out
-    look(Path("runs/pets"), one_of(), page=tmp_path / "a.html", npz=tmp_path / "a.npz")
+    look(Path("runs/pets"), one_of(), files=[tmp_path / "a.html", tmp_path / "a.npz"])
     found = package.AttentionMap.load(tmp_path / "a.npz")
     assert [layer.weights.shape for layer in found.layers] == [(2, 2, 3)] * 3
     assert {layer.kind for layer in found.layers} == {"grid"}
