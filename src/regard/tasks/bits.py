@@ -2,13 +2,13 @@
 
     loss = - sum over told steps and columns of (x log2 p + (1 - x) log2(1 - p)), of a sequence
 
-A step is a vector, its bits as -1 and 1, with a column for each kind of mark behind them. After all
-that is shown, inputs are 0 while the machine tells; only those steps count. A model has
-`episode(inputs)`, which says logits at each step.
+A step is a vector of bits, 0 or 1, with a column for each kind of mark behind them. The last mark
+stays while the machine is to tell, and only those steps count. A model has `episode(inputs)`, which
+says logits at each step.
 
-# differs: it seems that the paper shows bits as 0 and 1. A vector of zeros is then the same as
-# silence, and a controller without a state begins to tell at the first one: of 150 sequences such a
-# machine copied all but the six that had one.
+# differs: in the paper nothing is shown then. A vector of zeros looks the same, and a controller
+# without a state begins to tell at the first one: of 150 sequences such a machine copied all but
+# the six that had one. Bits as -1 and 1 tell the two apart as well, but slow its learning down.
 b: sequences   t: steps   w: bits of a vector   i: bits and marks
 """
 
@@ -30,7 +30,7 @@ from regard.corpora.bits import Form
 from regard.tasks.loss import Loss
 from regard.tasks.translate import ROOM
 
-SILENCE, SILENT = -1, "·"  # a step at which nothing is shown, and its name
+TELLS = "·"  # a step at which something is told
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,14 @@ class Recite:
     def collate(self, pairs: Sequence[Pair]) -> Episodes:
         width, marks = self.form.width, len(self.form.marks)
         steps = max(len(pair.source) + len(pair.target) for pair in pairs)
-        shown = np.full((len(pairs), steps), SILENCE)
+        shown = np.zeros((len(pairs), steps), np.int64)
         wanted, told = np.zeros_like(shown), np.zeros(shown.shape, bool)
         for row, pair in enumerate(pairs):
             start, end = len(pair.source), len(pair.source) + len(pair.target)
-            shown[row, :start], wanted[row, start:end], told[row, start:end] = *pair[1:3], True
+            shown[row, :start], shown[row, start:end] = pair.source, pair.source[-1]
+            wanted[row, start:end], told[row, start:end] = pair.target, True
         mark = shown[..., None] == 2**width + np.arange(marks)
-        vector = (shown >= 0) & (shown < 2**width)
-        signs = (2 * bits(shown, width) - 1) * vector[..., None]
-        inputs = np.concatenate([signs, mark], -1)
+        inputs = np.concatenate([bits(shown, width) * (shown < 2**width)[..., None], mark], -1)
         return Episodes(
             torch.tensor([pair.number for pair in pairs]),
             torch.from_numpy(inputs.astype(np.float32)),
@@ -142,7 +141,7 @@ class Recite:
         with observe(self.model.eval()) as seen:
             self.model.episode(self.collate([pair]).inputs)
         names = [self.form.name(number) for number in pair.source]
-        names += [SILENT] * len(pair.target)
+        names += [TELLS] * len(pair.target)
         return Looked(names, {name: one[0] for name, one in seen.whole().items()})
 
 
