@@ -11,7 +11,7 @@ def test_a_copier_learns_by_writing(tmp_path, unchecked):
     data = {"size": 3000, "held_out": 40, "width": 6, "longest": 3, "tested": [3]}
     model = {"kind": "ntm", "controller": "feedforward", "dim": 48, "slots": 8, "slot_dim": 10}
     train = {"steps": 500, "sentences_per_batch": 16, "learning_rate": 0.005}
-    settings = {"task": "copy", "data": data, "model": model, "train": train}
+    settings = {"task": "copy", "seed": 3, "data": data, "model": model, "train": train}
     list(Fit(resolve(settings), tmp_path / "run", lambda _: None).events())
     run = Run.load(tmp_path / "run")
     found = run.score(run.corpus().read("test"))
