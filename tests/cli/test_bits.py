@@ -134,7 +134,7 @@ def test_a_page_and_a_record(regard, tmp_path):
         (["predict", "recall"], "01 10\n", "standard input:1: nothing is asked for; write it as"),
         (["look", "copy", "0110"], "", "TEXT: '0110' is not a vector of 3 bits, as 011"),
         (["look", "lstm", "011"], "", "Lstm has no attention to look at"),
-        (["look", "copy", "011", "--target", "1"], "", "--target is for translations, summaries or captions"),
+        (["look", "copy", "011", "--target", "1"], "", "--target is for translations, summ"),
         (["init", "copy", "data.tested=[]"], "", "data.tested: must not be empty"),
         (["train", "copy.toml", "data.longest=0"], "", "data.longest: must be at least 1, not 0"),
         (["train", "copy.toml", "data.shortest=5"], "", "shortest must be from 1 to longest (4)"),
