@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from regard.cli.app import main
+
 Regard = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -24,5 +26,19 @@ def regard() -> Regard:
             check=False,
             env={**os.environ, **environment},
         )
+
+    return run
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """`said("train", "none.toml")`: the one line of a command that fails."""
+
+    def run(*words: str) -> str:
+        with pytest.raises(SystemExit) as end:
+            main(list(words))
+        out, err = capsys.readouterr()
+        assert (end.value.code, out, err.count("\n")) == (1, "", 1), err
+        return err
 
     return run

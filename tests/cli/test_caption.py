@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from regard.cli.app import main
 from regard.cli.check import check
 from regard.cli.init import init
 from regard.cli.look import look
@@ -48,15 +47,6 @@ def folder(tmp_path_factory):
 def _there(folder, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
-
-
-def said(capsys, *words: str) -> str:
-    """The one line of a command that fails."""
-    with pytest.raises(SystemExit) as end:
-        main(list(words))
-    out, err = capsys.readouterr()
-    assert (end.value.code, out, err.count("\n")) == (1, "", 1), err
-    return err
 
 
 def test_init_and_check(capsys):
@@ -129,5 +119,5 @@ def test_look(capsys):
         ),
     ],
 )
-def test_bad_input_is_one_line(capsys, words, says):
-    assert says in said(capsys, *words)
+def test_bad_input_is_one_line(said, words, says):
+    assert says in said(*words)

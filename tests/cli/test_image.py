@@ -9,7 +9,6 @@ import pytest
 from PIL import Image
 
 import regard as package
-from regard.cli.app import main
 from regard.cli.check import check
 from regard.cli.exchange import export, import_
 from regard.cli.init import init
@@ -54,15 +53,6 @@ def one_of() -> str:
     return str(next(Path("pets").rglob("*.png")))
 
 
-def said(capsys, *words: str) -> str:
-    """The one line of a command that fails."""
-    with pytest.raises(SystemExit) as end:
-        main(list(words))
-    out, err = capsys.readouterr()
-    assert (end.value.code, out, err.count("\n")) == (1, "", 1), err
-    return err
-
-
 def test_init_and_check(capsys):
     init("image")
     text = capsys.readouterr().out
@@ -80,7 +70,7 @@ def test_init_and_check(capsys):
     assert "have another shape, and lose their borders; set picture.fit = 'pad'" in told
 
 
-def test_what_is_broken_is_told(tmp_path, capsys):
+def test_what_is_broken_is_told(tmp_path, capsys, said):
     for name in ("a", "b"):
         (tmp_path / "all" / name).mkdir(parents=True)
         for number in range(6):
@@ -94,10 +84,10 @@ def test_what_is_broken_is_told(tmp_path, capsys):
     assert "train: 6 pictures are there with different labels; decide on one for each" in told
     assert re.search(r"dev: label '\w+' is not in train, where it would have to be learnt", told)
     assert "usually 9 pixels" not in told  # 16 is not twice as much
-    err = said(capsys, "train", "pets.toml", *words, "--run", str(tmp_path / "run"))
+    err = said("train", "pets.toml", *words, "--run", str(tmp_path / "run"))
     assert "label" in err  # of dev, which is looked at first
     alone = [*words, f"data.dev={tmp_path / 'all'}", f"data.test={tmp_path / 'all'}"]
-    err = said(capsys, "train", "pets.toml", *alone, "--run", str(tmp_path / "run"))
+    err = said("train", "pets.toml", *alone, "--run", str(tmp_path / "run"))
     assert err == f"regard: {bad}: an empty file, no picture; take it out\n"
     assert not (tmp_path / "run").exists()
 
@@ -140,18 +130,16 @@ def test_look(capsys, tmp_path):
     assert '"picture": "iVBOR' in (tmp_path / "a.html").read_text()  # a PNG
 
 
-def test_what_is_wrong(capsys, tmp_path):
+def test_what_is_wrong(capsys, tmp_path, said):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG")
     bad = str(tmp_path / "bad.png")
-    err = said(capsys, "predict", "runs/pets", one_of(), bad)
+    err = said("predict", "runs/pets", one_of(), bad)
     assert f"input 2: {bad}: not a picture of a format that is known" in err
-    assert "input 1: gone.png: there is no such picture" in said(
-        capsys, "predict", "runs/pets", "gone.png"
-    )
-    assert f"{bad}: not a picture" in said(capsys, "look", "runs/pets", bad)
-    assert "gone.png: there is no such file" in said(capsys, "look", "runs/pets", "gone.png")
+    assert "input 1: gone.png: there is no such picture" in said("predict", "runs/pets", "gone.png")
+    assert f"{bad}: not a picture" in said("look", "runs/pets", bad)
+    assert "gone.png: there is no such file" in said("look", "runs/pets", "gone.png")
     assert "--layer must be from 1 to 3, not 4" in said(
-        capsys, "look", "runs/pets", one_of(), "--layer", "4"
+        "look", "runs/pets", one_of(), "--layer", "4"
     )
     for words, why in (
         (["picture.size=[15,24]"], "picture.size = [15, 24] cannot be cut into patches of model"),
@@ -163,7 +151,7 @@ def test_what_is_wrong(capsys, tmp_path):
         (["train.tokens_per_batch=64"], "tokens_per_batch is not for pictures"),
         (["data.train=gone"], "gone: this is no folder of pictures and no table; give a folder"),
     ):
-        assert why in said(capsys, "train", "pets.toml", *words, "--run", str(tmp_path / "no"))
+        assert why in said("train", "pets.toml", *words, "--run", str(tmp_path / "no"))
     assert not (tmp_path / "no").exists()
 
 
@@ -179,7 +167,7 @@ def test_training_goes_on_exactly(tmp_path):
     ).read_bytes()
 
 
-def test_out_to_hugging_face_and_back(tmp_path, capsys):
+def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
     square = ["picture.size=[16,16]", "train.steps=1"]
     train(Path("pets.toml"), square, folder=tmp_path / "run")
     export(tmp_path / "run", tmp_path / "folder")
@@ -190,7 +178,7 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys):
     assert back(pixels).probabilities == pytest.approx(one(pixels).probabilities)
     capsys.readouterr()
     assert "picture.size, of two sides has no form" in said(
-        capsys, "export", "runs/pets", str(tmp_path / "no")
+        "export", "runs/pets", str(tmp_path / "no")
     )
 
 

@@ -143,7 +143,7 @@ def test_the_same_seed_gives_the_same_dates():
 
 def test_a_pair_needs_none_before_it():
     corpus = Dates(100, seed=3)
-    assert corpus.pair("train", 60) == next(islice(corpus.read("train"), 60, None))
+    assert corpus.example("train", 60) == next(islice(corpus.read("train"), 60, None))
     more = Dates(200, seed=3)
     assert list(islice(more.read("train"), 100)) == list(corpus.read("train"))
 

@@ -53,7 +53,7 @@ def test_the_same_seed_gives_the_same_documents():
     assert list(small(seed=7).read("dev")) == list(small(seed=7).read("dev"))
     one, other = small(seed=7), small(seed=8)
     assert one.keys != other.keys
-    assert one.document("train", 60) == next(islice(one.read("train"), 60, None))
+    assert one.example("train", 60) == next(islice(one.read("train"), 60, None))
     first = next(small().read("train"))
     assert (first["label"], first["sentence"], first["word"]) == FIRST
     assert "\n" not in small().describe()

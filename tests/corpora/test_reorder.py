@@ -102,7 +102,7 @@ def test_the_same_seed_gives_the_same_pairs():
     assert told == {str(list(Reorder(50, seed=7, fertility=0.3).read("train")))}
     one, other = small(seed=7), small(seed=8)
     assert one.lexicon != other.lexicon
-    assert one.pair("train", 60) == next(islice(one.read("train"), 60, None))
+    assert one.example("train", 60) == next(islice(one.read("train"), 60, None))
 
 
 def test_sizes_and_variety():

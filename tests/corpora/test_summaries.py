@@ -142,7 +142,7 @@ def test_names_of_headlines_are_new():
     assert len(set(seen["train"])) > 0.99 * len(seen["train"])
     places = [r["source"].split().index(r["name"]) // 8 for r in corpus.read("train")]
     assert set(places) == set(range(6))  # the news may come first or last
-    assert corpus.document("dev", 7) == list(corpus.read("dev"))[7]
+    assert corpus.example("dev", 7) == list(corpus.read("dev"))[7]
     assert next(Headlines(seed=1).read("dev")) != next(corpus.read("dev"))
     with pytest.raises(ValueError, match="fewest must be from 1 to most"):
         Headlines(fewest=3, most=2)

@@ -10,14 +10,15 @@ of Unicode CLDR, read through Babel. A text has one reading only:
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import cache
 from hashlib import blake2b
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from regard.corpora.corpus import SPLITS, Record, check_name, check_split
+from regard.corpora.corpus import Record, check_name
+from regard.corpora.made import Made
 
 if TYPE_CHECKING:
     from babel import Locale
@@ -69,14 +70,12 @@ class Style(NamedTuple):
         return self.template.format_map(fields)
 
 
-class Dates:
+class Dates(Made):
     """A corpus of `size` pairs to train on and `held_out` each in dev and test.
 
     A date is in one split only, whatever the seed: no date of the test is ever trained on. The
     n-th pair of a split depends on nothing but the seed and n.
     """
-
-    splits = SPLITS
 
     def __init__(
         self,
@@ -86,22 +85,14 @@ class Dates:
         languages: Sequence[str] = LANGUAGES,
         held_out: int = 1000,
     ) -> None:
-        for name, number in (("size", size), ("held_out", held_out)):
-            if number < 1:
-                raise ValueError(f"{name} must be at least 1, not {number}")
+        super().__init__(size, seed, held_out)
         if not languages:
             raise ValueError("languages are empty: name at least one, such as 'en'")
         for language in languages:
             check_name("language", language, LANGUAGES)
-        self.size, self.seed, self.languages, self.held_out = size, seed, tuple(languages), held_out
+        self.languages = tuple(languages)
 
-    def read(self, split: str) -> Iterator[Record]:
-        """Every pair of the split, made one at a time."""
-        check_split(split, self.splits)
-        for number in range(self.size if split == "train" else self.held_out):
-            yield self.pair(split, number)
-
-    def pair(self, split: str, number: int) -> Record:
+    def example(self, split: str, number: int) -> Record:
         """The n-th pair, without those before it."""
         chance = Random(f"regard dates {self.seed} {split} {number}")
         day = _pick(chance, days(split))

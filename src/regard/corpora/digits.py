@@ -8,7 +8,7 @@ that a word of the caption (by its number, from 0) is of: where a model that say
 Digits, cells, sizes, places in the cell and brightness are drawn by themselves.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from random import Random
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.corpora.corpus import SPLITS, Record, check_split
+from regard.corpora.corpus import Record
+from regard.corpora.made import Made
 from regard.corpora.pictures import Pixels
 from regard.corpora.planted import between, split_of
 from regard.corpora.reorder import below, shuffled
@@ -33,15 +34,13 @@ WORDS = 4  # of a digit in a caption: itself, its row, its column, a comma
 DARK = 40
 
 
-class Digits:
+class Digits(Made):
     """A corpus of `size` pictures to train on and `held_out` each in dev and test.
 
     They are grey, `side` x `side` pixels, cut into `rows` x `columns` cells of which `fewest` to
     `most` hold a digit. The n-th picture of a split depends on the settings and n alone. Captions
     of two digits and more are each in one split only.
     """
-
-    splits = SPLITS
 
     def __init__(
         self,
@@ -57,9 +56,7 @@ class Digits:
         noise: int = 24,
         drawn: Literal["font", "scikit-learn"] = "font",
     ) -> None:
-        for name, number in {"size": size, "held_out": held_out}.items():
-            if number < 1:
-                raise ValueError(f"{name} must be at least 1, not {number}")
+        super().__init__(size, seed, held_out)
         for name, number in {"rows": rows, "columns": columns}.items():
             if number not in (2, 3):
                 raise ValueError(f"{name} must be 2 or 3, not {number}")
@@ -71,16 +68,9 @@ class Digits:
             raise ValueError(f"side must be {wanted}, not {side}")
         if not 0 <= noise <= 100:
             raise ValueError(f"noise must be from 0 to 100, not {noise}")
-        self.size, self.seed, self.held_out = size, seed, held_out
         self.rows, self.columns, self.fewest, self.most = rows, columns, fewest, most
         self.side, self.noise = side, noise
         self.write: Callable[[int, int, Random], Plane] = printed if drawn == "font" else written
-
-    def read(self, split: str) -> Iterator[Record]:
-        """Every picture of the split, drawn one at a time."""
-        check_split(split, self.splits)
-        for number in range(self.size if split == "train" else self.held_out):
-            yield self.example(split, number)
 
     def example(self, split: str, number: int) -> Record:
         """The n-th picture, without those before it."""

@@ -6,11 +6,11 @@ things, so an answer needs both, and the place where they meet. The words of an 
 by themselves: nothing but the place tells them.
 """
 
-from collections.abc import Iterator
 from itertools import product
 from random import Random
 
-from regard.corpora.corpus import SPLITS, Record, check_split
+from regard.corpora.corpus import Record
+from regard.corpora.made import Made
 from regard.corpora.planted import between, lexicon, split_of
 from regard.corpora.reorder import CONSONANTS, VOWELS, below, shuffled
 
@@ -19,15 +19,13 @@ NAMES = 30  # of things that come again and again
 FORMS = (("the", 1, "of", 0, "is"), ("of", 0, "the", 1, "is"))  # 0: the thing, 1: the trait
 
 
-class Facts:
+class Facts(Made):
     """A corpus of `size` questions to train on and `held_out` each in dev and test.
 
     Records are {"id", "question", "text", "answers"}. In a share `new_names` of the contexts the
     things have names of three syllables that no other context has: they can be told apart by their
     letters alone. The n-th question of a split depends on the settings and n alone.
     """
-
-    splits = SPLITS
 
     def __init__(
         self,
@@ -42,7 +40,8 @@ class Facts:
         new_names: float = 0.2,
         unanswerable: float = 0.0,
     ) -> None:
-        counts = {"size": size, "held_out": held_out, "things": things, "traits": traits}
+        super().__init__(size, seed, held_out)
+        counts = {"things": things, "traits": traits}
         for name, number in {**counts, "words": words, "longest": longest}.items():
             if number < 1:
                 raise ValueError(f"{name} must be at least 1, not {number}")
@@ -54,19 +53,12 @@ class Facts:
         for name, share in (("new_names", new_names), ("unanswerable", unanswerable)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be from 0 to 1, not {share}")
-        self.size, self.seed, self.held_out = size, seed, held_out
         self.things, self.traits, self.longest = things, traits, longest
         self.new_names, self.unanswerable = new_names, unanswerable
         known = lexicon(NAMES + words, Random(f"regard facts words {seed}"))
         self.names, self.words = known[:NAMES], known[NAMES:]
 
-    def read(self, split: str) -> Iterator[Record]:
-        """Every question of the split, made one at a time."""
-        check_split(split, self.splits)
-        for number in range(self.size if split == "train" else self.held_out):
-            yield self.question(split, number)
-
-    def question(self, split: str, number: int) -> Record:
+    def example(self, split: str, number: int) -> Record:
         """The n-th question, without those before it."""
         chance = Random(f"regard facts {self.seed} {split} {number}")
         record = self.drawn(chance)

@@ -5,11 +5,11 @@ and the summary says who, and what. All words but the names are few and common; 
 document only, as a rule, and never in two splits, so that it cannot be known.
 """
 
-from collections.abc import Iterator
 from hashlib import blake2b
 from random import Random
 
-from regard.corpora.corpus import SPLITS, Record, check_split
+from regard.corpora.corpus import Record
+from regard.corpora.made import Made
 from regard.corpora.planted import between
 from regard.corpora.reorder import CONSONANTS, VOWELS, below, shuffled
 
@@ -20,14 +20,12 @@ PLACES = ("market", "harbour", "station", "museum", "river", "school", "castle",
 SYLLABLES = 4
 
 
-class Headlines:
+class Headlines(Made):
     """A corpus of `size` documents to train on and `held_out` each in dev and test.
 
     Records are {"source", "target", "name"}: a document, its summary, and whose name is in it. The
     n-th document of a split depends on the settings and n alone.
     """
-
-    splits = SPLITS
 
     def __init__(
         self,
@@ -38,21 +36,12 @@ class Headlines:
         fewest: int = 3,
         most: int = 6,
     ) -> None:
-        for name, number in {"size": size, "held_out": held_out}.items():
-            if number < 1:
-                raise ValueError(f"{name} must be at least 1, not {number}")
+        super().__init__(size, seed, held_out)
         if not 1 <= fewest <= most:
             raise ValueError(f"fewest must be from 1 to most ({most}), not {fewest}")
-        self.size, self.seed, self.held_out = size, seed, held_out
         self.fewest, self.most = fewest, most
 
-    def read(self, split: str) -> Iterator[Record]:
-        """Every document of the split, made one at a time."""
-        check_split(split, self.splits)
-        for number in range(self.size if split == "train" else self.held_out):
-            yield self.document(split, number)
-
-    def document(self, split: str, number: int) -> Record:
+    def example(self, split: str, number: int) -> Record:
         """The n-th document, without those before it."""
         chance = Random(f"regard headlines {self.seed} {split} {number}")
         sentences, summary, who = list[str](), "", ""

@@ -5,18 +5,19 @@ no other word tells anything. Length, place and filler are drawn by themselves, 
 be guessed from them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import product
 from random import Random
 
-from regard.corpora.corpus import SPLITS, Record, check_split
+from regard.corpora.corpus import Record
+from regard.corpora.made import Made
 from regard.corpora.reorder import CONSONANTS, VOWELS, below, shuffled
 
 MOST_WORDS, LEAST_DOCUMENTS = 4000, 10_000
 
 
-class Planted:
+class Planted(Made):
     """A corpus of `size` documents to train on and `held_out` each in dev and test.
 
     Records are {"text", "label", "sentence", "word"}; the last two say where the key word stands,
@@ -24,8 +25,6 @@ class Planted:
     and no document is in two splits. Classes are many because one of them can be told by finding no
     key word of the others: with two, a model may look at nothing in half of the documents.
     """
-
-    splits = SPLITS
 
     def __init__(
         self,
@@ -41,7 +40,8 @@ class Planted:
         shortest: int = 5,
         longest: int = 12,
     ) -> None:
-        counts = {"size": size, "held_out": held_out, "classes": classes, "keys": keys}
+        super().__init__(size, seed, held_out)
+        counts = {"classes": classes, "keys": keys}
         for name, number in {**counts, "words": words}.items():
             if number < 1:
                 raise ValueError(f"{name} must be at least 1, not {number}")
@@ -54,19 +54,12 @@ class Planted:
             raise ValueError(f"{total} are too many: {MOST_WORDS} different words can be made")
         if words ** (fewest * shortest - 1) * classes * keys < LEAST_DOCUMENTS:
             raise ValueError("too few documents for three splits: raise words, fewest or shortest")
-        self.size, self.seed, self.held_out = size, seed, held_out
         self.fewest, self.most, self.shortest, self.longest = fewest, most, shortest, longest
         known = lexicon(words + classes * keys, Random(f"regard planted words {seed}"))
         self.filler = known[classes * keys :]
         self.keys = {f"class{n}": known[n * keys : (n + 1) * keys] for n in range(classes)}
 
-    def read(self, split: str) -> Iterator[Record]:
-        """Every document of the split, made one at a time."""
-        check_split(split, self.splits)
-        for number in range(self.size if split == "train" else self.held_out):
-            yield self.document(split, number)
-
-    def document(self, split: str, number: int) -> Record:
+    def example(self, split: str, number: int) -> Record:
         """The n-th document, without those before it."""
         chance = Random(f"regard planted {self.seed} {split} {number}")
         record = self.drawn(chance)

@@ -10,13 +10,14 @@ target follows from the source:
 All of it can be learnt, and no target word can be guessed from others: each has to be read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import product
 from random import Random
 from typing import Literal, NamedTuple, TypeVar, get_args
 
-from regard.corpora.corpus import SPLITS, Record, check_name, check_split
+from regard.corpora.corpus import Record, check_name
+from regard.corpora.made import Made
 
 Order = Literal["same", "local", "far"]
 T = TypeVar("T")
@@ -37,14 +38,12 @@ class Lexicon(NamedTuple):
         return word * MOVERS < len(self.source)
 
 
-class Reorder:
+class Reorder(Made):
     """A corpus of `size` pairs to train on and `held_out` each in dev and test.
 
     Records have a third field, `links`: the alignment in Pharaoh format, "0-1 1-0". A source
     sentence is in one split only; the n-th pair of a split depends on the settings and n alone.
     """
-
-    splits = SPLITS
 
     def __init__(
         self,
@@ -58,24 +57,16 @@ class Reorder:
         longest: int = 12,
         fertility: float = 0.0,
     ) -> None:
-        for name, number in (("size", size), ("held_out", held_out)):
-            if number < 1:
-                raise ValueError(f"{name} must be at least 1, not {number}")
+        super().__init__(size, seed, held_out)
         check_name("order", order, ORDERS)
         check_sizes(words, shortest, longest)
         if not 0 <= fertility <= 1:
             raise ValueError(f"fertility must be from 0 to 1, not {fertility}")
-        self.size, self.seed, self.held_out, self.order = size, seed, held_out, order
+        self.order = order
         self.shortest, self.longest, self.fertility = shortest, longest, fertility
         self.lexicon = drawn(words, fertility, Random(f"regard lexicon {seed}"))
 
-    def read(self, split: str) -> Iterator[Record]:
-        """Every pair of the split, made one at a time."""
-        check_split(split, self.splits)
-        for number in range(self.size if split == "train" else self.held_out):
-            yield self.pair(split, number)
-
-    def pair(self, split: str, number: int) -> Record:
+    def example(self, split: str, number: int) -> Record:
         """The n-th pair, without those before it."""
         chance = Random(f"regard reorder {self.order} {self.seed} {split} {number}")
         words = self.sentence(chance)

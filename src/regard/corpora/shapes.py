@@ -8,13 +8,14 @@ smooth. The box is in pixels: what a model that knows the label should look at.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.corpora.corpus import SPLITS, Record, check_split
+from regard.corpora.corpus import Record
+from regard.corpora.made import Made
 from regard.corpora.pictures import Pixels
 from regard.corpora.planted import between, split_of
 from regard.corpora.reorder import below
@@ -70,14 +71,12 @@ SMALL, LARGE = (8, 6), (4, 3)  # radii as parts of a side, from and to: no size 
 ROWS, COLUMNS = ("top", "", "bottom"), ("left", "", "right")
 
 
-class Shapes:
+class Shapes(Made):
     """A corpus of `size` pictures to train on and `held_out` each in dev and test.
 
     They are `side` x `side` pixels. The n-th picture of a split depends on the settings and n
     alone, and nothing but its noise is in two splits.
     """
-
-    splits = SPLITS
 
     def __init__(
         self,
@@ -89,9 +88,7 @@ class Shapes:
         shapes: Sequence[str] = tuple(SHAPES),
         noise: int = 24,
     ) -> None:
-        for name, number in {"size": size, "held_out": held_out}.items():
-            if number < 1:
-                raise ValueError(f"{name} must be at least 1, not {number}")
+        super().__init__(size, seed, held_out)
         if side < LEAST:
             raise ValueError(f"side must be at least {LEAST} pixels, not {side}")
         if not 0 <= noise <= 100:
@@ -100,14 +97,7 @@ class Shapes:
             raise ValueError(f"shapes: there is no {unknown[0]!r}; there are {', '.join(SHAPES)}")
         if len(set(shapes)) < 2 or len(set(shapes)) < len(shapes):
             raise ValueError(f"shapes must be at least two different ones, not {list(shapes)}")
-        self.size, self.seed, self.held_out = size, seed, held_out
         self.side, self.shapes, self.noise = side, tuple(shapes), noise
-
-    def read(self, split: str) -> Iterator[Record]:
-        """Every picture of the split, drawn one at a time."""
-        check_split(split, self.splits)
-        for number in range(self.size if split == "train" else self.held_out):
-            yield self.example(split, number)
 
     def example(self, split: str, number: int) -> Record:
         """The n-th picture, without those before it."""
