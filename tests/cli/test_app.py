@@ -25,7 +25,8 @@ SURFACE = {
     "play": {"folder", "beginning", "--to", "--picture", "--steps", "--voices", "--seed"}
     | {"--temperature", "--tempo"},
     "look": {"folder", "text", "--target", "--save", "--html", "--png", "--svg", "--layer"}
-    | {"--head", "--words", "--trust", "--split", "--limit", "--without", "--force", "--gradient"},
+    | {"--head", "--words", "--trust", "--split", "--limit", "--without", "--force", "--gradient"}
+    | {"--shape", "--gold", "--steps", "--beside", "--other"},
     "heads": {"folder", "--split", "--limit", "--curve", "--keep", "--to", "--save", "--json"},
     "align": {
         *(

@@ -5,7 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
+from regard.metric.links import Gold
 from regard.view.map import AttentionMap
+from regard.view.more import Choice, More, Node
+from regard.view.page import side_by_side
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -164,3 +167,77 @@ def test_a_grid_over_its_picture(opened):
     assert "looks at most: row 2, column 1, 50 %" in page.inner_text("body")
     assert "30 % on the class token itself" in page.inner_text("body")
     assert page.locator("img[src^='data:image/png;base64,']").count() == 1
+
+
+LINKS = More(
+    Gold(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 1)})),
+    tuple((Choice(token, 0.75), Choice(ATTACK, 0.25)) for token in ("▁ein", "▁H", "und", "</s>")),
+    (
+        Node(-1, "▁ein", -0.1, best=True),
+        Node(-1, ATTACK, -2.0, best=False),
+        Node(0, "▁H", -0.5, best=True),
+    ),
+)
+
+
+@pytest.fixture
+def written(opened):
+    """ "ein Hund" looks at "a dog runs": ein at "dog", Hund at "dog"."""
+    table = np.array([[0.1, 0.8, 0.1, 0], [0, 0.6, 0.4, 0], [0, 0.8, 0.2, 0], [0, 0, 0, 1]])
+    queries, keys = ["▁ein", "▁H", "und", "</s>"], ["▁a", "▁dog", "▁runs", "</s>"]
+    return opened(AttentionMap(table, queries, keys, more=LINKS))
+
+
+def test_links_of_people(written):
+    assert "1 found (●), 1 false (✕), 1 missed; AER 0.500" in written.inner_text("#gold")
+    written.check("#words")
+    assert written.locator("#view rect.gold").count() == 3
+    assert written.locator("#view rect.gold[stroke-dasharray]").count() == 1
+    marks = written.locator("#view svg text").all_text_contents()
+    assert (marks.count("●"), marks.count("✕")) == (1, 1)
+
+
+def test_step_by_step(written):
+    written.keyboard.press("4")
+    assert written.get_attribute("#tab-steps", "aria-selected") == "true"
+    assert written.inner_text(".steps .now") == "▁ein"
+    written.keyboard.press("j")
+    assert written.inner_text(".steps .now") == "▁H"
+    shown = written.inner_text(".choices")
+    assert "75 %" in shown
+    assert ATTACK in shown
+    assert written.inner_text(".choices .said") == "▁H"
+    written.click(".steps button >> nth=3")
+    assert told(written).startswith("“</s>” looks at “</s>”")
+
+
+def test_what_a_search_tried(written):
+    written.keyboard.press("5")
+    nodes = written.locator("#view svg text")
+    assert nodes.count() == 3
+    assert written.locator("#view svg path").count() == 1
+    assert "log p -0.50" in nodes.nth(2).text_content()
+
+
+def test_without_them_there_is_no_tab(page):
+    assert not page.is_visible("#tab-steps")
+    assert not page.is_visible("#tab-tree")
+    page.keyboard.press("4")
+    assert page.get_attribute("#tab-matrix", "aria-selected") == "true"
+
+
+def test_side_by_side(browser, tmp_path):
+    seen = AttentionMap(weights(3, 5, 5), TOKENS)
+    (tmp_path / "both.html").write_text(side_by_side([("one", seen), (ATTACK, seen)]), "utf-8")
+    context = browser.new_context(offline=True)
+    both, complaints = context.new_page(), []
+    both.on("console", lambda said: complaints.append(said.text))
+    both.goto((tmp_path / "both.html").as_uri())
+    for number in (0, 1):
+        frame = both.frame_locator("iframe").nth(number)
+        frame.locator("body[data-ready=yes]").wait_for()
+        assert frame.locator("#view canvas").count() == 1
+    assert both.title() == "Side by side"
+    assert both.locator("h2").all_inner_texts() == ["one", ATTACK]
+    assert complaints == []
+    context.close()

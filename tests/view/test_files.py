@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib import rc_context
 
 from regard.view.files import as_csv, as_pharaoh, as_tikz, form_of, tex
 from regard.view.map import AttentionMap, word_numbers
-from regard.view.picture import picture
+from regard.view.picture import fitting, picture
 
 PAIR = AttentionMap(
     np.array([[[0.75, 0.25, 0.0], [0.0, 0.5, 0.5]], [[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]]]),
@@ -74,7 +75,7 @@ def test_marks_tell_words(tokens, words):
 
 
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
-@pytest.mark.parametrize("shape", ["matrix", "heads", "bars", "arcs"])
+@pytest.mark.parametrize("shape", ["matrix", "heads", "bars", "arcs", "text", "strip"])
 def test_every_picture_in_every_form(form, shape):
     tokens = ["a", "$x_1$", "\u4e2d\u6587", "</svg><script>"]
     weights = np.full((2, 2, 4, 4), 0.25, np.float32)
@@ -83,6 +84,32 @@ def test_every_picture_in_every_form(form, shape):
     if form == "svg":
         tree = ET.fromstring(data)  # noqa: S314
         assert not [one for one in tree.iter() if one.tag.endswith("script")]
+
+
+def test_what_suits_a_map():
+    one, two = np.full((1, 2, 2), 0.5, np.float32), np.full((2, 2, 2), 0.5, np.float32)
+    tokens = ["a", "b"]
+    assert fitting(AttentionMap(one, tokens)) == "matrix"
+    assert fitting(AttentionMap(two, tokens)) == "heads"
+    assert fitting(AttentionMap(one[:, :1], ["whole"], tokens, kind="pool")) == "bars"
+    assert fitting(AttentionMap(one, ["s1", "s2"], tokens, kind="pool")) == "text"
+    places = one / 2
+    assert fitting(AttentionMap({"the": places, "dog": places}, tokens, kind="grid")) == "strip"
+    assert fitting(AttentionMap({"layer": two / 2}, tokens, kind="grid")) == "heads"
+
+
+def test_a_document_has_its_words_and_shares():
+    words = np.array([[[0.9, 0.1, 0, 0], [0, 0, 0.5, 0.5]]], np.float32)
+    seen = AttentionMap(
+        {"words": words, "words times sentence": words * np.array([[[0.75], [0.25]]])},
+        ["sentence 1", "sentence 2"],
+        ["good", "film", "it", "is"],
+        kind="pool",
+    )
+    with rc_context({"svg.fonttype": "none"}):  # letters as letters
+        drawn = picture(seen, "svg").decode()
+    for told in ("good", "film", "it", "is", " 75%", " 25%"):
+        assert f">{told}<" in drawn
 
 
 def test_a_picture_too_fine_to_see_says_what_to_do():

@@ -2,13 +2,14 @@
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.cli.look_caption import worded
+from regard.cli.look_more import against, several, steps
 from regard.cli.look_picture import patches
 from regard.cli.maps import graded, map_of
 from regard.cli.trust import of_split, of_text
@@ -86,6 +87,27 @@ Trusted = Annotated[
 ]
 
 
+Gold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LINKS", help="Links that people made, as 0-0 1-2 2?1: what was found, and AER."
+    ),
+]
+Beside = Annotated[
+    Path | None, typer.Option(metavar="RUN", help="Another run, or checkpoint, side by side.")
+]
+Other = Annotated[
+    str | None, typer.Option("--other", metavar="TEXT", help="Another text, side by side.")
+]
+Stepwise = Annotated[
+    bool, typer.Option("--steps", help="Step by step, with what else might have been said.")
+]
+Shaped = Annotated[
+    Literal["matrix", "heads", "bars", "arcs", "text", "strip"] | None,
+    typer.Option("--shape", help="Of a picture, in the place of what suits it."),
+]
+
+
 def look(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     text: Text = None,
@@ -97,6 +119,11 @@ def look(
     gradient: Annotated[
         bool, typer.Option("--gradient", help="In files: gradient x attention, not attention.")
     ] = False,
+    shape: Shaped = None,
+    gold: Gold = None,
+    stepwise: Stepwise = False,
+    beside: Beside = None,
+    other: Other = None,
     gone: Gone = None,
     forced: Forced = None,
     trusted: Trusted = False,
@@ -118,16 +145,33 @@ def look(
             f"--target is for translations, summaries or captions, and {folder} is for "
             f"{run.settings.task}"
         )
+    if beside is not None or other is not None:
+        both = [(folder, run, text)]
+        both += [(beside, Run.load(beside), text)] if beside is not None else []
+        both += [(folder, run, other)] if other is not None else []
+        if files:
+            several(files, [(f"{path}: {read}", map_of(one, read)) for path, one, read in both])
+        else:
+            print("\n\n".join(shown(one, read, surface, target, layer) for _, one, read in both))
+        return
     if files:
-        forms = {path: form_of(path) for path in files}  # a wrong name fails before the work
-        seen = (graded(run, text) if gradient else map_of(run, text, target)).pick(layer, head)
+        forms = {path: form_of(path, shape) for path in files}  # a wrong name fails before the work
+        seen = graded(run, text) if gradient else map_of(run, text, target, gold)
+        seen = seen.pick(layer, head)
         for path, form in forms.items():
             write_whole(path, form(seen.merged() if words else seen))
             print(f"{path}: written")
         return
+    if shape is not None:
+        raise ValueError("--shape is for pictures: give --save FILE with it")
     if layer is not None and not isinstance(run, ImageRun):
         raise ValueError("--layer is for files, or for pictures: give --save FILE with it")
+    if stepwise:
+        print(steps(map_of(run, text, target, gold), surface))
+        return
     print(shown(run, text, surface, target, layer))
+    if gold is not None:
+        print(f"\n{against(map_of(run, text, target, gold))}")
 
 
 def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int | None) -> str:

@@ -1,6 +1,6 @@
 """What a run looked at, as a record: for `regard look --save`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
 from regard.cli.look_caption import map_of_caption
 from regard.cli.look_picture import map_of_picture
+from regard.decode.trace import Traced
+from regard.metric.links import gold_of
 from regard.tasks.pretrain import Pretrain
 from regard.train.answer import AnswerRun, record_of
 from regard.train.bits import BitsRun
@@ -27,19 +29,24 @@ from regard.train.tag import TagRun
 from regard.train.translate import TranslateRun
 from regard.train.trust import pulled
 from regard.view.map import AttentionMap
+from regard.view.more import NOTHING, Choice, More, Node
 from regard.view.roll import pitch_name
 
+FEW = 8  # choices of a step that are shown
 WHOLE = "(the text)"  # what looks where a text is pooled
 
 
-def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
+def map_of(run: Run, text: str, target: str | None = None, gold: str | None = None) -> AttentionMap:
     """Every layer and head of the attentions that belong together, for this text.
 
-    `target`: a translation, summary or caption to look at, in the place of the model's own.
+    `target`: a translation, summary or caption to look at, in the place of the model's own;
+    `gold`: links of people between the words of a text and its translation.
     """
+    if gold is not None and not isinstance(run, TranslateRun):
+        raise ValueError(f"--gold is for translations, not for {run.settings.task}")
     match run:
         case TranslateRun():
-            return translated(run, text, target)
+            return translated(run, text, target, gold)
         case SummariseRun():
             return summarised(run, text, target)
         case ClassifyRun():
@@ -77,17 +84,59 @@ def graded(run: Run, text: str) -> AttentionMap:
     )
 
 
-def translated(run: TranslateRun, text: str, target: str | None) -> AttentionMap:
+def translated(run: TranslateRun, text: str, target: str | None, gold: str | None) -> AttentionMap:
+    """Of the model's own output also what else it might have said, and what the search tried."""
     run.check([text], "TEXT")
+    source, tree = run.task.source.encode(text), tuple[Node, ...]()
     if target is None:
-        best = run(text)
+        traced = Traced(run.model)
+        best = run.predict([text], stepper=traced)[0][0]
         target, ids = best.text, best.ids
+        chosen, token = traced.path(ids), run.task.target.token
+        tree = tuple(
+            Node(one.parent, token(one.token), one.log_prob, number in chosen)
+            for number, one in enumerate(traced.tried)
+        )
     else:
         ids = run.task.target.ids([target])[0]
     seen = run.task.align(text, ids)
-    layers = run.task.weights(collate([Pair(0, run.task.source.ids([text])[0], ids)]))[:, 0]
-    named = dict(zip(run.task.cross, layers, strict=True))
-    return AttentionMap(named, seen.target, seen.source, title=f"{text} -> {target}")
+    layers = run.task.weights(collate([Pair(0, source.ids, ids)]))[:, 0]
+    said = run.task.target.spell(ids).words
+    links = None if gold is None else gold_of(gold, "--gold")
+    return AttentionMap(
+        dict(zip(run.task.cross, layers, strict=True)),
+        seen.target,
+        seen.source,
+        pieces=(rising([*said, None]), rising([*source.words, None])),
+        title=f"{text} -> {target}",
+        more=More(links, choices(run, Pair(0, source.ids, ids)), tree),
+    )
+
+
+def rising(words: Sequence[int | None]) -> list[int]:
+    """Word numbers from 0 on; what belongs to none is a word of its own."""
+    found, before = list[int](), None
+    for word in words:
+        same = found and word is not None and word == before
+        found.append(found[-1] + (not same) if found else 0)
+        before = word
+    return found
+
+
+@torch.no_grad()
+def choices(run: TranslateRun, pair: Pair) -> tuple[tuple[Choice, ...], ...]:
+    """The likeliest tokens at each step, after those that were said before it."""
+    model, batch = run.model.eval(), collate([pair])
+    states = model.forced(model.remember(batch.source, batch.source_valid), batch.target_in)
+    return likeliest(model.logits(states)[0], run.task.target.token)
+
+
+def likeliest(logits: torch.Tensor, token: Callable[[int], str]) -> tuple[tuple[Choice, ...], ...]:
+    shares, ids = logits.softmax(-1).topk(min(FEW, logits.shape[-1]))
+    return tuple(
+        tuple(Choice(token(n), share) for n, share in zip(some, rows, strict=True))
+        for some, rows in zip(ids.tolist(), shares.tolist(), strict=True)
+    )
 
 
 def summarised(run: SummariseRun, text: str, target: str | None) -> AttentionMap:
@@ -169,20 +218,23 @@ def written(run: Any, text: str) -> AttentionMap:
     task = run.task
     ids = [task.end, *task.text.ids([text])[0]][task.room(0)]
     with torch.no_grad(), observe(task.model.eval()) as seen:
-        task.model.forced(None, torch.tensor([ids]))
+        states = task.model.forced(None, torch.tensor([ids]))
+        said = likeliest(task.model.logits(states)[0], task.text.token)
     # a model that looks at what was before, and not at itself, has one slot less
     square = {name: pad(one, (0, len(ids) - one.shape[-1])) for name, one in seen.whole().items()}
     if not square:
         raise ValueError(f"model {run.settings.model.kind} has no attention to look at")
-    return among(square, [task.text.token(n) for n in ids], text)
+    return among(square, [task.text.token(n) for n in ids], text, More(choices=said))
 
 
-def among(seen: Mapping[str, torch.Tensor], tokens: Sequence[str], title: str) -> AttentionMap:
+def among(
+    seen: Mapping[str, torch.Tensor], tokens: Sequence[str], title: str, more: More = NOTHING
+) -> AttentionMap:
     """Of the attentions of one reading, those among the tokens; else how the text was pooled."""
     count = len(tokens)
     layers = {name: one[0] for name, one in seen.items() if one.shape[-2:] == (count, count)}
     if layers:
-        return AttentionMap(layers, tokens, title=title)
+        return AttentionMap(layers, tokens, title=title, more=more)
     pooled = {name: one[0][..., :count] for name, one in seen.items() if one.shape[-1] >= count}
     if not pooled:
         raise ValueError("this run has no attention over the tokens of a text to show")

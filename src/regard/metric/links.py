@@ -73,10 +73,15 @@ def read_gold(
     found = []
     for number, line in lines:
         size = None if sizes is None else sizes[number - 1]
-        pairs = list(parsed(line, f"{path}:{number}", base, size))
-        sure = frozenset(link for link, mark in pairs if mark == "-")
-        found.append(Gold(sure, frozenset(link for link, _ in pairs)))
+        found.append(gold_of(line, f"{path}:{number}", base, size))
     return found
+
+
+def gold_of(line: str, place: str, base: int = 0, size: Size | None = None) -> Gold:
+    """One line of Pharaoh format, some of whose links may be possible only."""
+    pairs = list(parsed(line, place, base, size))
+    sure = frozenset(link for link, mark in pairs if mark == "-")
+    return Gold(sure, frozenset(link for link, _ in pairs))
 
 
 def from_numbered(

@@ -10,9 +10,10 @@ from regard.batch.pair import Pair
 from regard.config.decode import Decode
 from regard.config.settings import Settings
 from regard.corpora.corpus import Corpus, Record
+from regard.decode.stepper import Stepper
 from regard.models.catalogue import build as build_model
 from regard.tasks.loss import Loss
-from regard.tasks.translate import Translation
+from regard.tasks.translate import Search, Translation
 from regard.text.tokeniser import Tokeniser
 from regard.train.run import Run, Told, vocabulary
 from regard.train.search import ranking_of, rules_of, search_of
@@ -48,12 +49,17 @@ class PairRun(Run):
         return self.predict([text])[0][0]
 
     def predict(
-        self, texts: Sequence[str], decode: Decode | None = None, told: Told | None = None
+        self,
+        texts: Sequence[str],
+        decode: Decode | None = None,
+        told: Told | None = None,
+        stepper: Stepper[Any, Any] | None = None,
     ) -> list[list[Translation]]:
-        """The outputs for each text, best first."""
+        """The outputs for each text, best first; `stepper` says the tokens in the model's place."""
         how: Decode = decode or self.settings.decode
         rules = rules_of(how, int(min(how.max_length, self.reach)), self.forbidden)
-        search, again = search_of(how), ranking_of(how)
+        whole, again = search_of(how), ranking_of(how)
+        search: Search = whole if stepper is None else lambda _, *rest: whole(stepper, *rest)
         return self.task.translate(texts, search, rules, again=again, told=told)
 
     def likelihood(self, records: Iterable[Record]) -> Loss:

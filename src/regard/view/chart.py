@@ -5,6 +5,7 @@ They come back as the bytes of a file, for the caller to write. Labels are untru
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -21,6 +22,12 @@ Lines = Mapping[str, tuple[Numbers, Numbers]]
 
 CELL = 0.32  # inches
 MARKS, FEW = "o^sDvP", 40  # places of a line that are still marked
+SCRIPTS = (  # of Debian's fonts-noto-cjk, fonts-wqy-*, fonts-ipa*, fonts-noto-core, and of others
+    *(f"Noto Sans CJK {land}" for land in ("SC", "JP", "KR", "TC")),
+    *("WenQuanYi Zen Hei", "WenQuanYi Micro Hei", "IPAGothic", "Droid Sans Fallback"),
+    *(f"Noto Sans {script}" for script in ("Arabic", "Hebrew", "Devanagari", "Thai", "Bengali")),
+    *("Noto Naskh Arabic", "PingFang SC", "Microsoft YaHei", "Hiragino Sans", "Malgun Gothic"),
+)
 MOST_CELLS = 120  # to a side: what is longer has cells too small to see
 
 
@@ -90,13 +97,25 @@ def titled(axes: "Axes", title: str) -> None:
     axes.set_title(label(title, 90), fontsize="medium", parse_math=False)
 
 
+@cache
+def families() -> list[str]:
+    """The usual font, and for letters that it has not those of other scripts that are there."""
+    from matplotlib.font_manager import fontManager
+
+    there = set(fontManager.get_font_names())
+    return ["sans-serif", *(name for name in SCRIPTS if name in there)]
+
+
 def drawn(figure: "Figure", form: str = "png") -> bytes:
     """The bytes of a png, svg or pdf: the same figure gives the same."""
     from matplotlib import rc_context
 
     data = BytesIO()
     unsaid = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with warnings.catch_warnings(), rc_context({"svg.hashsalt": "regard", "pdf.fonttype": 42}):
+    with (
+        warnings.catch_warnings(),
+        rc_context({"svg.hashsalt": "regard", "pdf.fonttype": 42, "font.family": families()}),
+    ):
         # a letter that the font has not is drawn as a box, which says it well enough
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         # "tight": square cells leave the axes no room to give way to long labels

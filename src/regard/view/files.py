@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from regard.config.whole import write_whole
 from regard.view.map import AttentionMap
+from regard.view.more import more_of
 from regard.view.page import page
-from regard.view.picture import picture
+from regard.view.picture import Form, Shape, picture
 from regard.view.terminal import label
 
 VERSION = 1
@@ -32,11 +33,16 @@ def save(map_: AttentionMap, path: Path) -> None:
     write_whole(path, form_of(path)(map_))
 
 
-def form_of(path: Path) -> Callable[[AttentionMap], bytes]:
+def form_of(path: Path, shape: Shape | None = None) -> Callable[[AttentionMap], bytes]:
     """What makes the bytes of such a file; fails before the work where there is no such kind."""
     if path.suffix not in FORMS:
         raise ValueError(f"{path}: a map is written as one of {', '.join(FORMS)}")
-    return FORMS[path.suffix]
+    if shape is None:
+        return FORMS[path.suffix]
+    if path.suffix not in PICTURES:
+        raise ValueError(f"{path}: a shape is for pictures: {', '.join(PICTURES)}")
+    form = PICTURES[path.suffix]
+    return lambda map_: picture(map_, form, shape)
 
 
 def load(path: Path) -> AttentionMap:
@@ -62,6 +68,7 @@ def load(path: Path) -> AttentionMap:
             pieces=(of_queries, of_keys),
             title=head["title"],
             picture=base64.b64decode(head["picture"]) if head.get("picture") else None,
+            more=more_of(head.get("more")),
         )
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: not a map of attention ({error})") from None
@@ -81,6 +88,7 @@ def head_of(map_: AttentionMap) -> dict[str, Any]:
         "keys": [list(map_.keys.tokens), list(map_.keys.word)],
         "layers": [[one.name, one.kind] for one in map_.layers],
         "picture": None if map_.picture is None else base64.b64encode(map_.picture).decode(),
+        "more": map_.more.head(),
     }
 
 
@@ -146,6 +154,7 @@ def tex(token: str) -> str:
     return "".join(special.get(one, one) for one in label(token, 24))
 
 
+PICTURES: dict[str, Form] = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
 FORMS: dict[str, Callable[[AttentionMap], bytes]] = {
     ".html": lambda map_: page(map_).encode(),
     ".png": lambda map_: picture(map_, "png"),

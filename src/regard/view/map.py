@@ -7,17 +7,21 @@ l: layers   h: heads   q: queries   k: keys
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.metric.alignment import Agreement, agreement, best_links
+from regard.view.more import NOTHING, More
+
 Kind = Literal["self", "cross", "pool", "grid", "memory"]
 Weights = NDArray[np.float32]
 SPECIAL = re.compile(r"<[^<>]+>|\[[A-Z]+\]")  # <s>, [CLS]
+UNKNOWN = ("<unk>", "[UNK]")  # a word all the same
 LEAK = 1e-3  # how far from 1 a row may sum before it is no attention
 
 
@@ -72,6 +76,7 @@ class AttentionMap:
     not given: the queries look at themselves. `pieces`: for tokens that are parts of words, the
     number of the word of each, of the queries and of the keys; not given, their marks tell.
     `picture`: a PNG that a map of the kind "grid" lies over, whose queries and keys are places.
+    `more`: links that people made, what else might have been said, what a search tried.
     """
 
     def __init__(
@@ -84,6 +89,7 @@ class AttentionMap:
         pieces: tuple[Sequence[int], Sequence[int]] | None = None,
         title: str = "",
         picture: bytes | None = None,
+        more: More = NOTHING,
     ):
         chosen: Kind = kind or ("self" if keys is None else "cross")
         if chosen not in get_args(Kind):
@@ -97,6 +103,11 @@ class AttentionMap:
         )
         if not self.layers:
             raise ValueError("weights are missing: there is no layer")
+        self.more = more
+        if more.choices and len(more.choices) != len(both[0]):
+            raise ValueError(f"choices of {len(more.choices)} steps for {len(both[0])} queries")
+        if more.gold is not None:
+            check_links(more.gold.possible, *map(len, self.plain_words()[::-1]))
 
     def _checked(self, name: str, weights: Weights) -> Weights:
         wanted = (len(self.queries.tokens), len(self.keys.tokens))
@@ -152,6 +163,25 @@ class AttentionMap:
         )
         return [(one.weights * apart.astype(np.float32)).sum(-1).mean(-1) for one in self.layers]
 
+    def plain_words(self) -> tuple[list[int], list[int]]:
+        """Numbers of the words of queries and keys that are none of a model's own signs."""
+        queries, keys = (
+            [n for n, word in enumerate(side.merged()) if word in UNKNOWN or not is_sign(word)]
+            for side in (self.queries, self.keys)
+        )
+        return queries, keys
+
+    def agreements(self) -> list[list[Agreement]]:
+        """Of each layer and head: what each word looked at most, against the gold links."""
+        gold = self.more.gold
+        if gold is None:
+            raise ValueError("gold links are missing: give more=More(gold=…), or --gold")
+        queries, keys = self.plain_words()
+        return [
+            [agreement([best_links(one[np.ix_(queries, keys)])], [gold]) for one in layer.weights]
+            for layer in self.merged().layers
+        ]
+
     def pick(self, layer: int | None = None, head: int | None = None) -> "AttentionMap":
         """Of one layer, one head, or both only; they are counted from 1."""
         layers = self.layers
@@ -190,12 +220,20 @@ class AttentionMap:
     def _like(
         self, layers: Mapping[str, Weights], queries: Sequence[str], keys: Sequence[str]
     ) -> "AttentionMap":
-        pieces = None
+        pieces, more = None, self.more
         if (queries, keys) == self._sides():
             pieces = (self.queries.word, self.keys.word)
-        kind = self.layers[0].kind
+        elif len(queries) != len(more.choices):
+            more = replace(more, choices=())  # they are of pieces
         return AttentionMap(
-            layers, queries, keys, kind=kind, pieces=pieces, title=self.title, picture=self.picture
+            layers,
+            queries,
+            keys,
+            kind=self.layers[0].kind,
+            pieces=pieces,
+            title=self.title,
+            picture=self.picture,
+            more=more,
         )
 
 
@@ -215,9 +253,21 @@ def word_numbers(tokens: Sequence[str]) -> list[int]:
     return found
 
 
+def is_sign(token: str) -> bool:
+    """One of a model's own, such as the end."""
+    return SPECIAL.fullmatch(token) is not None
+
+
 def check_place(name: str, place: int, most: int) -> None:
     if not 1 <= place <= most:
         raise ValueError(f"{name} must be from 1 to {most}, not {place}")
+
+
+def check_links(links: Iterable[tuple[int, int]], keys: int, queries: int) -> None:
+    for key, query in links:
+        if key >= keys or query >= queries:
+            sizes = f"there are {keys} words that are looked at and {queries} that look"
+            raise ValueError(f"gold link {key}-{query}: {sizes}, counted from 0")
 
 
 def looks(layer: Layer) -> Weights:

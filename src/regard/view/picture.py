@@ -2,8 +2,12 @@
 
 picture(map, "svg")                    png, svg or pdf
 picture(map, "pdf", shape="arcs")      tokens in a row, and arcs from each to what it looked at
+picture(map, "png", shape="text")      a document, sentences and words shaded
+picture(map, "png", shape="strip")     a picture for each word that looked at it
 """
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,27 +15,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.view.chart import CELL, MOST_CELLS, drawn, labelled, titled
-from regard.view.map import AttentionMap
+from regard.view.map import AttentionMap, Layer
 from regard.view.terminal import label
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Form = Literal["png", "svg", "pdf"]
-Shape = Literal["matrix", "heads", "bars", "arcs"]
+Shape = Literal["matrix", "heads", "bars", "arcs", "text", "strip"]
 THUMB = 1.1  # inches of one head among many
+ACROSS = 8  # words of a caption in a line
+LINE = 84  # letters of a document in a line
 FAINT = 0.03  # an arc below it is not drawn
 
 
 def picture(map_: AttentionMap, form: Form = "png", shape: Shape | None = None) -> bytes:
     """The bytes of the file; `shape` not given: what suits the map."""
     if shape is None:
-        heads, kind = sum(layer.heads for layer in map_.layers), map_.layers[0].kind
-        shape = "heads" if heads > 1 or kind == "grid" else "bars" if kind == "pool" else "matrix"
+        shape = fitting(map_)
     if shape not in get_args(Shape):
         raise ValueError(f"shape must be one of {', '.join(get_args(Shape))}, not {shape!r}")
-    make = {"matrix": matrix, "heads": heads_of, "bars": bars, "arcs": arcs}[shape]
+    makers = {"matrix": matrix, "heads": heads_of, "bars": bars, "arcs": arcs}
+    make = {**makers, "text": document, "strip": strip}[shape]
     return drawn(make(map_), form)
+
+
+def fitting(map_: AttentionMap) -> Shape:
+    """What suits a map."""
+    heads, kind = [layer.heads for layer in map_.layers], map_.layers[0].kind
+    if kind == "grid":
+        return "strip" if len(heads) > 1 and max(heads) == 1 else "heads"
+    if kind == "pool" and len(map_.queries.tokens) > 1:
+        return "text"
+    return "heads" if sum(heads) > 1 else "bars" if kind == "pool" else "matrix"
 
 
 def matrix(map_: AttentionMap) -> "Figure":
@@ -49,9 +66,28 @@ def matrix(map_: AttentionMap) -> "Figure":
     axes = figure.subplots()
     shown = axes.imshow(weights, cmap="Greys", vmin=0, vmax=1, aspect="equal")
     labelled(axes, map_.queries.tokens, map_.keys.tokens)
+    mark_links(axes, map_)
     figure.colorbar(shown, ax=axes, fraction=0.04, label="weight")
     titled(axes, map_.title)
     return figure
+
+
+def mark_links(axes: "Axes", map_: AttentionMap) -> None:
+    """Frames around links of people, dashed where they are possible only."""
+    from matplotlib.patches import Rectangle
+
+    if map_.more.gold is None:
+        return
+    queries, keys = map_.plain_words()
+    framed = {(queries[query], keys[key]) for key, query in map_.more.gold.possible}
+    sure = {(queries[query], keys[key]) for key, query in map_.more.gold.sure}
+    for q, row in enumerate(map_.queries.word):
+        for k, column in enumerate(map_.keys.word):
+            if (row, column) in framed:
+                style = "-" if (row, column) in sure else ":"
+                frame = Rectangle((k - 0.46, q - 0.46), 0.92, 0.92, fill=False, linestyle=style)
+                frame.set(edgecolor="#d55e00", linewidth=1.6)
+                axes.add_patch(frame)
 
 
 def heads_of(map_: AttentionMap) -> "Figure":
@@ -68,23 +104,94 @@ def heads_of(map_: AttentionMap) -> "Figure":
             if number >= layer.heads:
                 axes.set_axis_off()
                 continue
-            shown = np.sqrt(layer.weights[number])  # as on the page: small ones are seen
-            if layer.kind == "grid":  # many places share one look
-                shown = shown / max(float(shown.max()), 1e-9)
-            if below is None:
-                axes.imshow(shown, cmap="Greys", vmin=0, vmax=1, aspect="auto")
-            else:
-                down, wide = shown.shape
-                axes.imshow(below, extent=(-0.5, wide - 0.5, down - 0.5, -0.5), cmap="Greys_r")
-                axes.imshow(shown, cmap="inferno", vmin=0, vmax=1, alpha=0.6)
-            axes.set_xticks([])
-            axes.set_yticks([])
+            laid(axes, layer, number, below)
             if layer is map_.layers[0]:
                 axes.set_title(str(number + 1), fontsize="small")
         name = label(layer.name, 20)
         row[0].set_ylabel(name, fontsize="small", rotation=0, ha="right", parse_math=False)
     figure.suptitle(label(map_.title, 90), fontsize="medium", parse_math=False)
     return figure
+
+
+def laid(axes: "Axes", layer: Layer, head: int, below: NDArray[Any] | None) -> None:
+    """One head without words, over its picture if it has one."""
+    shown = np.sqrt(layer.weights[head])  # as on the page: small ones are seen
+    if layer.kind == "grid":  # many places share one look
+        shown = shown / max(float(shown.max()), 1e-9)
+    if below is None:
+        axes.imshow(shown, cmap="Greys", vmin=0, vmax=1, aspect="auto")
+    else:
+        down, wide = shown.shape
+        axes.imshow(below, extent=(-0.5, wide - 0.5, down - 0.5, -0.5), cmap="Greys_r")
+        axes.imshow(shown, cmap="inferno", vmin=0, vmax=1, alpha=0.6)
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def strip(map_: AttentionMap) -> "Figure":
+    """For each layer (of a caption: each word) the mean of its heads, in lines of `ACROSS`."""
+    from matplotlib.figure import Figure
+
+    count = len(map_.layers)
+    across, down = min(count, ACROSS), -(-count // ACROSS)
+    figure = Figure(figsize=(1.5 * across, 0.5 + 1.75 * down), layout="constrained")
+    below = None if map_.picture is None else pixels_of(map_.picture)
+    grid = figure.subplots(down, across, squeeze=False).ravel()
+    for axes in grid[count:]:
+        axes.set_axis_off()
+    for axes, layer in zip(grid, map_.layers, strict=False):
+        laid(axes, replace(layer, weights=layer.weights.mean(0, keepdims=True)), 0, below)
+        axes.set_title(label(layer.name, 16), fontsize="small", parse_math=False)
+    figure.suptitle(label(map_.title, 90), fontsize="medium", parse_math=False)
+    return figure
+
+
+def document(map_: AttentionMap) -> "Figure":
+    """Each row that looks is a sentence: before it its share, its words on their weight."""
+    from matplotlib.figure import Figure
+
+    weights, tokens = map_.layers[0].weights.mean(0), map_.keys.tokens
+    whole = map_.layers[-1].weights.mean(0).sum(-1)  # of documents: words times their sentence
+    lines = list[tuple[float, list[tuple[str, float]]]]()
+    for row, share in zip(weights, whole.tolist(), strict=True):
+        words = [(label(tokens[k], 16), float(row[k])) for k in np.flatnonzero(row).tolist()]
+        parts = list(wrapped(words, LINE))
+        lines += [(share if not n else -1.0, part) for n, part in enumerate(parts)]
+    if len(lines) > MOST_CELLS:
+        raise ValueError(f"{len(lines)} lines are too many for a picture; write a page (.html)")
+    figure = Figure(figsize=(8.4, 0.7 + 0.3 * len(lines)), layout="constrained")
+    axes, top = figure.subplots(), max(float(weights.max()), 1e-9)
+    axes.set(xlim=(-6, LINE + 2), ylim=(len(lines), -1))
+    axes.set_axis_off()
+    for y, (share, words) in enumerate(lines):
+        if share >= 0:
+            shade(axes, -5, y, f"{share:.0%}".rjust(4), share, "#d55e00")
+        x = 0
+        for word, weight in words:
+            shade(axes, x, y, word, weight / top, "#0072b2")
+            x += len(word) + 1
+    titled(axes, map_.title)
+    return figure
+
+
+def wrapped(words: Sequence[tuple[str, float]], wide: int) -> Iterator[list[tuple[str, float]]]:
+    """Lines of at most so many letters."""
+    line, room = list[tuple[str, float]](), wide
+    for word in words:
+        if line and len(word[0]) > room:
+            yield line
+            line, room = [], wide
+        line.append(word)
+        room -= len(word[0]) + 1
+    if line:
+        yield line
+
+
+def shade(axes: "Axes", x: int, y: int, text: str, level: float, colour: str) -> None:
+    """Letters of one width, on a ground that is as strong as the level."""
+    made = axes.text(x, y, text, family="monospace", fontsize=8.5, va="center")
+    made.set_parse_math(False)
+    made.set_bbox({"facecolor": colour, "alpha": 0.75 * level, "edgecolor": "none", "pad": 1.2})
 
 
 def pixels_of(png: bytes) -> NDArray[Any]:

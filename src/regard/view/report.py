@@ -3,9 +3,11 @@
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from io import StringIO
 from typing import Any, NamedTuple
+
+from rich.cells import cell_len
 
 from regard.metric.comparison import Measured, Spread
 
@@ -97,15 +99,16 @@ def bins_of(models: Sequence[Measured]) -> list[str]:
     return list(dict.fromkeys(name for model in models for name in model.by_length))
 
 
-def aligned(cells: Cells) -> str:
-    """Columns for a terminal: the first to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+def aligned(cells: Cells, left: Collection[int] = (0,)) -> str:
+    """Columns for a terminal: these (the first) to the left, numbers to the right."""
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+
+    def padded(at: int, text: str) -> str:
+        room = " " * (widths[at] - cell_len(text))
+        return text + room if at in left else room + text
+
     return "\n".join(
-        "  ".join(
-            text.rjust(width) if at else text.ljust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
+        "  ".join(padded(at, text) for at, text in enumerate(row)).rstrip() for row in cells
     )
 
 

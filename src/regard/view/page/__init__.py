@@ -8,6 +8,7 @@ import base64
 import html
 import json
 import zlib
+from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 from typing import Any
@@ -43,13 +44,16 @@ def page(map_: AttentionMap) -> str:
         "kept": kept,
         "dropped": lost / len(map_.layers),
         "packed": base64.b64encode(zlib.compress(bytes(packed), 6)).decode(),
+        "gold": gold_of(map_),
+        "choices": [[(visible(one.token), one.share) for one in row] for row in map_.more.choices],
+        "tree": [one._replace(token=visible(one.token)) for one in map_.more.tree],
     }
     here = files(__name__)
     return Template(here.joinpath("page.html").read_text("utf-8")).substitute(
         title=html.escape(visible(map_.title or "attention")),
         style=here.joinpath("page.css").read_text("utf-8"),
         data=json.dumps(told, ensure_ascii=True).replace("<", "\\u003c"),
-        script=here.joinpath("page.js").read_text("utf-8"),
+        script="".join(here.joinpath(name).read_text("utf-8") for name in ("more.js", "page.js")),
     )
 
 
@@ -59,6 +63,37 @@ def framed(map_: AttentionMap, height: int = 560) -> str:
     inner = html.escape(page(map_), quote=True)
     may = "allow-scripts allow-downloads"
     return f'<iframe sandbox="{may}" style="{style}" srcdoc="{inner}"></iframe>'
+
+
+def side_by_side(maps: Sequence[tuple[str, AttentionMap]]) -> str:
+    """Maps under their names, each a page of its own in a frame."""
+    frames = "\n".join(
+        f"<section><h2>{html.escape(visible(name))}</h2>{framed(one, height=760)}</section>"
+        for name, one in maps
+    )
+    style = (
+        ":root{color-scheme:light dark} body{font:14px system-ui,sans-serif;margin:1rem;"
+        "display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr))}"
+        "h2{font-size:1rem;margin:.2rem 0;overflow-wrap:anywhere}"
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>Side by side</title>'
+        f"<style>{style}</style></head>\n<body>\n{frames}\n</body></html>\n"
+    )
+
+
+def gold_of(map_: AttentionMap) -> dict[str, Any] | None:
+    """Links of people as pairs of words, the one that looks first; and what can have links."""
+    gold = map_.more.gold
+    if gold is None:
+        return None
+    queries, keys = map_.plain_words()
+    sure, possible = (
+        sorted((queries[query], keys[key]) for key, query in links)
+        for links in (gold.sure, gold.possible - gold.sure)
+    )
+    return {"sure": sure, "possible": possible, "queries": queries, "keys": keys}
 
 
 def side(words: Words) -> dict[str, Any]:

@@ -1,8 +1,5 @@
-"use strict";
 // One map of attention: layers of heads, each row sparse. Nothing is fetched; text is only ever set as text.
 
-const data = JSON.parse(document.getElementById("data").textContent);
-const $ = (id) => document.getElementById(id);
 const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]]; // viridis: order survives grey
 const CELL = { most: 28, least: 3, labelled: 11 };
 const GRID = data.kind === "grid"; // rows and columns are those of a picture, and what looks is its class token
@@ -139,6 +136,7 @@ function matrix(into) {
       label(token, { x, y: top - 6, transform: `rotate(-60 ${x} ${top - 6})` }, over, isFound(token));
     });
   }
+  if (data.gold && named) goldMarks(over, { left, top, size });
   const cross = [0, 1].map(() => svg("line", { stroke: "var(--mark)", "stroke-width": 1, visibility: "hidden" }, over));
   canvas.addEventListener("mousemove", (event) => {
     const column = Math.min(columns.length - 1, Math.floor(event.offsetX / size));
@@ -308,8 +306,9 @@ function show() {
   document.querySelectorAll("[data-view]").forEach((tab) => tab.setAttribute("aria-selected", tab.dataset.view === state.view));
   weights = current();
   $("view").replaceChildren();
-  ({ matrix, lines, model })[state.view]($("view"));
+  ({ matrix, lines, model, steps, tree })[state.view]($("view"));
   facts();
+  goldTold();
   tellRow();
   table();
 }
@@ -333,12 +332,17 @@ const KEYS = {
   ArrowLeft: () => moved(-1, "head"), ArrowRight: () => moved(1, "head"),
   ArrowUp: () => moved(-1, "layer"), ArrowDown: () => moved(1, "layer"),
   1: () => viewed("matrix"), 2: () => { if (!GRID) viewed("lines"); }, 3: () => viewed("model"),
+  4: () => { if (data.choices.length) viewed("steps"); }, 5: () => { if (data.tree.length) viewed("tree"); },
   j: () => rowed(1), k: () => rowed(-1), d: dark,
   w: () => { if (!$("words").disabled) { state.words = !state.words; show(); } },
   "/": () => $("find").focus(),
 };
 function viewed(view) { state.view = view; show(); }
-function rowed(by) { const count = sides()[0].length; state.row = (state.row + by + count) % count; tellRow(); }
+function rowed(by) {
+  const count = state.view === "steps" ? data.choices.length : sides()[0].length;
+  state.row = (state.row + by + count) % count;
+  if (state.view === "steps") show(); else tellRow();
+}
 
 function picture(kind) { // what is seen, as a file
   const [rows, columns] = sides();
@@ -383,6 +387,8 @@ document.addEventListener("keydown", (event) => {
   if (event.key in KEYS) { event.preventDefault(); KEYS[event.key](); }
 });
 if (GRID) $("tab-lines").hidden = true;
+$("tab-steps").hidden = !data.choices.length;
+$("tab-tree").hidden = !data.tree.length;
 if (data.queries.words.length === data.queries.tokens.length && data.keys.words.length === data.keys.tokens.length) {
   $("words").disabled = true; // tokens are words
   $("words-label").hidden = true;
