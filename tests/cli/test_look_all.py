@@ -2,10 +2,15 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from PIL import Image
+from torch import Tensor
 
+from regard.attend.memory import Memory
+from regard.attend.tap import named_attentions, observe
 from regard.cli.look import look
 from regard.config.load import resolve
 from regard.models.catalogue import MODELS, settings_of
@@ -126,3 +131,37 @@ def test_every_model_can_be_looked_into(kind, task, tmp_path, monkeypatch, capsy
     capsys.readouterr()
     look(Path("run"), text)
     assert "weight" in capsys.readouterr().out
+    assert read_with(fit.run, kind)
+
+
+def read_with(run: Any, kind: str) -> int:
+    """Of each call that was read the quick way: the weights seen times the values are what it gave,
+    and nothing is on a slot that is not real. How many weights that were."""
+    quick: dict[str, list[tuple[Memory, Tensor]]] = {}
+    attentions = named_attentions(run.model.eval())
+    hooks = [
+        one.register_forward_hook(
+            lambda _, given, context, name=name: quick.setdefault(name, []).append(
+                (given[1], context)
+            )
+        )
+        for name, one in attentions.items()
+    ]
+    batch = next(run.batches(run.corpus()))
+    with torch.no_grad(), observe(run.model) as seen:
+        run.loss(batch, 0)
+    for hook in hooks:
+        hook.remove()
+    count = 0
+    for name, calls in seen.items():
+        for weights in calls:
+            assert weights.isfinite().all()
+            assert (weights.sum(-1) < 1 + 1e-5).all()
+            count += weights.numel()
+        for (memory, context), weights in zip(quick.get(name, ()), calls, strict=False):
+            found = weights.to(memory.values) @ memory.values
+            torch.testing.assert_close(found, context, atol=1e-5, rtol=1e-5)
+            if memory.valid is not None:
+                unreal = ~memory.valid[..., None, :].expand_as(weights)
+                assert not weights[unreal].any(), f"{kind}: {name} looks at padding"
+    return count

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Form = Literal["png", "svg", "pdf"]
 Shape = Literal["matrix", "heads", "bars", "arcs", "text", "strip"]
 THUMB = 1.1  # inches of one head among many
+FEW = 4  # heads that have room to be larger
 ACROSS = 8  # words of a caption in a line
 LINE = 84  # letters of a document in a line
 FAINT = 0.03  # an arc below it is not drawn
@@ -94,8 +95,9 @@ def heads_of(map_: AttentionMap) -> "Figure":
     """Layers below one another, their heads side by side, without words."""
     from matplotlib.figure import Figure
 
-    across = max(layer.heads for layer in map_.layers)
-    size = (1.4 + THUMB * across, 0.8 + THUMB * len(map_.layers))
+    across, down = max(layer.heads for layer in map_.layers), len(map_.layers)
+    thumb = THUMB * (2 if across * down <= FEW else 1)
+    size = (1.4 + thumb * across, 0.8 + thumb * down)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(map_.layers), across, squeeze=False)
     below = None if map_.picture is None else pixels_of(map_.picture)
@@ -189,7 +191,7 @@ def wrapped(words: Sequence[tuple[str, float]], wide: int) -> Iterator[list[tupl
 
 def shade(axes: "Axes", x: int, y: int, text: str, level: float, colour: str) -> None:
     """Letters of one width, on a ground that is as strong as the level."""
-    made = axes.text(x, y, text, family="monospace", fontsize=8.5, va="center")
+    made = axes.text(x, y, text, family="monospace", fontsize=10, va="center")
     made.set_parse_math(False)
     made.set_bbox({"facecolor": colour, "alpha": 0.75 * level, "edgecolor": "none", "pad": 1.2})
 
