@@ -42,6 +42,9 @@ def test_as_json(folder, capsys):
     found = json.loads(capsys.readouterr().out)
     assert len(found["heads"]) == 6
     assert {"attention", "head", "rise", "entropy", "previous"} <= set(found["heads"][0])
+    links = {one["attention"]: one["aer"] for one in found["heads"]}
+    assert 0 <= links["decoder.layers.0.cross_attention"] <= 1
+    assert links["decoder.layers.0.self_attention"] is None
     kept = [count for count, _ in found["curve"]]
     assert kept == [6, 4, 2, 0]
     assert found["curve"][0][1]["nats"] == pytest.approx(found["loss"], abs=1e-6)

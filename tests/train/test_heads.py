@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from regard.attend.tap import named_attentions
+from regard.batch.pair import Pair, collate
 from regard.config.load import resolve
 from regard.train.fit import Fit
-from regard.train.heads import heads_of, looked, loss, measured, order, shares, take_away
+from regard.train.heads import heads_of, linked, looked, loss, measured, order, shares, take_away
 from regard.train.run import Run
 
 
@@ -41,6 +42,23 @@ def test_every_head_is_measured(run, records):
         assert one.rise == pytest.approx(loss(run, records, [one.name]) - whole, abs=1e-6)
     missed = [one.rise for one in sorted(found, key=lambda one: order(found).index(one.name))]
     assert missed == sorted(missed)
+
+
+def test_links_of_a_head_are_those_of_a_map(run, records):
+    """The same by another way: from the weights of each pair, word by word."""
+    found = linked(run, records)
+    assert set(found) == {("decoder.layers.0.cross_attention", head) for head in (0, 1)}
+    for (_, head), aer in found.items():
+        right = total = 0
+        for record in records:
+            ids = run.task.target.ids([record["target"]])[0]
+            pair = Pair(0, run.task.source.ids([record["source"]])[0], ids)
+            weights = run.task.weights(collate([pair]))[0, 0, head, :-1, :-1]
+            guessed = {(int(best), word) for word, best in enumerate(weights.argmax(-1))}
+            true = {tuple(map(int, link.split("-"))) for link in record["links"].split()}
+            right += len(guessed & true)
+            total += len(guessed) + len(true)
+        assert aer == pytest.approx(1 - 2 * right / total)
 
 
 def test_taken_away_is_as_without(run, records, tmp_path):

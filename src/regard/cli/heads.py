@@ -92,11 +92,14 @@ def scored(run: Run, records: list[Any], names: list[Name], points: int) -> list
 
 def told(found: list[Head], whole: float) -> str:
     """A row for each head, the most missed first."""
+    known = any(one.aer is not None for one in found)
     rows = [["attention", "head", "loss without it", "bits", "distance", "looks at"]]
+    rows[0] += ["AER"] if known else []
     for one in sorted(found, key=lambda one: -one.rise):
         name, head = one.name
         numbers = [f"{one.rise:+.4f}", f"{one.place.entropy:.2f}", f"{one.place.distance:.1f}"]
-        rows.append([name, str(head + 1), *numbers, habit(one)])
+        aer = "-" if one.aer is None else f"{one.aer:.3f}"
+        rows.append([name, str(head + 1), *numbers, habit(one), *([aer] if known else [])])
     return f"{aligned(rows)}\n\nloss with all of them: {whole:.4f} nats a token"
 
 
@@ -115,4 +118,5 @@ def lines(curve: list[Any]) -> str:
 
 def plain(one: Head) -> dict[str, Any]:
     name, head = one.name
-    return {"attention": name, "head": head + 1, "rise": one.rise, **one.place._asdict()}
+    told = {"attention": name, "head": head + 1, "rise": one.rise, "aer": one.aer}
+    return {**told, **one.place._asdict()}

@@ -14,6 +14,10 @@ from regard.attend.attention import Attention
 from regard.attend.heads import MultiHead
 from regard.attend.tap import Edit, intervene, named_attentions, observe, zero
 from regard.corpora.corpus import Record
+from regard.metric.alignment import agreement
+from regard.tasks.align import Aligner, Way
+from regard.tasks.translate import Translator
+from regard.train.compare import planted
 from regard.train.run import Run
 
 SAMPLE = 64  # records that are looked at one by one
@@ -37,6 +41,7 @@ class Head(NamedTuple):
     name: Name
     rise: float  # of the loss without it
     place: Place
+    aer: float | None = None  # of its links, where the data has true ones
 
 
 def heads_of(run: Run) -> dict[str, int]:
@@ -65,14 +70,31 @@ def loss(run: Run, records: Sequence[Record], names: Sequence[Name] = ()) -> flo
 def measured(run: Run, records: Sequence[Record], told: Told | None = None) -> list[Head]:
     """Every head of the model, in its order."""
     places, whole = looked(run, records[:SAMPLE]), loss(run, records)
+    links = linked(run, records)
     found: list[Head] = []
     for name, count in heads_of(run).items():
         for head in range(max(count, 1)):
             rise = loss(run, records, [(name, head)]) - whole
-            found.append(Head((name, head), rise, places[name][head]))
+            found.append(Head((name, head), rise, places[name][head], links.get((name, head))))
             if told is not None:
                 told(1)
     return found
+
+
+def linked(run: Run, records: Sequence[Record]) -> dict[Name, float]:
+    """The alignment error rate of each head that looks at a source, where records carry links."""
+    task, truth = run.task, planted(records)
+    if truth is None or not isinstance(task, Translator) or not task.model.cross:
+        return {}
+    aligner = Aligner(task)
+    texts = [(record["source"], record["target"]) for record in truth.records]
+    ways = {
+        (name, head): Way(layer, head)
+        for layer, name in enumerate(task.cross)
+        for head in range(aligner.heads)
+    }
+    found = aligner.links(texts, list(ways.values()))
+    return {name: agreement(links, truth.gold).aer for name, links in zip(ways, found, strict=True)}
 
 
 def looked(run: Run, records: Sequence[Record]) -> dict[str, list[Place]]:
