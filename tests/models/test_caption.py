@@ -177,6 +177,15 @@ def test_dropout_drops_in_training_only(unchecked):
         assert not torch.equal(model.forced(memory, target), model.forced(memory, target))
 
 
+@pytest.mark.parametrize("kind", ["show_tell", "show_attend"])
+def test_a_picture_is_seen_as_if_alone_in_training_too(kind):
+    """Batches hold captions of one length: what a picture is must not depend on the others."""
+    model, pictures, _ = made((kind, {}))
+    model.train()
+    close(model.picture(pictures)[:1], model.picture(pictures[:1]))
+    assert not list(model.buffers())
+
+
 def test_hard_attention_looks_at_one_place():
     model, pictures, target = made(("show_attend", {"normalise": "reinforce"}))
     with observe(model) as seen:

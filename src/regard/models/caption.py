@@ -15,6 +15,7 @@ and Tell" (1502.03044).
 b: pictures   k: places   t: words   n: rows of a search   v: target_size   h: hidden_dim
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -66,9 +67,7 @@ class ShowTell(nn.Module):
         hidden_dim = hidden_dim or dim
         self.size, self.dropout = sides(size), dropout
         # differs: the paper's CNN was taught by ImageNet; ours is small, and learns with the rest
-        self.picture = Picture(
-            channels, picture_dim, layers=picture_layers, hidden_dim=picture_dim, pools=pools
-        )
+        self.picture = looker(channels, picture_dim, picture_layers, pools)
         rows, columns = grid_of(self.picture, self.size)
         # differs: all places side by side; a mean would forget where things are
         self.of_picture = nn.Linear(rows * columns * picture_dim, dim)
@@ -167,9 +166,7 @@ class ShowAttend(nn.Module):
         check_dropout(dropout)
         hidden_dim = hidden_dim or dim
         self.size, self.dropout, self.expected = sides(size), dropout, expected
-        self.picture = Picture(
-            channels, picture_dim, layers=picture_layers, hidden_dim=picture_dim, pools=pools
-        )
+        self.picture = looker(channels, picture_dim, picture_layers, pools)
         rows, columns = grid_of(self.picture, self.size)
         # differs: a place has a learnt vector of its row and one of its column; a VGG of 16 layers
         # knows where it is by the borders that it sees, ours does not reach them
@@ -259,6 +256,12 @@ def doubly_stochastic(
 ) -> Float[Tensor, " b"]:
     """sum_i (1 - sum_t alpha_ti)^2 over real words: each place should be looked at once."""
     return (1 - (weights * valid[..., None]).sum(1)).square().sum(-1)
+
+
+def looker(channels: int, dim: int, layers: int, pools: int) -> Picture:
+    """Of one picture at a time: batches hold captions of one length, which tells what they show."""
+    norm = partial(nn.GroupNorm, 1)
+    return Picture(channels, dim, layers=layers, hidden_dim=dim, pools=pools, norm=norm)
 
 
 def grid_of(picture: Picture, size: tuple[int, int]) -> tuple[int, int]:
