@@ -1,6 +1,6 @@
 """Digits in a grid, told by four models: where do they look, and what is it worth?
 
-    python benchmarks/captions.py [--folder runs/captions] [--steps 2000]
+    python benchmarks/captions.py [--folder runs/captions] [--steps 3000]
 
 Soft attention (the preset `digits-caption`), the same with the doubly stochastic term, hard
 attention by REINFORCE, and Show and Tell, which has as many parameters and sees the picture once.
@@ -89,7 +89,7 @@ def variance(run: Any, pairs: Sequence[Pair], *, baseline: bool) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path("runs/captions"))
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--hard-steps", type=int, default=4000)
     parser.add_argument("--models", nargs="*", default=list(MODELS))
     parser.add_argument("--threads", type=int, default=1)

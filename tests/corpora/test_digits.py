@@ -6,6 +6,13 @@ import pytest
 from regard.corpora.digits import Digits
 
 
+def test_every_split_has_as_many_of_each_count():
+    corpus = Digits(400, most=4, held_out=400)
+    for split in corpus.splits:
+        counts = [len(record["boxes"]) for record in corpus.read(split)]
+        assert all(70 < counts.count(n) < 130 for n in (1, 2, 3, 4)), split
+
+
 def test_captions_say_what_is_drawn():
     corpus = Digits(20, rows=2, columns=3, most=6, noise=0)
     for record in corpus.read("train"):

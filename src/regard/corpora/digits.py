@@ -75,15 +75,15 @@ class Digits(Made):
     def example(self, split: str, number: int) -> Record:
         """The n-th picture, without those before it."""
         chance = Random(f"regard digits {self.seed} {split} {number}")
-        plan = self.plan(chance)
+        count = between(chance, self.fewest, self.most)  # once: all splits have as many of each
+        plan = self.plan(count, chance)
         # with one digit there are few captions, which all splits need
-        while len(plan) > 1 and split_of(repr(plan)) != split:
-            plan = self.plan(chance)
+        while count > 1 and split_of(repr(plan)) != split:
+            plan = self.plan(count, chance)
         return self.drawn(plan, chance)
 
-    def plan(self, chance: Random) -> list[tuple[int, int]]:
+    def plan(self, count: int, chance: Random) -> list[tuple[int, int]]:
         """Cells in reading order, with the digit of each."""
-        count = between(chance, self.fewest, self.most)
         cells = shuffled(list(range(self.rows * self.columns)), chance)[:count]
         return [(cell, below(chance, 10)) for cell in sorted(cells)]
 
