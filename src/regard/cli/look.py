@@ -140,38 +140,43 @@ def look(
     if gone or forced:
         print(what_if(run, text, gone or (), forced or ()))
         return
-    if target is not None and not isinstance(run, TranslateRun | SummariseRun | CaptionRun):
-        raise ValueError(
-            f"--target is for translations, summaries or captions, and {folder} is for "
-            f"{run.settings.task}"
-        )
+    check_wishes(run, target, shape, layer, files)
     if beside is not None or other is not None:
         both = [(folder, run, text)]
         both += [(beside, Run.load(beside), text)] if beside is not None else []
         both += [(folder, run, other)] if other is not None else []
         if files:
-            several(files, [(f"{path}: {read}", map_of(one, read)) for path, one, read in both])
+            maps = [(f"{path}: {one}", map_of(who, one, target)) for path, who, one in both]
+            several(files, maps)
         else:
-            print("\n\n".join(shown(one, read, surface, target, layer) for _, one, read in both))
-        return
-    if files:
+            print("\n\n".join(shown(who, one, surface, target, layer) for _, who, one in both))
+    elif files:
         forms = {path: form_of(path, shape) for path in files}  # a wrong name fails before the work
         seen = graded(run, text) if gradient else map_of(run, text, target, gold)
         seen = seen.pick(layer, head)
         for path, form in forms.items():
             write_whole(path, form(seen.merged() if words else seen))
             print(f"{path}: written")
-        return
-    if shape is not None:
-        raise ValueError("--shape is for pictures: give --save FILE with it")
-    if layer is not None and not isinstance(run, ImageRun):
-        raise ValueError("--layer is for files, or for pictures: give --save FILE with it")
-    if stepwise:
+    elif stepwise:
         print(steps(map_of(run, text, target, gold), surface))
-        return
-    print(shown(run, text, surface, target, layer))
-    if gold is not None:
-        print(f"\n{against(map_of(run, text, target, gold))}")
+    else:
+        print(shown(run, text, surface, target, layer))
+        if gold is not None:
+            print(f"\n{against(map_of(run, text, target, gold))}")
+
+
+def check_wishes(
+    run: Run, target: str | None, shape: str | None, layer: int | None, files: Files
+) -> None:
+    """What cannot be had together is said before anything is read."""
+    if target is not None and not isinstance(run, TranslateRun | SummariseRun | CaptionRun):
+        raise ValueError(
+            f"--target is for translations, summaries or captions, not for {run.settings.task}"
+        )
+    if shape is not None and not files:
+        raise ValueError("--shape is for pictures: give --save FILE with it")
+    if layer is not None and not files and not isinstance(run, ImageRun):
+        raise ValueError("--layer is for files, or for pictures: give --save FILE with it")
 
 
 def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int | None) -> str:
