@@ -178,7 +178,7 @@ def test_triangles_can_be_left_out(triangles, products, edges):
     assert all((edge.bias is None) == (triangles == "axial") for edge in made.edges)
 
 
-def test_triangles_are_of_a_known_kind():
+def test_triangles_are_of_a_known_kind(unchecked):
     with pytest.raises(ValueError, match="triangles must be one of both, product, .* not 'all'"):
         block(triangles="all")
 

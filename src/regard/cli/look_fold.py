@@ -53,8 +53,12 @@ def looked_at_pairs(run: DistanceRun, text: str, surface: Surface) -> str:
     ]
     if run.settings.model.triangles in ("both", "attention", "axial"):
         seen = map_of_distances(run, text)
-        means = {layer.name: layer.weights.mean(0).tolist() for layer in seen.layers}
-        parts.append(f"What edges looked at, by the other end:\n\n{grids(means, surface)}")
+        means = {
+            f"layer {n // 2 + 1} {'ends' if n % 2 else 'starts'}": layer.weights.mean(0).tolist()
+            for n, layer in enumerate(seen.layers)
+        }
+        parts.append(f"What edges of one start (or end) looked at, by their other one:\n\n{grids(means, surface)}")
+        parts.append(f"weight: {scale(surface)}")
     return "\n\n".join(parts)
 
 

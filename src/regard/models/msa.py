@@ -82,7 +82,7 @@ class Msa(nn.Module):
 
         `real` are sequences that there are, `valid` residues; padding is on the right of both.
         """
-        check_valid(valid, (ids.shape[0], ids.shape[2]))
+        check_valid(valid, ids[:, 0].shape)
         if (told is None) != (self.told is None):
             wanted = f"{self.features} features of each pair" if self.features else "no features"
             raise ValueError(f"this model takes {wanted}: make told fit")
