@@ -54,7 +54,7 @@ def looked_at_pairs(run: DistanceRun, text: str, surface: Surface) -> str:
     if run.settings.model.triangles in ("both", "attention", "axial"):
         seen = map_of_distances(run, text)
         means = {
-            f"layer {n // 2 + 1} {'ends' if n % 2 else 'starts'}": layer.weights.mean(0).tolist()
+            f"{n // 2 + 1}: {'ends' if n % 2 else 'starts'}": layer.weights.mean(0).tolist()
             for n, layer in enumerate(seen.layers)
         }
         parts.append(f"What edges of one start (or end) looked at, by their other one:\n\n{grids(means, surface)}")

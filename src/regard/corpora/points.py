@@ -172,7 +172,10 @@ def symmetric(table: Any, place: str) -> Distances:
             other = table[column - 1][number - 1] if column < number else one
             if one != other:
                 raise ValueError(f"{place}: row {number}, column {column}: {one}, there {other}")
-    return [[0.0 if i == j else one for j, one in enumerate(row)] for i, row in enumerate(table)]
+    return [
+        [0.0 if i == j else None if one is None else float(one) for j, one in enumerate(row)]
+        for i, row in enumerate(table)
+    ]
 
 
 def is_number(one: Any) -> bool:

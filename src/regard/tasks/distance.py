@@ -5,7 +5,7 @@
 
 c_b is the middle of a bin; the last bin holds all that is farther, too. Which distances are shown
 is drawn anew for each batch in training; else it hangs on the distances themselves.
-b: sets   r: points   k: bins
+b: sets   r: points   k: bins   f: features
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,8 @@ from regard.tasks.fold import NUMBERS, PAIRS
 from regard.tasks.headed import Headed, OnEncoder
 from regard.tasks.loss import Loss
 
-FEATURES = 2  # of a pair: its distance if it is shown, and whether it is
+BASES = 16  # places along the way from the nearest to the farthest, by nearness to which it is told
+FEATURES = 2 + BASES  # of a pair: whether it is shown, its distance, and where that is
 UNKNOWN = -1.0  # in the place of a distance that nobody knows
 
 
@@ -110,10 +111,21 @@ class Distance(Headed):
             shown[row, :many, :many] = chosen | chosen.mT
         known = distances >= 0
         shown = shown & known | torch.eye(size, dtype=torch.bool) & valid[:, None]
-        told = torch.stack([distances / self.farthest * shown, shown.float()], -1)
+        told = self.features(distances) * shown[..., None]
         inputs = {"ids": ids[:, None], "valid": valid, "told": told}
         hidden = (known & ~shown).triu(1)
         return Sets(torch.tensor([p.number for p in pairs]), inputs, distances, shown, hidden)
+
+    def features(self, distances: Float[Tensor, "b r r"]) -> Float[Tensor, "b r r f"]:
+        """1, d, and exp(-((d - c) / w)^2) for places c that are w apart.
+
+        A product with d alone can but rise or fall with it: learning is then far slower (for six
+        points on a line, an error of 2.1 after 150 steps beside 1.2).
+        """
+        places = torch.linspace(float(self.edges[0]), self.farthest, BASES)
+        near = (-((distances[..., None] - places) / (places[1] - places[0])).square()).exp()
+        plain = torch.stack([torch.ones_like(distances), distances / self.farthest], -1)
+        return torch.cat([plain, near], -1)
 
     def loss(self, batch: Sets, smoothing: float = 0.0) -> Loss:
         logits = self.model(batch.inputs)[batch.hidden]
