@@ -153,7 +153,10 @@ def test_distances_are_scored_told_and_shown(regard, tmp_path):
     ("words", "want"),
     [
         (("predict", "msa", "MK1"), "input 1: residue 3 is '1'; give letters"),
-        (("predict", "msa", "MKV MK"), "input 1: an aligned sequence has 2 places, the first one 3"),
+        (
+            ("predict", "msa", "MKV MK"),
+            "input 1: an aligned sequence has 2 places, the first one 3",
+        ),
         (("look", "msa", "M-V"), "TEXT: the first sequence has a gap at 2; take the column out"),
         (("predict", "points", "[1]"), "input 1: expected an object with either points or distan"),
         (("look", "points", "{}"), "TEXT: expected an object with either points or distances"),
@@ -161,7 +164,10 @@ def test_distances_are_scored_told_and_shown(regard, tmp_path):
             ("predict", "points", json.dumps({"points": [[0, 0, n] for n in range(130)]})),
             "input 1: 130 points, but train.longest = 128: give fewer",
         ),
-        (("train", "points.toml", CHANGES["bert"]), "model.kind = 'bert' knows no pairs: take 'msa'"),
+        (
+            ("train", "points.toml", CHANGES["bert"]),
+            "model.kind = 'bert' knows no pairs: take 'msa'",
+        ),
         (("train", "msa.toml", "train.metric=mae"), "train.metric = 'mae' is not for data.kind"),
         (("train", "msa.toml", "head.contact=30"), "nearest = 2.0, contact = 30.0 and farthest ="),
         (

@@ -89,7 +89,7 @@ def test_what_is_held_out_hangs_on_the_sequence_alone(tmp_path):
     path = put(tmp_path / "a.fa", "".join(f">x\n{text}\n{'C' * 12}\n" for text in texts))
     corpus = build(ProteinsData(train=str(path), held_out=0.2))
     found = {s: [r["text"] for r in corpus.read(s)] for s in ("train", "dev", "test")}
-    assert sorted(sum(found.values(), [])) == sorted(texts)
+    assert sorted(text for some in found.values() for text in some) == sorted(texts)
     assert all(len(some) > 3 for some in found.values())
     assert "proteins (fasta)" in corpus.describe()
 
@@ -117,8 +117,10 @@ def test_chains_of_several_domains_are_there_once(cache):
     for _ in range(60):
         chain = "".join(draw.choices("ACDEFGHIKLMNPQRSTVWY", k=10))
         chains.append(chain)
-        for mask in ("1.0 " * 4 + "0.0 " * 6, "0.0 " * 8 + "1.0 " * 2):
-            rows.append(f"{chain},CCHHHHEECC,CTHHGGEEBS,{'1.0 ' * 10},{mask.strip()}")
+        rows += [
+            f"{chain},CCHHHHEECC,CTHHGGEEBS,{'1.0 ' * 10},{mask.strip()}"
+            for mask in ("1.0 " * 4 + "0.0 " * 6, "0.0 " * 8 + "1.0 " * 2)
+        ]
     put(cache / "cb513" / "CB513.csv", "\n".join(rows) + "\n")
     corpus = build(NamedProteins())
     found = {split: list(corpus.read(split)) for split in corpus.splits}
@@ -132,8 +134,10 @@ def test_chains_of_several_domains_are_there_once(cache):
 
 def test_columns_of_uci_are_proteins(cache):
     folder = cache / "uci_structure"
-    some = "".join(f"<>\n{a} _\n{b} h\n{a} e\n{end}" for a, b, end in
-                   [("G", "V", "end\n"), ("K", "L", ""), ("A", "A", "<end>\n")])
+    some = "".join(
+        f"<>\n{a} _\n{b} h\n{a} e\n{end}"
+        for a, b, end in [("G", "V", "end\n"), ("K", "L", ""), ("A", "A", "<end>\n")]
+    )
     put(folder / "protein-secondary-structure.train", f"# a comment\n\n{some * 1}")
     put(folder / "protein-secondary-structure.test", "<>\nM h\n<end>\n")
     corpus = ProteinSet("uci_structure")

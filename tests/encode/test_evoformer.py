@@ -179,7 +179,7 @@ def test_triangles_can_be_left_out(triangles, products, edges):
 
 
 def test_triangles_are_of_a_known_kind(unchecked):
-    with pytest.raises(ValueError, match="triangles must be one of both, product, .* not 'all'"):
+    with pytest.raises(ValueError, match=r"triangles must be one of both, product, .* not 'all'"):
         block(triangles="all")
 
 

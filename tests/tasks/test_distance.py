@@ -9,7 +9,7 @@ import torch
 
 from regard.batch.pair import Pair
 from regard.models.msa import Msa
-from regard.tasks.distance import FEATURES, Distance, Measurer, as_array, draw_for
+from regard.tasks.distance import FEATURES, Distance, Measurer, draw_for, rows_of
 from regard.tasks.fold import SIZE
 
 SMALL = {"dim": 4, "pair_dim": 4, "heads": 1, "pair_heads": 2, "head_dim": 3, "layers": 2}
@@ -110,7 +110,7 @@ def test_what_is_told_is_whole():
 
 def test_all_that_is_given_is_shown():
     task = made()
-    table = as_array([[0.0, 3.0, None], [3.0, 0.0, 4.0], [None, 4.0, 0.0]])
+    table = rows_of([[0.0, 3.0, None], [3.0, 0.0, 4.0], [None, 4.0, 0.0]])
     [one] = task.measured([Pair(1, table, [21, 21, 21, 0])], all_=True).values()
     assert one.shown == [[True, True, False], [True, True, True], [False, True, True]]
     assert one.distances[0][1] == 3

@@ -90,7 +90,9 @@ def test_what_is_told_hangs_on_the_protein_alone(make):
         [alone] = task.folded([text], 6)
         assert alone.states == one.states
         assert len(one.states) == len(text)
-        torch.testing.assert_close(torch.tensor(alone.probabilities), torch.tensor(one.probabilities))
+        torch.testing.assert_close(
+            torch.tensor(alone.probabilities), torch.tensor(one.probabilities)
+        )
         assert all(sum(row) == pytest.approx(1.0) for row in one.probabilities)
 
 
@@ -101,8 +103,9 @@ def test_a_window_tells_its_middle():
         part = LONG[window.read.start : window.read.stop]
         [alone] = task.folded([part], 8)
         first = window.told.start - window.read.start
-        assert one.states[window.told.start : window.told.stop] == (
-            alone.states[first : first + len(window.told)]
+        assert (
+            one.states[window.told.start : window.told.stop]
+            == (alone.states[first : first + len(window.told)])
         )
 
 

@@ -48,17 +48,19 @@ def looked_at_pairs(run: DistanceRun, text: str, surface: Surface) -> str:
     near = [[1 - d / far for d in row] for row in told.distances]
     hidden = sum(not one for row in told.shown for one in row) // 2
     parts = [
-        f"{len(near)} points, {hidden} distances told; black is 0, white is {far:.1f} or not shown",
+        f"{len(near)} points, {hidden} distances told; full is 0, empty is {far:.1f} or not shown",
         grids({"shown": shown, "told": near, "contacts": told.contacts}, surface, 1.0),
     ]
-    if run.settings.model.triangles in ("both", "attention", "axial"):
+    if run.task.edge_attentions():
         seen = map_of_distances(run, text)
         means = {
             f"{n // 2 + 1}: {'ends' if n % 2 else 'starts'}": layer.weights.mean(0).tolist()
             for n, layer in enumerate(seen.layers)
         }
-        parts.append(f"What edges of one start (or end) looked at, by their other one:\n\n{grids(means, surface)}")
-        parts.append(f"weight: {scale(surface)}")
+        parts.append("What edges of one start (or end) looked at, by their other one:")
+        top = max(max(map(max, rows)) for rows in means.values()) or 1.0
+        parts.append(grids(means, surface, top))
+        parts.append(f"weight: {scale(surface, round(top, 3))}")
     return "\n\n".join(parts)
 
 

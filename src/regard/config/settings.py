@@ -42,7 +42,15 @@ from regard.config.encoder import (
     Pretrained,
     WordEncoder,
 )
-from regard.config.fold import FoldData, Folder, FoldHead, FoldTrain, Msa, NamedProteins, is_distance
+from regard.config.fold import (
+    FoldData,
+    Folder,
+    FoldHead,
+    FoldTrain,
+    Msa,
+    NamedProteins,
+    is_distance,
+)
 from regard.config.image import ImageTrain, Pictures, Reading, ShapesData, Vit, check_patches
 from regard.config.model import Pointer, RnnSearch, Summariser, Translator
 from regard.config.music import ROLLS, Music, Musician, MusicTrain, NamedMusic, RollRnn, is_rolls
@@ -410,7 +418,9 @@ class FoldSettings(Settings):
     )
     text: Text = Field(default=Text(), description="Not for proteins: letters are known.")
     model: Folder = Field(default=Msa(), description=MODEL)
-    head: FoldHead = Field(default=FoldHead(), description="From residues or pairs to what is told.")
+    head: FoldHead = Field(
+        default=FoldHead(), description="From residues or pairs to what is told."
+    )
     train: FoldTrain = Field(default=FoldTrain(), description=TRAIN)
 
     @property

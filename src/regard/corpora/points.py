@@ -83,15 +83,22 @@ def chain(chance: Random, many: int) -> list[list[float]]:
     radius = 2.2 * many**0.38 * 1.5  # of gyration, by Skolnick et al. 1997; times what a ball needs
     found = [[0.0, 0.0, 0.0]]
     while len(found) < many:
-        for _ in range(TRIES):
-            way = [chance.gauss(0, 1) for _ in range(3)]
-            scale = BOND / (math.hypot(*way) or 1.0)
-            step = [x + scale * w for x, w in zip(found[-1], way, strict=True)]
-            near = min(math.dist(step, point) for point in found)
-            if near >= BOND - 1e-9 and math.hypot(*step) <= radius:
-                break
-        found.append(step)
+        steps = (stepped(chance, found[-1]) for _ in range(TRIES))
+        fit = (
+            step
+            for step in steps
+            if math.hypot(*step) <= radius
+            and min(math.dist(step, point) for point in found) >= BOND - 1e-9
+        )
+        found.append(next(fit, None) or stepped(chance, found[-1]))
     return found
+
+
+def stepped(chance: Random, point: Sequence[float]) -> list[float]:
+    """A bond away, in any direction."""
+    way = [chance.gauss(0, 1) for _ in range(3)]
+    scale = BOND / (math.hypot(*way) or 1.0)
+    return [x + scale * w for x, w in zip(point, way, strict=True)]
 
 
 class DistanceFiles(ByHash):

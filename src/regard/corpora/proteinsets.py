@@ -100,7 +100,9 @@ class ProteinSet:
             alike = families(chains)
             for text, (states, scored) in chains.items():
                 split = part_of(alike[text], shares)
-                found[split].append({"text": text, "states": states if split == "train" else scored})
+                found[split].append(
+                    {"text": text, "states": states if split == "train" else scored}
+                )
             return found
         for record in columns(paths["train"]):
             found[part_of(record["text"], shares)].append(record)
@@ -127,14 +129,14 @@ def domains(path: Path, column: str) -> dict[str, tuple[str, str]]:
         record = protein(row["text"], row["states"], place)
         text, mask = record["text"], [cell != "0.0" for cell in row["mask"].split()]
         before = masks.get(text, [False] * len(mask))
-        states[text], masks[text] = record["states"], [a or b for a, b in zip(before, mask)]
-    return {
-        text: (
-            all_,
-            "".join(s if m else UNTOLD for s, m in zip(all_, masks[text], strict=True)),
-        )
-        for text, all_ in states.items()
-    }
+        states[text] = record["states"]
+        masks[text] = [a or b for a, b in zip(before, mask, strict=True)]
+
+    def scored(text: str) -> str:
+        both = zip(states[text], masks[text], strict=True)
+        return "".join(state if counts else UNTOLD for state, counts in both)
+
+    return {text: (whole, scored(text)) for text, whole in states.items()}
 
 
 def families(texts: Iterable[str], alike: int = ALIKE) -> Mapping[str, str]:
@@ -173,5 +175,7 @@ def columns(path: Path) -> Iterator[Record]:
         elif not cells or cells[0] in ("<>", "end", "<end>") or line.startswith("#"):
             yield from closed()
         else:
-            raise ValueError(f"{shown(path)}:{number}: {line[:40]!r} is not a residue and its state")
+            raise ValueError(
+                f"{shown(path)}:{number}: {line[:40]!r} is not a residue and its state"
+            )
     yield from closed()

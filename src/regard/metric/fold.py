@@ -40,9 +40,7 @@ def segment_overlap(guessed: Sequence[str], true: Sequence[str]) -> float:
     reached, total = 0.0, 0
     for mine, theirs in zip(guessed, true, strict=True):
         for state, start, end in stretches(theirs):
-            met = [
-                (a, b) for s, a, b in stretches(mine) if s == state and a < end and start < b
-            ]
+            met = [(a, b) for s, a, b in stretches(mine) if s == state and a < end and start < b]
             total += (end - start) * max(1, len(met))
             for a, b in met:
                 both, either = min(end, b) - max(start, a), max(end, b) - min(start, a)
@@ -75,9 +73,10 @@ def bounds(distances: Table, known: NDArray[np.bool_]) -> tuple[Table, Table]:
     for k in range(len(most)):
         most = np.minimum(most, most[:, k, None] + most[None, k])
     least = np.zeros_like(most)
-    for k, l in zip(*np.nonzero(known), strict=True):
-        ways = most[:, k, None] + most[None, l]
-        least = np.maximum(least, np.where(np.isfinite(ways), distances[k, l] - ways, 0.0))
+    for one, other in zip(*np.nonzero(known), strict=True):
+        ways = most[:, one, None] + most[None, other]
+        spare = np.where(np.isfinite(ways), distances[one, other] - ways, 0.0)
+        least = np.maximum(least, spare)
     return np.maximum(least, least.T), most
 
 

@@ -85,7 +85,7 @@ class Distance(Headed):
             letters, table = distances_of(record["text"], f"record {number + 1}")
             if len(table) <= longest:
                 rate = round(1000 * record["shown"])
-                yield Pair(number, as_array(table), [*letter_numbers(letters, len(table)), rate])
+                yield Pair(number, rows_of(table), [*letter_numbers(letters, len(table)), rate])
 
     def collate(self, pairs: Sequence[Pair]) -> Sets:
         """What is shown hangs on the distances, so that a score is the same each time."""
@@ -138,7 +138,11 @@ class Distance(Headed):
 
     @torch.no_grad()
     def measured(
-        self, pairs: Sequence[Pair], told: Callable[[int], None] | None = None, *, all_: bool = False
+        self,
+        pairs: Sequence[Pair],
+        told: Callable[[int], None] | None = None,
+        *,
+        all_: bool = False,
     ) -> dict[int, Told]:
         """By number; what is shown is taken over. `all_`: all that is known is shown."""
         self.model.eval()
@@ -163,14 +167,18 @@ class Distance(Headed):
     @torch.no_grad()
     def looked(self, text: str, place: str) -> dict[str, Float[Tensor, "h r r"]]:
         """What edges i, j looked at, as edges i, k: [h j k], in the mean over i; by layer."""
-        names = [n for n in named_attentions(self.model.eval()) if ".edges." in n]
+        names = self.edge_attentions()
         if not names:
             raise ValueError("the model's pairs do not look at each other: there is nothing to see")
         letters, table = distances_of(text, place)
-        pair = Pair(0, as_array(table), [*letter_numbers(letters, len(table)), 0])
-        with observe(self.model, names) as seen:
+        pair = Pair(0, rows_of(table), [*letter_numbers(letters, len(table)), 0])
+        with observe(self.model.eval(), names) as seen:
             self.model(self.sets([pair], [None]).inputs)
         return {n.removeprefix("encoder."): w[0].mean(0) for n, w in seen.whole().items()}
+
+    def edge_attentions(self) -> list[str]:
+        """By which pairs look at each other, if they do."""
+        return [name for name in named_attentions(self.model) if ".edges." in name]
 
     def in_order(self, pairs: Sequence[Pair]) -> Iterator[Sets]:
         if not pairs:
@@ -183,8 +191,9 @@ class Distance(Headed):
         return max(1, PAIRS // max(len(pair.source) for pair in pairs) ** 2)
 
 
-def as_array(table: Distances) -> Float[np.ndarray, "r r"]:
-    return np.array([[UNKNOWN if d is None else d for d in row] for row in table], np.float32)
+def rows_of(table: Distances) -> list[Float[np.ndarray, " r"]]:
+    """The rows of a table of distances, as numbers."""
+    return list(np.array([[UNKNOWN if d is None else d for d in row] for row in table], np.float32))
 
 
 def letter_numbers(letters: str | None, many: int) -> list[int]:

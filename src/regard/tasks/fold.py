@@ -10,6 +10,7 @@ b: windows   s: sequences   r: residues   k: states
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import torch
@@ -143,9 +144,7 @@ class Fold(Headed):
         cut = [windows(len(text.split()[0]), longest) for text in texts]
         places = [(n, window) for n, some in enumerate(cut) for window in some]
         columns = [self.columns(text) for text in texts]
-        rows = [
-            torch.zeros(len(one), self.states.size, dtype=torch.float64) for one in columns
-        ]
+        rows = [torch.zeros(len(one), self.states.size, dtype=torch.float64) for one in columns]
         pairs = [
             Pair(at, columns[n][window.read.start : window.read.stop], [0] * len(window.read))
             for at, (n, window) in enumerate(places)
@@ -191,9 +190,7 @@ class Fold(Headed):
             return iter(())
         most = max(len(pair.source) for pair in pairs)
         together = max(1, PAIRS // most**2) if self.aligned else None
-        return in_order(
-            pairs, tokens=max(ROOM, most + 1), sentences=together, collate=self.collate
-        )
+        return in_order(pairs, tokens=max(ROOM, most + 1), sentences=together, collate=self.collate)
 
 
 def windows(length: int, longest: int) -> list[Window]:
@@ -201,9 +198,8 @@ def windows(length: int, longest: int) -> list[Window]:
     if length <= longest:
         return [Window(range(length), range(length))]
     starts = [*range(0, length - longest, max(1, longest // 2)), length - longest]
-    ends = [(a + b + longest) // 2 for a, b in zip(starts, starts[1:], strict=False)]
+    ends = [(a + b + longest) // 2 for a, b in pairwise(starts)]
     return [
         Window(range(start, start + longest), range(low, high))
         for start, low, high in zip(starts, [0, *ends], [*ends, length], strict=True)
     ]
-

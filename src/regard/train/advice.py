@@ -181,7 +181,8 @@ def on_folds(found: Mapping[str, Any], settings: Any) -> Iterator[str]:
         if missing := [state for state in facts.get("labels", {}) if state not in known]:
             yield f"{split}: state {missing[0]!r} is not in train, where it would have to be learnt"
         if split == "train" and facts.get("aligned") and settings.model.kind != "msa":
-            yield f"train: model.kind = {settings.model.kind!r} reads no aligned sequences: take msa"
+            kind = settings.model.kind
+            yield f"train: model.kind = {kind!r} reads no aligned sequences: take 'msa'"
     if "dev" not in found["splits"]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 

@@ -12,7 +12,7 @@ from regard.config.settings import Settings
 from regard.corpora.corpus import Corpus, Record
 from regard.corpora.points import distances_of
 from regard.metric.fold import bounds, top_precision
-from regard.tasks.distance import FEATURES, Distance, Measurer, Told, as_array, letter_numbers
+from regard.tasks.distance import FEATURES, Distance, Measurer, Told, letter_numbers, rows_of
 from regard.train.examples import examples
 from regard.train.fold import ProteinRun
 from regard.train.run import Reply
@@ -107,7 +107,7 @@ class DistanceRun(ProteinRun):
                     f"{place.format(number)}: {len(table)} points, but train.longest = "
                     f"{self.longest}: give fewer"
                 )
-            pairs.append(Pair(number, as_array(table), [*letter_numbers(letters, len(table)), 0]))
+            pairs.append(Pair(number, rows_of(table), [*letter_numbers(letters, len(table)), 0]))
         found = self.task.measured(pairs, all_=True) if pairs else {}
         return [found[number] for number in range(1, len(texts) + 1)]
 

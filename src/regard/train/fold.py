@@ -47,9 +47,7 @@ class FoldRun(ProteinRun):
 
     def asked(self) -> Fold:
         states, head = self.vocabularies["states"], self.settings.head
-        model = Teller(
-            self.built(), states.size, hidden_dim=head.hidden_dim, dropout=head.dropout
-        )
+        model = Teller(self.built(), states.size, hidden_dim=head.hidden_dim, dropout=head.dropout)
         return Fold(model, states, aligned=self.settings.model.kind == "msa")
 
     @classmethod
