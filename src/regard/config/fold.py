@@ -120,7 +120,7 @@ class FoldHead(Table):
     )
     dropout: Part = Field(default=0.1, description="Share of values set to zero in training.")
     bins: Positive = Field(default=64, description="Of distances: classes that they fall into,")
-    nearest: float = Field(default=2.0, ge=0, description="from here")
+    nearest: float = Field(default=2.0, ge=0, description="from here,")
     farthest: float = Field(default=22.0, gt=0, description="to there; the last has all beyond.")
     contact: float = Field(default=8.0, gt=0, description="Nearer than this is a contact.")
 

@@ -32,9 +32,11 @@ class ProteinRun(HeadedRun):
     def layers(self) -> list[dict[str, Any]]:
         return Run.layers(self)
 
-    def built(self, **more: Any) -> Any:
+    def built(self, features: int = 0) -> Any:
+        """The encoder of the settings; `features` are told of each pair, if there are any."""
         wanted = self.settings.model.model_dump(exclude={"kind"})
-        return build_model(self.settings.model.kind, {**wanted, "size": SIZE, **more})
+        told = {"features": features} if features else {}
+        return build_model(self.settings.model.kind, {**wanted, "size": SIZE, **told})
 
 
 class FoldRun(ProteinRun):
