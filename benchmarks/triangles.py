@@ -5,7 +5,7 @@
 Points in three dimensions; a share of their distances is shown, the others are to be told. A
 distance is bounded by the two other sides of every triangle, so a model that asks third edges can
 know more than one that looks along rows and columns alone, with as many weights; and longer paths
-take more blocks. Both are the same Evoformer, with and without `triangles`.
+take more blocks. Both are the same Evoformer, with "both" triangles and "axial".
 """
 
 import argparse
@@ -27,7 +27,8 @@ class Completer(nn.Module):
         sizes = {"heads": 1, "pair_heads": 4, "head_dim": 8, "dropout": 0.0, "pair_dropout": 0.0}
         self.shown = nn.Linear(2, DIM)
         self.blocks = nn.ModuleList(
-            Evoformer(4, DIM, triangles=triangles, **sizes) for _ in range(blocks)
+            Evoformer(4, DIM, triangles="both" if triangles else "axial", **sizes)
+            for _ in range(blocks)
         )
         self.told = nn.Sequential(nn.LayerNorm(DIM), nn.Linear(DIM, 1))
 

@@ -76,6 +76,12 @@ model = { kind = "show_attend", dim = 4, picture_dim = 4 }
 train = { steps = 2, sentences_per_batch = 4 }
 decode = { kind = "greedy", max_length = 4 }
 """,
+    "fold": """
+task = "fold"
+data = { kind = "proteins", train = "some.fasta", dev = "some.fasta", test = "some.fasta" }
+model = { kind = "msa", dim = 4, pair_dim = 4, heads = 1, pair_heads = 1, head_dim = 2, layers = 1 }
+train = { steps = 2, sentences_per_batch = 4 }
+""",
     "tag": TAGGED.format("tag"),
     "understand": TAGGED.format("understand"),
     "summarise": """
@@ -117,6 +123,7 @@ METRICS = {
     "music": ["nll", "nll_all"],
     "copy": ["bits", "wrong", "bits_2", "bits_4"],
     "recall": ["bits", "wrong_3"],
+    "fold": ["accuracy", "sov", "loss"],
     "pretrain": ["accuracy", "perplexity", "next_sentence"],
     "tag": ["f1", "precision", "recall", "loss"],
     "understand": ["slot_f1", "intent", "sentence", "loss"],
@@ -125,7 +132,7 @@ METRICS = {
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
 COUNTED |= {"answer": "questions", "chat": "tokens", "image": "pictures"}
-COUNTED |= {"caption": "tokens"}
+COUNTED |= {"caption": "tokens", "fold": "residues"}
 COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens", "music": "steps"}
 COUNTED |= {"copy": "sequences", "recall": "sequences"}
 ROWS = {"mean": mean, "deviation": stdev}
@@ -136,6 +143,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(TEXT * 30)
     Path("rolls.jsonl").write_text("[[60, 64], [62]]\n[[65], [], [60, 67]]\n" * 4)
+    Path("some.fasta").write_text(">a\nMKVLAAGDE\nCHHHHHHCC\n>b\nGGTVEVEKL\nCCEEEEECC\n")
     Path("talk.txt").write_text("hello\nhow are you\nfine\n\nbye\nbye then\n\n" * 4)
     Path("tagged").mkdir()
     Path("tagged/seq.in").write_text("fly to new york\ncall ada\n" * 6)

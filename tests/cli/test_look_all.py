@@ -50,6 +50,7 @@ TASKS = {
         "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
         "text": {"kind": "wordpiece", "size": 60},
     },
+    "fold": {"data": {"kind": "proteins"} | dict.fromkeys(("train", "dev", "test"), "some.fasta")},
     "copy": {"data": {"size": 20, "held_out": 4, "width": 2, "longest": 3, "tested": [2]}},
     "image": {
         "data": {"kind": "shapes", "size": 16, "held_out": 6, "side": 16},
@@ -67,6 +68,7 @@ TASKS = {
 }
 SAID = {"music": "[[60, 64], [62]]", "tag": "fly to new york", "pretrain": "the [MASK] sat"}
 SAID |= {
+    "fold": "MKVLAA",
     "copy": "01 11",
     "image": "dot.png",
     "caption": "dot.png",
@@ -107,6 +109,7 @@ def test_every_model_can_be_looked_into(kind, task, tmp_path, monkeypatch, capsy
     monkeypatch.chdir(tmp_path)
     Path("text.txt").write_text(LINES * 20)
     Path("rolls.jsonl").write_text("[[60, 64], [62]]\n[[65], [], [60, 67]]\n" * 4)
+    Path("some.fasta").write_text(">a\nMKVLAAGDE\nCHHHHHHCC\n>b\nGGTVEVEKL\nCCEEEEECC\n")
     Image.new("RGB", (20, 20), "red").save("dot.png")
     Path("tagged").mkdir()
     Path("tagged/seq.in").write_text("fly to new york\ncall ada\n" * 6)

@@ -158,11 +158,36 @@ def test_residues_that_are_not_there_do_not_matter():
     torch.testing.assert_close(all_pairs[:, :3, :3], pairs)
 
 
+def test_sequences_that_are_not_there_do_not_matter():
+    made, (m, z) = awake(block()), inputs()
+    real = torch.tensor([[True, True, False], [True, False, False]])
+    other, pairs = made(m, z, None, real)
+    for row, many in enumerate((2, 1)):
+        one, own = made(m[row : row + 1, :many], z[row : row + 1])
+        torch.testing.assert_close(other[row : row + 1, :many], one)
+        torch.testing.assert_close(pairs[row : row + 1], own)
+
+
+@pytest.mark.parametrize(
+    ("triangles", "products", "edges"),
+    [("both", 2, 2), ("product", 2, 0), ("attention", 0, 2), ("axial", 0, 2), ("none", 0, 0)],
+)
+def test_triangles_can_be_left_out(triangles, products, edges):
+    made = block(triangles=triangles)
+    assert (len(made.products), len(made.edges)) == (products, edges)
+    assert all((edge.bias is None) == (triangles == "axial") for edge in made.edges)
+
+
+def test_triangles_are_of_a_known_kind(unchecked):
+    with pytest.raises(ValueError, match=r"triangles must be one of both, product, .* not 'all'"):
+        block(triangles="all")
+
+
 def test_axial_has_as_many_weights_and_no_third_edge():
     whole = Evoformer(16, 16, heads=2, pair_heads=2, head_dim=8)
-    axial = Evoformer(16, 16, heads=2, pair_heads=2, head_dim=8, triangles=False)
+    axial = Evoformer(16, 16, heads=2, pair_heads=2, head_dim=8, triangles="axial")
     assert weights_of(axial) == pytest.approx(weights_of(whole), rel=0.01)
-    made = awake(block(triangles=False))
+    made = awake(block(triangles="axial"))
     made.outer.out.weight.data.zero_()  # rows of the alignment ask all pairs: they are silent
     m, z = inputs()
     before = made(m, z)[1][:, 0, 1]

@@ -32,6 +32,7 @@ SPOKEN = {
     "music": ("begin", "read", "logits", "start", "step", "select", "detach"),
     "copy": ("episode",),
     "recall": ("episode",),
+    "fold": ("encode",),
 }
 
 

@@ -183,6 +183,7 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "caption": Captioners,
     "language": Contest,
     "music": Contest,
+    "fold": Contest,
     "copy": Contest,
     "recall": Contest,
     "pretrain": Contest,

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.cli.look_caption import worded
+from regard.cli.look_fold import looked_at_pairs, looked_at_residues
 from regard.cli.look_more import against, several, steps
 from regard.cli.look_picture import patches
 from regard.cli.maps import graded, map_of
@@ -22,6 +23,8 @@ from regard.train.bits import BitsRun
 from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
+from regard.train.distance import DistanceRun
+from regard.train.fold import FoldRun
 from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
 from regard.train.music import RollRun, beginning_of
@@ -206,6 +209,10 @@ def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int 
             return remembered(run, text, surface)
         case CaptionRun():
             return worded(run, text, surface, target)
+        case FoldRun():
+            return looked_at_residues(run, text, surface)
+        case DistanceRun():
+            return looked_at_pairs(run, text, surface)
         case _:
             return last_layer(map_of(run, text), surface)
 

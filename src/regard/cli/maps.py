@@ -10,6 +10,7 @@ from torch.nn.functional import pad
 from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
 from regard.cli.look_caption import map_of_caption
+from regard.cli.look_fold import map_of_distances, map_of_fold
 from regard.cli.look_picture import map_of_picture
 from regard.decode.trace import Traced
 from regard.metric.links import gold_of
@@ -19,6 +20,8 @@ from regard.train.bits import BitsRun
 from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
+from regard.train.distance import DistanceRun
+from regard.train.fold import FoldRun
 from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
 from regard.train.music import RollRun, beginning_of
@@ -59,6 +62,10 @@ def map_of(run: Run, text: str, target: str | None = None, gold: str | None = No
             return map_of_picture(run, text)
         case CaptionRun():
             return map_of_caption(run, text, target)
+        case FoldRun():
+            return map_of_fold(run, text)
+        case DistanceRun():
+            return map_of_distances(run, text)
         case ChatRun() | LanguageRun():
             return written(run, text)
         case RollRun():

@@ -12,6 +12,7 @@ from rich.console import Console
 from regard.train.run import Run
 from regard.view.mark import marked
 from regard.view.terminal import Surface
+from regard.view.under import under
 
 STDIN = "standard input:{}"
 
@@ -37,6 +38,8 @@ def predict(
             print(json.dumps(reply.facts | run.further(text), ensure_ascii=False))
         elif reply.parts and surface.ink in ("256", "truecolor"):
             print(marked(reply.parts))
+        elif reply.below and surface.ink in ("256", "truecolor"):
+            print(under(*reply.below, surface), end="\n\n")
         else:
             print(reply.text)
 

@@ -42,6 +42,15 @@ from regard.config.encoder import (
     Pretrained,
     WordEncoder,
 )
+from regard.config.fold import (
+    FoldData,
+    Folder,
+    FoldHead,
+    FoldTrain,
+    Msa,
+    NamedProteins,
+    is_distance,
+)
 from regard.config.image import ImageTrain, Pictures, Reading, ShapesData, Vit, check_patches
 from regard.config.model import Pointer, RnnSearch, Summariser, Translator
 from regard.config.music import ROLLS, Music, Musician, MusicTrain, NamedMusic, RollRnn, is_rolls
@@ -400,6 +409,34 @@ class MusicSettings(Settings):
         return self
 
 
+class FoldSettings(Settings):
+    """A protein into the states of its residues, or some distances into the others."""
+
+    task: Literal["fold"] = Field(default="fold", description="What the model is to do.")
+    data: FoldData = Field(
+        default=NamedProteins(), description="proteins, named, points or distances."
+    )
+    text: Text = Field(default=Text(), description="Not for proteins: letters are known.")
+    model: Folder = Field(default=Msa(), description=MODEL)
+    head: FoldHead = Field(
+        default=FoldHead(), description="From residues or pairs to what is told."
+    )
+    train: FoldTrain = Field(default=FoldTrain(), description=TRAIN)
+
+    @property
+    def run(self) -> str:
+        return "distance" if is_distance(self.data) else "fold"
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "FoldSettings":
+        distance, metric = is_distance(self.data), self.train.metric
+        if distance and self.model.kind != "msa":
+            raise ValueError(f"model.kind = {self.model.kind!r} knows no pairs: take 'msa'")
+        if metric == ("accuracy" if distance else "mae"):
+            raise ValueError(f"train.metric = {metric!r} is not for data.kind = {self.data.kind!r}")
+        return self
+
+
 class CopySettings(Settings):
     """A sequence of bits, told again after its end."""
 
@@ -461,4 +498,5 @@ TASKS: dict[str, type[Settings]] = {
     "copy": CopySettings,
     "recall": RecallSettings,
     "caption": CaptionSettings,
+    "fold": FoldSettings,
 }

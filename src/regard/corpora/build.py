@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from regard.config import answer as questions
-from regard.config import bits, caption, image, music
+from regard.config import bits, caption, fold, image, music
 from regard.config import data as tables
 from regard.config.table import Table
 from regard.corpora.bits import Copy, Recall
@@ -20,6 +20,9 @@ from regard.corpora.labelled import Labelled
 from regard.corpora.mix import Mix
 from regard.corpora.named import Named
 from regard.corpora.planted import Planted
+from regard.corpora.points import DistanceFiles, Points
+from regard.corpora.proteins import Proteins
+from regard.corpora.proteinsets import ProteinSet
 from regard.corpora.published import Published
 from regard.corpora.questions import Questions
 from regard.corpora.questionsets import QuestionSet
@@ -54,6 +57,10 @@ MADE: dict[type[Table], Callable[..., Corpus]] = {
     music.RollsData: Rolls,
     music.AbcData: Tunes,
     music.NamedMusic: Score,
+    fold.ProteinsData: Proteins,
+    fold.NamedProteins: ProteinSet,
+    fold.PointsData: Points,
+    fold.DistancesData: DistanceFiles,
     bits.CopyData: Copy,
     bits.RecallData: Recall,
 }

@@ -155,5 +155,23 @@ CORPORA = {
     "recall": Entry(
         "bits.Recall", "items of bits, of which the one after another is told", "bits", "made here"
     ),
+    "cb513": Entry(
+        "proteinsets.ProteinSet", "432 proteins with DSSP's states", "proteins", "not stated"
+    ),
+    "uci_structure": Entry(
+        "proteinsets.ProteinSet",
+        "128 proteins with helices and strands (Qian & Sejnowski 1988)",
+        "proteins",
+        "for non-commercial research",
+    ),
+    "proteins": Entry(
+        "proteins.Proteins", "your own, with states: FASTA, CSV, JSON lines", "proteins", "yours"
+    ),
+    "points": Entry(
+        "points.Points", "points in space, by some of their distances", "distances", "made here"
+    ),
+    "distances": Entry(
+        "points.DistanceFiles", "your own points or distances: JSON lines", "distances", "yours"
+    ),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

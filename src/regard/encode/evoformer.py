@@ -11,6 +11,8 @@ block begins as the identity. Gates begin almost open (weight 0, bias 1).
     outer      z_ij += W mean_s a_si (x) b_sj                                    algorithm 10
 """
 
+from typing import Literal, get_args
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -20,6 +22,8 @@ from regard.attend.check import check_dropout, check_positive
 from regard.attend.score import ScaledDot
 
 Pair = Float[Tensor, "b r r p"]
+BOTH = (False, True)
+Triangles = Literal["both", "product", "attention", "axial", "none"]
 
 
 class Gated(nn.Module):
@@ -73,8 +77,11 @@ class ColumnAttention(nn.Module):
         super().__init__()
         self.norm, self.look = nn.LayerNorm(dim), Gated(dim, heads, head_dim)
 
-    def forward(self, m: Float[Tensor, "b s r c"]) -> Float[Tensor, "b s r c"]:
-        return self.look(self.norm(m).transpose(1, 2)).transpose(1, 2)
+    def forward(
+        self, m: Float[Tensor, "b s r c"], real: Bool[Tensor, "b s"] | None = None
+    ) -> Float[Tensor, "b s r c"]:
+        may = None if real is None else real[:, None]
+        return self.look(self.norm(m).transpose(1, 2), may).transpose(1, 2)
 
 
 class TriangleAttention(nn.Module):
@@ -128,12 +135,15 @@ class OuterProduct(nn.Module):
         self.norm, self.both = nn.LayerNorm(dim), nn.Linear(dim, 2 * hidden_dim)
         self.out = silent(hidden_dim**2, pair_dim)
 
-    def forward(self, m: Float[Tensor, "b s r c"]) -> Pair:
+    def forward(self, m: Float[Tensor, "b s r c"], real: Bool[Tensor, "b s"] | None = None) -> Pair:
         a, b = self.both(self.norm(m)).chunk(2, -1)
+        many: Tensor | int = m.shape[1]
+        if real is not None:
+            a, many = a * real[..., None, None], real.sum(1).clamp(min=1)[:, None, None]
         # one product for all pairs: [b, r c, s] @ [b, s, r c]
         rows, columns = a.flatten(2).mT, b.flatten(2)
         size = m.shape[2]
-        outer = (rows @ columns / m.shape[1]).unflatten(1, (size, -1)).unflatten(-1, (size, -1))
+        outer = (rows @ columns / many).unflatten(1, (size, -1)).unflatten(-1, (size, -1))
         return self.out(outer.transpose(2, 3).flatten(3))
 
 
@@ -141,8 +151,11 @@ class Evoformer(nn.Module):
     """One block: rows, columns, pairs, triangles (alg. 6). In the paper 256, 128, 8 and 4 heads.
 
     `dropout` of what rows add has one mask for all sequences, `pair_dropout` of what triangles
-    add one for all rows, and for ending nodes for all columns. Without `triangles` pairs look along
-    their rows and columns only, and the transition is wider, for as many weights.
+    add one for all rows, and for ending nodes for all columns.
+
+    `triangles`: both of products and attention, as in the paper, or one of them; all three are of
+    r^3 numbers. "axial": pairs look along their rows and columns only, which is r^3 too, and the
+    transition is wider, for as many weights. "none": r^2, and no pair asks another.
     """
 
     def __init__(
@@ -155,9 +168,12 @@ class Evoformer(nn.Module):
         *,
         dropout: float = 0.15,
         pair_dropout: float = 0.25,
-        triangles: bool = True,
+        triangles: Triangles = "both",
     ):
         super().__init__()
+        if triangles not in get_args(Triangles):
+            known = ", ".join(get_args(Triangles))
+            raise ValueError(f"triangles must be one of {known}, not {triangles!r}")
         check_dropout(dropout)
         check_dropout(pair_dropout)
         self.dropout, self.pair_dropout = dropout, pair_dropout
@@ -165,27 +181,33 @@ class Evoformer(nn.Module):
         self.columns = ColumnAttention(dim, heads, head_dim)
         self.transition = transition(dim, 4 * dim)
         self.outer = OuterProduct(dim, pair_dim, head_dim)
-        self.products = nn.ModuleList(
-            TriangleProduct(pair_dim, pair_dim, incoming=incoming) for incoming in (False, True)
-        )
-        self.edges = nn.ModuleList(
-            TriangleAttention(pair_dim, pair_heads, head_dim, ending=ending, third=triangles)
-            for ending in (False, True)
-        )
+        products = [TriangleProduct(pair_dim, pair_dim, incoming=incoming) for incoming in BOTH]
+        third = triangles != "axial"
+        edges = [
+            TriangleAttention(pair_dim, pair_heads, head_dim, ending=ending, third=third)
+            for ending in BOTH
+        ]
+        multiplies = triangles in ("both", "product")
+        self.products = nn.ModuleList(products if multiplies else ())
+        self.edges = nn.ModuleList(edges if triangles not in ("product", "none") else ())
         wide = 4 * pair_dim
-        if not triangles:
-            spare = weights_of(self.products) + 2 * pair_dim * pair_heads  # and those of the bias
+        if triangles == "axial":
+            spare = sum(map(weights_of, products)) + 2 * pair_dim * pair_heads  # and of the bias
             wide += round(spare / (2 * pair_dim + 1))
-            self.products = nn.ModuleList()
         self.pair_transition = transition(pair_dim, wide)
 
     def forward(
-        self, m: Float[Tensor, "b s r c"], z: Pair, valid: Bool[Tensor, "b r"] | None = None
+        self,
+        m: Float[Tensor, "b s r c"],
+        z: Pair,
+        valid: Bool[Tensor, "b r"] | None = None,
+        real: Bool[Tensor, "b s"] | None = None,
     ) -> tuple[Tensor, Tensor]:
+        """`valid` are residues that there are, `real` sequences."""
         m = m + self.drop(self.rows(m, z, valid), self.dropout, 1)
-        m = m + self.columns(m)
+        m = m + self.columns(m, real)
         m = m + self.transition(m)
-        z = z + self.outer(m)
+        z = z + self.outer(m, real)
         for product in self.products:
             z = z + self.drop(product(z, valid), self.pair_dropout, 1)
         for axis, edges in enumerate(self.edges, 1):

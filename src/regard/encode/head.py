@@ -133,3 +133,17 @@ class Classifier(nn.Module):
         if self.hidden is not None:
             x = dropout(self.hidden(x).tanh(), self.dropout, self.training)
         return self.output(x)
+
+
+class Distogram(nn.Module):
+    """logits_ij = W (z_ij + z_ji): classes of the distance of two positions, alike both ways.
+
+    Jumper et al. 2021, supplement 1.9.8.
+    """
+
+    def __init__(self, width: int, classes: int, *, dropout: float = 0.0):
+        super().__init__()
+        self.output = Classifier(width, classes, dropout=dropout)
+
+    def forward(self, pairs: Float[Tensor, "b t t d"]) -> Float[Tensor, "b t t c"]:
+        return self.output(pairs + pairs.transpose(1, 2))

@@ -21,3 +21,12 @@ class SpanStates(NamedTuple):
     valid: Bool[Tensor, "b t"]
     ends: Float[Tensor, "b t d"]
     pooled: None = None
+
+
+class PairStates(NamedTuple):
+    """Of an encoder that thinks of pairs, too: a vector for each two positions."""
+
+    states: Float[Tensor, "b t d"]
+    valid: Bool[Tensor, "b t"]
+    pairs: Float[Tensor, "b t t p"]
+    pooled: None = None

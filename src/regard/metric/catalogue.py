@@ -27,5 +27,8 @@ METRICS = {
     "bleus": "BLEU of n-grams up to 1, 2, 3 and 4, in lower case: what captions are told by",
     "cider": "n-grams shared with references, rare ones first (Vedantam et al. 2015: CIDEr-D)",
     "pointing": "share of words that looked most at the place they speak of, in percent",
+    "residue_accuracy": "share of residues whose state was told right, 0 to 1: Q3, Q8",
+    "segment_overlap": "how far stretches of one state overlap, 0 to 1: SOV (Zemla et al. 1999)",
+    "top_precision": "contacts among the pairs that are likeliest to be some, 0 to 1",
     "micro_f1": "F1 of all examples together, 0 to 1; of all classes it is the accuracy",
 }

@@ -44,7 +44,7 @@ MODELS = {
     "rnnlm": Entry("regard.models.rnnlm:Rnnlm", "Elman 1990; Mikolov et al. 2010", WRITES),
     "lstmn": Entry("regard.models.lstmn:Lstmn", "Cheng et al. 2016, 1601.06733", WRITES),
     "birnn": Entry(
-        "regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130", (*ENCODES, "answer")
+        "regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130", (*ENCODES, "answer", "fold")
     ),
     "roll_rnn": Entry(
         "regard.models.roll:RollRnn", "Boulanger-Lewandowski et al. 2012, 1206.6392", ("music",)
@@ -56,8 +56,9 @@ MODELS = {
     "bert": Entry(
         "regard.models.bert:Bert",
         "Devlin et al. 2019, 1810.04805",
-        (*ENCODES, "answer", "pretrain"),
+        (*ENCODES, "answer", "pretrain", "fold"),
     ),
+    "msa": Entry("regard.models.msa:Msa", "Jumper et al. 2021, AlphaFold 2", ("fold",)),
     "vit": Entry("regard.models.vit:Vit", "Dosovitskiy et al. 2021, 2010.11929", ("image",)),
     "show_tell": Entry(
         "regard.models.caption:ShowTell", "Vinyals et al. 2015, 1411.4555", ("caption",)

@@ -14,5 +14,6 @@ TASKS = {
     "copy": "a sequence of bits, told again after its end",
     "recall": "the item that followed another, which is shown again",
     "caption": "a picture into a sentence on it, and where each word of it looked",
+    "fold": "a protein into the states of its residues, or some distances into the others",
     "translate": "a source text into a target text, with word alignments",
 }

@@ -167,6 +167,26 @@ def on_music(found: Mapping[str, Any]) -> Iterator[str]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
+def on_folds(found: Mapping[str, Any], settings: Any) -> Iterator[str]:
+    """Of proteins, and of points."""
+    for split, facts in found["splits"].items():
+        yield from on_copies(split, facts, "texts")
+        if facts.get("far", 0) > SHARE:
+            share, far = f"{facts['far']:.1%}", settings.head.farthest
+            yield f"{split}: {share} of its distances are beyond head.farthest = {far}; raise it"
+        if facts.get("left_out", 0) > SHARE:
+            share, most = f"{facts['left_out']:.1%}", settings.train.longest
+            yield f"{split}: {share} has more points than train.longest = {most}; raise it"
+        known = found["splits"]["train"].get("labels", {})
+        if missing := [state for state in facts.get("labels", {}) if state not in known]:
+            yield f"{split}: state {missing[0]!r} is not in train, where it would have to be learnt"
+        if split == "train" and facts.get("aligned") and settings.model.kind != "msa":
+            kind = settings.model.kind
+            yield f"train: model.kind = {kind!r} reads no aligned sequences: take 'msa'"
+    if "dev" not in found["splits"]:
+        yield "dev: there is none: training cannot choose its best weights; set data.dev"
+
+
 def on_pictures(found: Mapping[str, Any], settings: Any) -> Iterator[str]:
     """Of pictures with classes."""
     known = found["splits"]["train"]["labels"]

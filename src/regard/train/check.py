@@ -20,6 +20,7 @@ from regard.train.advice import advice
 from regard.train.check_answer import check_questions
 from regard.train.check_bits import check_bits
 from regard.train.check_caption import check_captions
+from regard.train.check_fold import check_fold
 from regard.train.check_image import check_pictures
 from regard.train.check_music import check_music
 from regard.train.check_text import check_documents, check_labelled
@@ -82,6 +83,7 @@ OTHERS = {
     "image": check_pictures,
     "language": check_documents,
     "music": check_music,
+    "fold": check_fold,
     "copy": check_bits,
     "recall": check_bits,
     "pretrain": check_documents,

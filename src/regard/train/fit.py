@@ -25,7 +25,7 @@ from regard.train.schedule import Plateau
 
 DEV = 5000  # pairs of dev that are looked at
 CHECKPOINTS = "checkpoints"
-LOWER = ("loss", "ter", "perplexity")  # less is better
+LOWER = ("loss", "ter", "perplexity", "mae")  # less is better
 
 
 class Validation(NamedTuple):

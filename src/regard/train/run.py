@@ -48,6 +48,8 @@ RUNS = {
     "copy": "regard.train.bits:BitsRun",
     "recall": "regard.train.bits:BitsRun",
     "caption": "regard.train.caption:CaptionRun",
+    "fold": "regard.train.fold:FoldRun",
+    "distance": "regard.train.distance:DistanceRun",
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")
@@ -60,6 +62,7 @@ class Reply(NamedTuple):
     text: str
     facts: dict[str, Any]
     parts: tuple[tuple[str, str], ...] = ()  # stretches of the text with their names, if it has any
+    below: tuple[str, str] | None = None  # letters, and what belongs under each of them
 
 
 class Run(ABC):
