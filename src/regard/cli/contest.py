@@ -185,6 +185,7 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "music": Contest,
     "copy": Contest,
     "recall": Contest,
+    "bandit": Contest,
     "pretrain": Contest,
     "tag": Contest,
     "understand": Contest,

@@ -58,6 +58,7 @@ from regard.config.train import (
     TranslateTrain,
     UnderstandTrain,
 )
+from regard.config.worlds import Actor, BanditData, BanditTrain, Snail, World
 from regard.config.writer import Gpt2, Writer
 
 IDS = "How text becomes ids."
@@ -418,6 +419,15 @@ class RecallSettings(Settings):
     train: BitsTrain = Field(default=BitsTrain(), description=TRAIN)
 
 
+class BanditSettings(Settings):
+    """Acting in worlds that are found out on the way."""
+
+    task: Literal["bandit"] = Field(default="bandit", description="What the model is to do.")
+    data: World = Field(default=BanditData(), description="bandit or mdp, made here.")
+    model: Actor = Field(default=Snail(), description=MODEL)
+    train: BanditTrain = Field(default=BanditTrain(), description=TRAIN)
+
+
 def check_windows(settings: Settings) -> None:
     """What a language model can read at a time, and carry on."""
     train, model = settings.train, settings.model
@@ -460,5 +470,6 @@ TASKS: dict[str, type[Settings]] = {
     "image": ImageSettings,
     "copy": CopySettings,
     "recall": RecallSettings,
+    "bandit": BanditSettings,
     "caption": CaptionSettings,
 }

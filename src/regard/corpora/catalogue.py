@@ -155,5 +155,11 @@ CORPORA = {
     "recall": Entry(
         "bits.Recall", "items of bits, of which the one after another is told", "bits", "made here"
     ),
+    "bandit": Entry(
+        "worlds.Bandits", "arms that pay 1 or nothing, to be found out", "worlds", "made here"
+    ),
+    "mdp": Entry(
+        "worlds.Mdps", "random Markov decision processes of a few states", "worlds", "made here"
+    ),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

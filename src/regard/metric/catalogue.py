@@ -18,6 +18,7 @@ METRICS = {
     "frame_nll": "negative log-likelihood of the 88 keys of a step, in nats; less is better",
     "bits_per_sequence": "negative log-likelihood of a sequence in bits (Graves et al. 2014)",
     "wrong_bits": "bits of a sequence that are not as wanted; less is better",
+    "mean_return": "what a life brings in the mean, and its standard error (Duan et al. 2016)",
     "accuracy": "share of examples whose class was guessed right, 0 to 1",
     "macro_f1": "mean F1 of the classes, 0 to 1: each counts the same, however rare it is",
     "entities": "F1 of stretches of words whose ends and name are right, 0 to 1 (conlleval)",

@@ -47,6 +47,7 @@ RUNS = {
     "image": "regard.train.image:ImageRun",
     "copy": "regard.train.bits:BitsRun",
     "recall": "regard.train.bits:BitsRun",
+    "bandit": "regard.train.bandit:BanditRun",
     "caption": "regard.train.caption:CaptionRun",
     "translate": "regard.train.translate:TranslateRun",
 }
