@@ -33,8 +33,12 @@ ROWS = {
     "vectors": "vectors to be told",
     "smallest": "smallest size",
     "largest": "largest size",
+    "worlds": "worlds",
     "pieces": "pieces",
     "steps": "steps",
+    "random": "return by chance",
+    "optimal": "the most a player can get",
+    "known": "return of who knows them",
     "notes": "notes",
     "silent": "silent steps",
     "lowest": "lowest pitch",
@@ -115,12 +119,12 @@ def report(found: dict[str, Any]) -> Iterator[str]:
         if any(name in facts for facts in splits.values()):
             yield row(called, [amount(facts, name) for facts in splits.values()])
     for side in ("source", "target", "question", "text", "caption"):
-        if side in splits["train"]:
+        if side in splits.get("train", {}):
             yield from lengths(side, [facts[side] for facts in splits.values()])
     for name, called in SHARES.items():
-        if name in splits["train"]:
+        if name in splits.get("train", {}):
             yield row(called, [f"{facts[name]:.2%}" for facts in splits.values()])
-    if "labels" in splits["train"]:
+    if "labels" in splits.get("train", {}):
         yield from labels([facts["labels"] for facts in splits.values()])
     yield from sampled(splits)
     yield ""

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.cli.look_caption import worded
+from regard.cli.look_learner import lived
 from regard.cli.look_picture import patches
 from regard.cli.maps import graded, map_of
 from regard.cli.trust import of_split, of_text
@@ -17,6 +18,7 @@ from regard.config.whole import write_whole
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
 from regard.train.answer import AnswerRun, record_of
+from regard.train.bandit import BanditRun
 from regard.train.bits import BitsRun
 from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
@@ -155,6 +157,8 @@ def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int 
             return patches(run, text, surface, layer)
         case BitsRun():
             return remembered(run, text, surface)
+        case BanditRun():
+            return lived(run, text, surface)
         case CaptionRun():
             return worded(run, text, surface, target)
         case _:

@@ -10,9 +10,11 @@ from torch.nn.functional import pad
 from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
 from regard.cli.look_caption import map_of_caption
+from regard.cli.look_learner import map_of_life
 from regard.cli.look_picture import map_of_picture
 from regard.tasks.pretrain import Pretrain
 from regard.train.answer import AnswerRun, record_of
+from regard.train.bandit import BanditRun
 from regard.train.bits import BitsRun
 from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
@@ -60,6 +62,8 @@ def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
             return read(run, text)
         case BitsRun():
             return remembered(run, text)
+        case BanditRun():
+            return map_of_life(run, text)
         case _:
             raise ValueError(f"a run of {run.settings.task} has no page yet")
 

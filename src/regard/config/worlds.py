@@ -58,15 +58,15 @@ class BanditTrain(Train):
     """Training to act (PPO: Schulman et al. 2017)."""
 
     tokens_per_batch: Positive | None = Field(default=None, description="Not for worlds.")
-    sentences_per_batch: Positive | None = Field(default=512, description="Worlds of a batch.")
+    sentences_per_batch: Positive | None = Field(default=256, description="Worlds of a batch.")
     longest: Positive = Field(default=1, description="Not for worlds: all have one length.")
     worlds: Positive = Field(
-        default=2048, description="Worlds that are played in before they are learnt from."
+        default=1024, description="Worlds that are played in before they are learnt from."
     )
     passes: Positive = Field(default=3, description="Times that they are learnt from.")
     discount: Share = Field(default=1.0, description="Of a reward, for each step that it is off.")
     trace: Share = Field(
-        default=0.9, description="GAE: 0 trusts the value of the next step, 1 only what was paid."
+        default=0.5, description="GAE: 0 trusts the value of the next step, 1 only what was paid."
     )
     ratio: float = Field(
         default=0.2, gt=0, lt=1, description="How far an action's chances move in a round, at most."
@@ -75,6 +75,7 @@ class BanditTrain(Train):
     entropy: float = Field(
         default=0.02, ge=0, description="Weight of being undecided; it falls to 0 at the end."
     )
+    learning_rate: float = Field(default=3e-3, gt=0, description="The highest; but see schedule.")
     metric: Literal["loss", "return"] = Field(
         default="return",
         description="What is better, on dev: loss (what is missed of what is there) or return.",

@@ -7,6 +7,7 @@ paid f times (Bellman 1956; Gittins 1979). No player of any kind gets more in th
 """
 
 import math
+from bisect import bisect
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -17,7 +18,6 @@ from regard.corpora.worlds import Floats, Form, Ints, Worlds
 
 MOST = 300_000  # states of arms that are gone through: some seconds
 Player = Callable[[Form, Ints, Floats, np.random.Generator], Ints]
-Arm = tuple[int, int]
 
 
 class Mean(NamedTuple):
@@ -40,21 +40,27 @@ def optimal(arms: int, steps: int) -> float | None:
     if math.comb(steps + 2 * used, 2 * used) / math.factorial(used) > MOST:
         return None
 
+    kinds = [(paid, pulled - paid) for pulled in range(steps + 1) for paid in range(pulled + 1)]
+    number = {kind: place for place, kind in enumerate(kinds)}
+    chance = [(paid + 1) / (paid + not_paid + 2) for paid, not_paid in kinds]
+    more = [number.get((paid + 1, not_paid), 0) for paid, not_paid in kinds]
+    less = [number.get((paid, not_paid + 1), 0) for paid, not_paid in kinds]
+
     @cache
-    def value(left: int, tried: tuple[Arm, ...]) -> float:
-        """`tried` are in order: which arm is which does not matter."""
+    def value(left: int, tried: tuple[int, ...]) -> float:
+        """`tried` are kinds of arms, in order: which arm is which does not matter."""
         if not left:
             return 0.0
         best = 0.0
-        for arm in {*tried, *([(0, 0)] if len(tried) < used else [])}:
-            others = list(tried)
-            if arm in others:
-                others.remove(arm)
-            paid, not_paid = arm
-            p = (paid + 1) / (paid + not_paid + 2)
-            more = tuple(sorted([*others, (paid + 1, not_paid)]))
-            less = tuple(sorted([*others, (paid, not_paid + 1)]))
-            best = max(best, p * (1 + value(left - 1, more)) + (1 - p) * value(left - 1, less))
+        for place in range(len(tried) + (len(tried) < used)):
+            if 0 < place < len(tried) and tried[place] == tried[place - 1]:
+                continue
+            kind = tried[place] if place < len(tried) else 0
+            others, p = tried[:place] + tried[place + 1 :], chance[kind]
+            at, other = bisect(others, more[kind]), bisect(others, less[kind])
+            won = value(left - 1, (*others[:at], more[kind], *others[at:]))
+            lost = value(left - 1, (*others[:other], less[kind], *others[other:]))
+            best = max(best, p * (1 + won) + (1 - p) * lost)
         return best
 
     return value(steps, ())

@@ -18,6 +18,7 @@ from regard.corpora.corpus import Corpus, Record, place
 from regard.tasks.summarise import Summariser
 from regard.train.advice import advice
 from regard.train.check_answer import check_questions
+from regard.train.check_bandit import check_worlds
 from regard.train.check_bits import check_bits
 from regard.train.check_caption import check_captions
 from regard.train.check_image import check_pictures
@@ -84,6 +85,7 @@ OTHERS = {
     "music": check_music,
     "copy": check_bits,
     "recall": check_bits,
+    "bandit": check_worlds,
     "pretrain": check_documents,
 }
 
