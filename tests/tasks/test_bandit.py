@@ -120,6 +120,27 @@ def test_the_loss_is_ppo_by_hand():
         torch.testing.assert_close(weight.grad, gradient, rtol=1e-3, atol=1e-5)
 
 
+def test_who_is_led_learns_only_from_its_own_steps():
+    task, worlds = actor(BANDIT, std=0.1), some(BANDIT, 400)
+    begun = torch.randint(0, 5, (400,))
+    lived = task.play(worlds, led=begun)
+    assert torch.equal(lived.own, torch.arange(5) >= begun[:, None])
+    by_chance = lived.actions[~lived.own].bincount(minlength=3) / (~lived.own).sum()
+    torch.testing.assert_close(by_chance, torch.full((3,), 1 / 3), atol=0.08, rtol=0)
+    parts = task.lesson(worlds, 1.0, 0.5, led=0.5)
+    assert 0.4 < parts["own"].all(1).float().mean() < 0.6
+    assert parts["own"][:, -1].all()
+    assert parts["advantages"][parts["own"]].std() == pytest.approx(1, abs=1e-3)
+    gradients = []
+    for noise in (0.0, 1.0):  # of what was not its own, nothing matters
+        other = parts["advantages"] + noise * ~parts["own"] * torch.randn(400, 5)
+        task.model.zero_grad()
+        task.loss(Lesson(**{**parts, "advantages": other}), Weights()).total.backward()
+        gradients.append([weight.grad.clone() for weight in task.model.parameters()])
+    for one, same in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, same)
+
+
 @FORMS
 def test_advantages_are_scaled_and_what_is_missed_is_told(form):
     task, worlds = actor(form), some(form, 64)

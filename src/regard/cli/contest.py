@@ -186,6 +186,7 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "copy": Contest,
     "recall": Contest,
     "bandit": Contest,
+    "fewshot": Contest,
     "pretrain": Contest,
     "tag": Contest,
     "understand": Contest,

@@ -42,6 +42,15 @@ from regard.config.encoder import (
     Pretrained,
     WordEncoder,
 )
+from regard.config.fewshot import (
+    BLOCKS,
+    Embed,
+    FewshotTrain,
+    PrototypesData,
+    Recogniser,
+    Shown,
+    check_size,
+)
 from regard.config.image import ImageTrain, Pictures, Reading, ShapesData, Vit, check_patches
 from regard.config.model import Pointer, RnnSearch, Summariser, Translator
 from regard.config.music import ROLLS, Music, Musician, MusicTrain, NamedMusic, RollRnn, is_rolls
@@ -428,6 +437,22 @@ class BanditSettings(Settings):
     train: BanditTrain = Field(default=BanditTrain(), description=TRAIN)
 
 
+class FewshotSettings(Settings):
+    """A class from a few examples."""
+
+    task: Literal["fewshot"] = Field(default="fewshot", description="What the model is to do.")
+    data: Shown = Field(default=PrototypesData(), description="prototypes, classes or named.")
+    embed: Embed = Field(default=Embed(), description="From a picture to a vector.")
+    model: Recogniser = Field(default=Snail(dim=None, blocks=BLOCKS), description=MODEL)
+    train: FewshotTrain = Field(default=FewshotTrain(), description=TRAIN)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "FewshotSettings":
+        if self.data.kind != "prototypes":
+            check_size(self.data.size, self.embed.layers)
+        return self
+
+
 def check_windows(settings: Settings) -> None:
     """What a language model can read at a time, and carry on."""
     train, model = settings.train, settings.model
@@ -471,5 +496,6 @@ TASKS: dict[str, type[Settings]] = {
     "copy": CopySettings,
     "recall": RecallSettings,
     "bandit": BanditSettings,
+    "fewshot": FewshotSettings,
     "caption": CaptionSettings,
 }

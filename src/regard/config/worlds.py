@@ -76,6 +76,11 @@ class BanditTrain(Train):
         default=0.02, ge=0, description="Weight of being undecided; it falls to 0 at the end."
     )
     learning_rate: float = Field(default=3e-3, gt=0, description="The highest; but see schedule.")
+    led: Share = Field(
+        default=0.25,
+        description="Share of worlds in which the first steps, any number, are taken by chance: so "
+        "it learns to go on after what others have done.",
+    )
     metric: Literal["loss", "return"] = Field(
         default="return",
         description="What is better, on dev: loss (what is missed of what is there) or return.",

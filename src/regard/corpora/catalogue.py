@@ -161,5 +161,14 @@ CORPORA = {
     "mdp": Entry(
         "worlds.Mdps", "random Markov decision processes of a few states", "worlds", "made here"
     ),
+    "prototypes": Entry(
+        "episodes.Prototypes", "points around points, a few of each, to be told", "points", "made here"
+    ),
+    "classes": Entry(
+        "gallery.ClassFolders", "your own, a folder of pictures for each class", "pictures", "yours"
+    ),
+    "omniglot": Entry(
+        "gallery.GallerySet", "1,623 characters of 50 alphabets, 20 times each", "pictures", "MIT"
+    ),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

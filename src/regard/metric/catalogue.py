@@ -20,6 +20,7 @@ METRICS = {
     "wrong_bits": "bits of a sequence that are not as wanted; less is better",
     "mean_return": "what a life brings in the mean, and its standard error (Duan et al. 2016)",
     "accuracy": "share of examples whose class was guessed right, 0 to 1",
+    "share_right": "share of episodes that were told right, with its 95 % interval, 0 to 1",
     "macro_f1": "mean F1 of the classes, 0 to 1: each counts the same, however rare it is",
     "entities": "F1 of stretches of words whose ends and name are right, 0 to 1 (conlleval)",
     "answered": "answers that are right, and F1 of their words, 0 to 1 (Rajpurkar et al. 2016)",

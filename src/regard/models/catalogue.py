@@ -22,7 +22,7 @@ NAMES = ("tag", "understand")
 TURNS = ("translate", "summarise")
 ENCODES = ("classify", *NAMES)
 LEARNS = ("copy", "recall")
-ACTS = ("bandit",)
+ACTS = ("bandit", "fewshot")
 WRITES = ("language", "chat", "music")
 MODELS = {
     "encdec": Entry("regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", TURNS),

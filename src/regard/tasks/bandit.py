@@ -7,7 +7,9 @@
 where q = p(a_t | x_1..t) / p_old, R = A + V and H is the entropy of what could be done. Mishra et
 al. 2018, sec. 4.2, after Duan et al. 2016; Schulman et al. 2016 (GAE) and 2017 (PPO).
 
-# differs: PPO where the paper has TRPO; both keep a step near the policy that has played.
+# differs: PPO where the paper has TRPO; both keep a step near the policy that has played. Some lives
+# begin by chance, and what is done then is not learnt from: a policy that always pulls one arm first
+# would not know what to do after another.
 A model has `episode`, `begin(rows)` and `read(state, inputs)`, and says a logit for each action,
 then V, as a share of `steps`: rewards are of the size of 1.
 e: worlds   t: steps   i: what is seen   a: actions
@@ -19,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attend.tap import observe
@@ -38,6 +40,7 @@ class Played:
     states: Int[Tensor, "e t"]
     chances: Float[Tensor, "e t"]  # log p of what was done
     values: Float[Tensor, "e t"]  # what was expected, from there on
+    own: Bool[Tensor, "e t"]  # chosen by the model, not by chance
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Lesson:
     chances: Float[Tensor, "e t"]
     advantages: Float[Tensor, "e t"]
     returns: Float[Tensor, "e t"]
+    own: Bool[Tensor, "e t"]
     missed: Float[Tensor, " e"]
 
 
@@ -104,8 +108,14 @@ class Act:
         return torch.cat([told, done.expand(len(states), many)[..., None], where], -1)
 
     @torch.no_grad()
-    def play(self, worlds: Worlds, *, best: bool = False) -> Played:
-        """A life in each world, step by step; `best`: the likeliest action, always."""
+    def play(
+        self, worlds: Worlds, *, best: bool = False, led: Int[Tensor, " e"] | None = None
+    ) -> Played:
+        """A life in each world, step by step; `best`: the likeliest action, always.
+
+        `led`: in each world, so many first steps are by chance, whatever the model would do.
+        """
+        led = torch.zeros(len(worlds), dtype=torch.long) if led is None else led
         trained = self.model.training
         self.model.eval()
         state, many = self.model.begin(len(worlds)), len(worlds)
@@ -119,10 +129,13 @@ class Act:
             logits, value = self.parts(said[:, 0])
             chances = logits.log_softmax(-1)
             drawn = chances.argmax(-1) if best else torch.multinomial(chances.exp(), 1)[:, 0]
+            own = led <= step
+            if not own.all():
+                drawn = torch.where(own, drawn, torch.randint_like(drawn, self.form.actions))
             pay, where = worlds.act(step, where, drawn.numpy())
             did, paid = drawn[:, None], torch.from_numpy(pay).float()[:, None]
             chance = chances.gather(-1, did)[:, 0]
-            found.append((drawn, paid[:, 0], now, chance, value))
+            found.append((drawn, paid[:, 0], now, chance, value, own))
         self.model.train(trained)
         return Played(*(torch.stack(one, 1) for one in zip(*found, strict=True)))
 
@@ -130,19 +143,27 @@ class Act:
         """Logits of actions, and the value; an output near 0 to 1 is one of the whole life."""
         return said[..., :-1], said[..., -1] * self.form.steps
 
-    def lesson(self, worlds: Worlds, discount: float, trace: float) -> dict[str, Tensor]:
-        """One round: play, and say what each action was worth."""
-        lived = self.play(worlds)
+    def lesson(
+        self, worlds: Worlds, discount: float, trace: float, led: float = 0.0
+    ) -> dict[str, Tensor]:
+        """One round: play, and say what each action was worth.
+
+        A share `led` of the lives begins by chance, for any number of steps: who only ever begins
+        in its own way never learns to go on from another's.
+        """
+        begun = torch.randint(1, max(self.form.steps, 2), (len(worlds),))
+        lived = self.play(worlds, led=begun * (torch.rand(len(worlds)) < led))
         advantages = estimated(lived.rewards, lived.values, discount, trace)
-        returns = advantages + lived.values
-        spread = advantages.std() if advantages.numel() > 1 else advantages.new_ones(())
+        returns, own = advantages + lived.values, advantages[lived.own]
+        spread = own.std() if own.numel() > 1 else own.new_ones(())
         return {
             "actions": lived.actions,
             "rewards": lived.rewards,
             "states": lived.states,
             "chances": lived.chances,
-            "advantages": (advantages - advantages.mean()) / (spread + 1e-8),
+            "advantages": (advantages - own.mean()) / (spread + 1e-8),
             "returns": returns,
+            "own": lived.own,
             "missed": torch.from_numpy(worlds.known()).float() - lived.rewards.sum(1),
         }
 
@@ -158,7 +179,7 @@ class Act:
         entropy = -(chances.exp() * chances).sum(-1)
         far = ((values - batch.returns) / self.form.steps).square()  # as V is said
         total = weights.value * far - surrogate - weights.entropy * entropy
-        total = total.mean(1).sum()
+        total = (total * batch.own).mean(1).sum()
         return Loss(total - total.detach() + batch.missed.sum(), len(batch.missed))
 
     def returns(self, worlds: Worlds) -> Floats:

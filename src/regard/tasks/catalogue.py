@@ -14,6 +14,7 @@ TASKS = {
     "copy": "a sequence of bits, told again after its end",
     "recall": "the item that followed another, which is shown again",
     "bandit": "what to do in a world that is found out by acting in it",
+    "fewshot": "a class that is known from a few examples only",
     "caption": "a picture into a sentence on it, and where each word of it looked",
     "translate": "a source text into a target text, with word alignments",
 }

@@ -47,7 +47,7 @@ class BanditRun(Run):
         def round_of(number: int) -> dict[str, torch.Tensor]:
             seed = [TRAINED, self.settings.data.seed, self.settings.seed, number]
             worlds = self.task.form.draw(np.random.default_rng(seed), train.worlds)
-            return self.task.lesson(worlds, train.discount, train.trace)
+            return self.task.lesson(worlds, train.discount, train.trace, train.led)
 
         return Rounds(
             round_of,

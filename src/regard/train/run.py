@@ -48,6 +48,7 @@ RUNS = {
     "copy": "regard.train.bits:BitsRun",
     "recall": "regard.train.bits:BitsRun",
     "bandit": "regard.train.bandit:BanditRun",
+    "fewshot": "regard.train.fewshot:FewshotRun",
     "caption": "regard.train.caption:CaptionRun",
     "translate": "regard.train.translate:TranslateRun",
 }
