@@ -11,6 +11,7 @@ from regard.config import (
     bits,
     caption,
     encoder,
+    fewshot,
     image,
     model,
     music,
@@ -34,6 +35,7 @@ ASKED = {
     "copy": bits.Learner,
     "recall": bits.Learner,
     "bandit": worlds.Actor,
+    "fewshot": fewshot.Recogniser,
     "caption": caption.Captioner,
 }
 

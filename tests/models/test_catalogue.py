@@ -33,6 +33,7 @@ SPOKEN = {
     "copy": ("episode",),
     "recall": ("episode",),
     "bandit": ("episode", "begin", "read"),
+    "fewshot": ("episode",),
 }
 
 

@@ -182,6 +182,24 @@ def test_the_paper_s_omniglot_network_has_these_widths():
     assert model.out.in_features == 1253
 
 
+def test_alike_looks_first_at_what_is_like_it():
+    model = Snail(SEEN, SAID, STEPS, dim=None, blocks=("A(8, 2)",), alike=True)
+    plain = Snail(SEEN, SAID, STEPS, dim=None, blocks=("A(8, 2)",))
+    for one, same in ((model, True), (plain, False)):
+        look = one.layers[0]
+        assert torch.equal(look.to_key.weight, look.to_query.weight) == same
+        assert look.to_key.weight is not look.to_query.weight
+    nn.init.zeros_(model.layers[0].to_query.bias)
+    nn.init.zeros_(model.layers[0].to_key.bias)
+    inputs = torch.randn(1, 6, SEEN)
+    inputs[0, 5] = inputs[0, 2]
+    inputs /= inputs.norm(dim=-1, keepdim=True)
+    with observe(model) as seen:
+        model.episode(9 * inputs)
+    [weights] = seen.whole().values()
+    assert weights[0, 5, [0, 1, 3, 4]].max() < weights[0, 5, 2]
+
+
 @pytest.mark.parametrize("block", ["TC", "TC(0)", "A(3)", "A(3, 0)", "B(2)", "TC(3) A(2, 2)", ""])
 def test_a_block_that_is_none(block):
     with pytest.raises(ValueError, match="is none; write TC.filters. or A.keys, values."):

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from regard.attend.attention import Attention
 from regard.cli.look_caption import worded
-from regard.cli.look_learner import lived
+from regard.cli.look_learner import lived, recognised
 from regard.cli.look_picture import patches
 from regard.cli.maps import graded, map_of
 from regard.cli.trust import of_split, of_text
@@ -23,6 +23,7 @@ from regard.train.bits import BitsRun
 from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
+from regard.train.fewshot import FewshotRun
 from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
 from regard.train.music import RollRun, beginning_of
@@ -159,6 +160,8 @@ def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int 
             return remembered(run, text, surface)
         case BanditRun():
             return lived(run, text, surface)
+        case FewshotRun():
+            return recognised(run, text, surface)
         case CaptionRun():
             return worded(run, text, surface, target)
         case _:

@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
 from regard.cli.look_caption import map_of_caption
-from regard.cli.look_learner import map_of_life
+from regard.cli.look_learner import map_of_examples, map_of_life
 from regard.cli.look_picture import map_of_picture
 from regard.tasks.pretrain import Pretrain
 from regard.train.answer import AnswerRun, record_of
@@ -19,6 +19,7 @@ from regard.train.bits import BitsRun
 from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
+from regard.train.fewshot import FewshotRun
 from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
 from regard.train.music import RollRun, beginning_of
@@ -64,6 +65,8 @@ def map_of(run: Run, text: str, target: str | None = None) -> AttentionMap:
             return remembered(run, text)
         case BanditRun():
             return map_of_life(run, text)
+        case FewshotRun():
+            return map_of_examples(run, text)
         case _:
             raise ValueError(f"a run of {run.settings.task} has no page yet")
 

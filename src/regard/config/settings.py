@@ -443,7 +443,7 @@ class FewshotSettings(Settings):
     task: Literal["fewshot"] = Field(default="fewshot", description="What the model is to do.")
     data: Shown = Field(default=PrototypesData(), description="prototypes, classes or named.")
     embed: Embed = Field(default=Embed(), description="From a picture to a vector.")
-    model: Recogniser = Field(default=Snail(dim=None, blocks=BLOCKS), description=MODEL)
+    model: Recogniser = Field(default=Snail(dim=None, blocks=BLOCKS, alike=True), description=MODEL)
     train: FewshotTrain = Field(default=FewshotTrain(), description=TRAIN)
 
     @model_validator(mode="after")

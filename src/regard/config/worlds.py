@@ -48,6 +48,10 @@ class Snail(Table):
     dilation: Literal[1, 2] = Field(
         default=1, description="Of the first convolution: 1, 2, 4, …; or 2, 4, 8, … as in the paper."
     )
+    alike: bool = Field(
+        default=False,
+        description="Keys begin as queries do: at first a step looks at those that are like it.",
+    )
 
 
 World = Annotated[BanditData | MdpData, Field(discriminator="kind")]

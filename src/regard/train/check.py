@@ -21,6 +21,7 @@ from regard.train.check_answer import check_questions
 from regard.train.check_bandit import check_worlds
 from regard.train.check_bits import check_bits
 from regard.train.check_caption import check_captions
+from regard.train.check_fewshot import check_episodes
 from regard.train.check_image import check_pictures
 from regard.train.check_music import check_music
 from regard.train.check_text import check_documents, check_labelled
@@ -86,6 +87,7 @@ OTHERS = {
     "copy": check_bits,
     "recall": check_bits,
     "bandit": check_worlds,
+    "fewshot": check_episodes,
     "pretrain": check_documents,
 }
 
