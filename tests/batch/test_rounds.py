@@ -1,5 +1,7 @@
 """Rounds: every episode once a pass, played anew after the last, and taken up anywhere."""
 
+from itertools import chain
+
 import pytest
 import torch
 
@@ -15,11 +17,12 @@ def test_every_episode_is_there_once_in_a_pass():
     source = Rounds(numbers(), size=3, passes=2)
     seen = [next(source)["a"].tolist() for _ in range(6)]
     assert [len(one) for one in seen] == [3, 3, 1] * 2
-    first, second = sum(seen[:3], []), sum(seen[3:], [])
+    first, second = [*chain(*seen[:3])], [*chain(*seen[3:])]
     assert sorted(first) == sorted(second) == list(range(7))
     assert first != second
     assert source.epoch == 0
-    assert sorted(sum((next(source)["a"].tolist() for _ in range(3)), [])) == list(range(100, 107))
+    later = chain.from_iterable(next(source)["a"].tolist() for _ in range(3))
+    assert sorted(later) == list(range(100, 107))
     assert source.epoch == 1
 
 

@@ -153,11 +153,19 @@ def test_it_is_resumed_exactly(tmp_path):
         (["look", "lstm", "1:1"], "", "model lstm has no attention to look at"),
         (["look", "lstm", "1:1", "--html", "x.html"], "", "model lstm has no attention to look at"),
         (["look", "bandit", "1:1", "--target", "1"], "", "--target is for translations, summ"),
-        (["score", "bandit", "--split", "train"], "", "split must be one of dev, test, not 'train'"),
+        (
+            ["score", "bandit", "--split", "train"],
+            "",
+            "split must be one of dev, test, not 'train'",
+        ),
         (["init", "bandit", "data.arms=1"], "", "data.arms: must be at least 2, not 1"),
         (["init", "bandit", "model.dilation=3"], "", "model.dilation: must be one of 1, 2, not 3"),
         (["init", "bandit", "train.tokens_per_batch=9"], "", "is not for worlds: give sentences_p"),
-        (["train", "bandit.toml", "model.blocks=['B(2)']", "--run", "no"], "", "'B(2)' is none; wr"),
+        (
+            ["train", "bandit.toml", "model.blocks=['B(2)']", "--run", "no"],
+            "",
+            "'B(2)' is none; wr",
+        ),
     ],
 )
 def test_bad_input_is_one_line(words, stdin, why, regard):

@@ -23,10 +23,16 @@ train = { steps = 4, sentences_per_batch = 4, queries = 3, varied = true, valida
 """
 PICTURES = """
 task = "fewshot"
-data = { kind = "classes", train = "faces", ways = 2, size = [8, 8], held_out = 0.34, episodes = 20 }
 embed = { layers = 2, hidden_dim = 4, dim = 4 }
 model = { kind = "snail", blocks = ["TC(4)", "A(4, 4)"] }
 train = { steps = 2, sentences_per_batch = 4, queries = 2, validate_every = 1 }
+[data]
+kind = "classes"
+train = "faces"
+ways = 2
+size = [8, 8]
+held_out = 0.34
+episodes = 20
 """
 ASKED = '{"support": {"a": [[0, 1]], "b": [[1, 0]]}, "query": [0.1, 1]}'
 SEEN = "support\tfaces/face0/0.png"
@@ -92,7 +98,9 @@ def test_the_doctor(regard):
     assert found["splits"]["test"]["fewest"] == 3
     assert found["splits"]["dev"]["leaked_classes"] == 6
     assert "dev: 6 classes have names that train has, too" in " ".join(found["warnings"])
-    assert "test: only 3 classes for episodes of 2: they are all alike" in " ".join(found["warnings"])
+    assert "test: only 3 classes for episodes of 2: they are all alike" in " ".join(
+        found["warnings"]
+    )
 
 
 def test_scores_with_their_interval(regard):
@@ -109,7 +117,9 @@ def test_scores_with_their_interval(regard):
 def test_support_and_query_in_class_out(regard):
     (line,) = regard("predict", "points", stdin=f"{ASKED}\n").splitlines()
     assert line in "ab"
-    (facts,) = map(json.loads, regard("predict", "points", "--json", stdin=f"{ASKED}\n").split("\n")[:1])
+    (facts,) = map(
+        json.loads, regard("predict", "points", "--json", stdin=f"{ASKED}\n").split("\n")[:1]
+    )
     assert facts["label"] == line
     assert sum(facts["probabilities"].values()) == pytest.approx(1)
     assert list(facts["probabilities"]) == ["a", "b"]
@@ -164,8 +174,16 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
         (["predict", "pictures", "gone\tfaces/face0/0.png"], "", "gone: there is no such folder"),
         (["predict", "pictures", "support"], "", "input 1: it must be a folder with a folder of p"),
         (["look", "lstm", ASKED], "", "model lstm has no attention to look at"),
-        (["train", "pictures.toml", "data.ways=7", "--run", "no"], "", "dev, faces: 3 classes, but an"),
-        (["train", "pictures.toml", "data.shots=3", "--run", "no"], "", "has 3 pictures, but 4 are"),
+        (
+            ["train", "pictures.toml", "data.ways=7", "--run", "no"],
+            "",
+            "dev, faces: 3 classes, but an",
+        ),
+        (
+            ["train", "pictures.toml", "data.shots=3", "--run", "no"],
+            "",
+            "has 3 pictures, but 4 are",
+        ),
         (["train", "pictures.toml", "train.queries=9", "--run", "no"], "", "make it at most 4"),
         (["check", "pictures.toml", "data.train=gone"], "", "gone: there is no such folder"),
         (["init", "fewshot", "data.ways=1"], "", "data.ways: must be at least 2, not 1"),

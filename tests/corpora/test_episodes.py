@@ -73,5 +73,7 @@ def test_two_points_on_a_line_by_integration():
 
 
 def test_bad_sizes():
-    with pytest.raises(ValueError, match="ways must be at least 2, not 1: there is nothing to tell"):
+    with pytest.raises(
+        ValueError, match="ways must be at least 2, not 1: there is nothing to tell"
+    ):
         Prototypes(1)

@@ -72,7 +72,9 @@ def test_classes_are_held_out_whole(folder):
     assert [len(found[split]) for split in ("train", "dev", "test")] == [2, 3, 3]
     assert len(set.union(*found.values())) == 8
     other = own(folder, held_out=0.375, shots=1, seed=1)
-    assert set(other.parts["dev"][1]) != found["dev"] or set(other.parts["test"][1]) != found["test"]
+    assert (
+        set(other.parts["dev"][1]) != found["dev"] or set(other.parts["test"][1]) != found["test"]
+    )
     assert "alphabet1/character7" in set.union(*found.values())
 
 
@@ -136,7 +138,7 @@ def picture() -> bytes:
 
 
 def test_too_many_queries(folder):
-    with pytest.raises(ValueError, match="needed for train.queries = 7: make it at most 6"):
+    with pytest.raises(ValueError, match=r"needed for train\.queries = 7: make it at most 6"):
         own(folder).batch(1, 0, 2, 7, False)
 
 
@@ -145,6 +147,6 @@ def test_a_set_by_name(tmp_path, monkeypatch):
         GallerySet("omniglott")
     monkeypatch.setenv("REGARD_MIRROR", str(tmp_path))
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(ValueError, match="the mirror .REGARD_MIRROR. lacks this file"):
+    with pytest.raises(ValueError, match=r"the mirror \(REGARD_MIRROR\) lacks this file"):
         GallerySet().gallery("train")
     assert "licence: MIT" in GallerySet().describe()

@@ -41,7 +41,7 @@ def test_two_arms_by_hand():
     assert optimal(50, 500) is None
 
 
-def by_mean(tried, left):  # noqa: ARG001
+def by_mean(tried, left):
     means = [(won + 1) / (won + lost + 2) for won, lost in tried]
     return means.index(max(means))
 
@@ -59,7 +59,9 @@ def test_greedy_gets_what_theory_says():
 
 def test_players_stand_in_this_order():
     worlds = BanditForm(5, 10).draw(np.random.default_rng(2), 10_000)
-    chance, guesses, means = (mean_return(play(one, worlds)) for one in (at_random, thompson, greedy))
+    chance, guesses, means = (
+        mean_return(play(one, worlds)) for one in (at_random, thompson, greedy)
+    )
     assert abs(chance.value - 5.0) < 4 * chance.error
     assert abs(guesses.value - 5.85) < 0.08
     assert guesses.value < means.value < 6.66 + 4 * means.error

@@ -46,7 +46,8 @@ class Snail(Table):
         description='In their order: "TC(filters)" convolves, "A(keys, values)" looks back.',
     )
     dilation: Literal[1, 2] = Field(
-        default=1, description="Of the first convolution: 1, 2, 4, …; or 2, 4, 8, … as in the paper."
+        default=1,
+        description="Of the first convolution: 1, 2, 4, …; or 2, 4, 8, … as in the paper.",
     )
     alike: bool = Field(
         default=False,

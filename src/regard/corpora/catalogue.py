@@ -162,7 +162,10 @@ CORPORA = {
         "worlds.Mdps", "random Markov decision processes of a few states", "worlds", "made here"
     ),
     "prototypes": Entry(
-        "episodes.Prototypes", "points around points, a few of each, to be told", "points", "made here"
+        "episodes.Prototypes",
+        "points around points, a few of each, to be told",
+        "points",
+        "made here",
     ),
     "classes": Entry(
         "gallery.ClassFolders", "your own, a folder of pictures for each class", "pictures", "yours"

@@ -135,7 +135,7 @@ class ClassFolders(Galleries):
         seed: int = 0,
         episodes: int = 2000,
     ) -> None:
-        reader = Reader(tuple(size), channels)
+        reader = Reader(size, channels)
         super().__init__(ways, shots, reader, turned, held_out, seed, episodes)
         given = dict(zip(SPLITS, (train, dev, test), strict=True))
         self.paths = {split: Path(path) for split, path in given.items() if path is not None}
@@ -183,7 +183,7 @@ class GallerySet(Galleries):
         episodes: int = 2000,
     ) -> None:
         check_name("name", name, NAMED)
-        reader = Reader(tuple(size), channels)
+        reader = Reader(size, channels)
         super().__init__(ways, shots, reader, turned, held_out, seed, episodes)
         self.name = name
 
@@ -212,7 +212,9 @@ def classes_of(path: Path) -> Folder:
         raise ValueError(f"{path}: there is no such folder")
     if not found:
         known = ", ".join(SUFFIXES)
-        raise ValueError(f"{path}: no folder with pictures in it ({known}); make one for each class")
+        raise ValueError(
+            f"{path}: no folder with pictures in it ({known}); make one for each class"
+        )
     return found
 
 
@@ -242,7 +244,9 @@ def in_zip(path: Path) -> Folder:
     return found
 
 
-def dealt_out(classes: Folder, missing: Sequence[str], share: float, seed: int) -> dict[str, Folder]:
+def dealt_out(
+    classes: Folder, missing: Sequence[str], share: float, seed: int
+) -> dict[str, Folder]:
     """What is left to train on, and a share of the classes for each split that is missing."""
     order = sorted(classes, key=lambda name: sha256(f"{seed} {name}".encode()).digest())
     each = round(share * len(order))

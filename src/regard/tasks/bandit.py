@@ -7,9 +7,9 @@
 where q = p(a_t | x_1..t) / p_old, R = A + V and H is the entropy of what could be done. Mishra et
 al. 2018, sec. 4.2, after Duan et al. 2016; Schulman et al. 2016 (GAE) and 2017 (PPO).
 
-# differs: PPO where the paper has TRPO; both keep a step near the policy that has played. Some lives
-# begin by chance, and what is done then is not learnt from: a policy that always pulls one arm first
-# would not know what to do after another.
+# differs: PPO where the paper has TRPO; both keep a step near the policy that has played. Some
+# lives begin by chance, and what is done then is not learnt from: a policy that always pulls one
+# arm first would not know what to do after another.
 A model has `episode`, `begin(rows)` and `read(state, inputs)`, and says a logit for each action,
 then V, as a share of `steps`: rewards are of the size of 1.
 e: worlds   t: steps   i: what is seen   a: actions
@@ -232,4 +232,3 @@ def estimated(
         after = surprise + discount * trace * after
         found[:, step], following = after, values[:, step]
     return found
-

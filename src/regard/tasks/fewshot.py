@@ -7,8 +7,8 @@ Mishra et al. 2018, sec. 4.1: pictures are embedded by the small network of Viny
 learnt together with it. Points of a generator are shown as they are.
 
 # differs: several pictures can be asked for after the same examples, each in a sequence of its own
-# with the examples in another order: those are then embedded once for all of them. A batch norm brings
-# what is embedded to mean 0 and deviation 1: else all pictures look alike at first.
+# with the examples in another order: those are then embedded once for all of them. A batch norm
+# brings what is embedded to mean 0 and deviation 1: else all pictures look alike at first.
 e: episodes   s: examples with a label   q: those asked for   n: both   w: ways (classes)
 """
 

@@ -71,6 +71,6 @@ def on_episodes(found: dict[str, Any], settings: Any) -> Iterator[str]:
             )
         if facts.get("leaked_classes"):
             yield (
-                f"{split}: {facts['leaked_classes']} classes have names that train has, too: scores "
-                "will flatter if they are the same; take them out of train"
+                f"{split}: {facts['leaked_classes']} classes have names that train has, too: "
+                "scores will flatter if they are the same; take them out of train"
             )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from regard.batch.numbered import Numbered
+from regard.config.fewshot import ClassesData, NamedClasses
 from regard.config.settings import FewshotSettings, Settings
 from regard.corpora.build import build as build_corpus
 from regard.corpora.corpus import Corpus, Record
@@ -22,7 +23,7 @@ from regard.tasks.fewshot import Asked, Fewshot, Guess, Recogniser, nearest
 from regard.tasks.loss import Loss
 from regard.train.run import Reply, Run, Told
 
-FORM = 'a folder with a folder of pictures for each class, a tab, and the picture to be told'
+FORM = "a folder with a folder of pictures for each class, a tab, and the picture to be told"
 POINTS = '{"support": {"a": [[0.1, …]], …}, "query": [0.2, …]}'
 
 
@@ -40,8 +41,8 @@ class FewshotRun(Run):
         if data.kind == "prototypes":
             width = data.dim
         else:
-            sizes = {"layers": embed.layers, "hidden_dim": embed.hidden_dim}
-            eye, width = Picture(data.channels, embed.dim, **sizes), embed.dim
+            width, hidden = embed.dim, embed.hidden_dim
+            eye = Picture(data.channels, width, layers=embed.layers, hidden_dim=hidden)
         wanted = model.model_dump(exclude={"kind"})
         sizes = {"source_size": width + data.ways, "target_size": data.ways}
         if "steps" in settings_of(model.kind):
@@ -126,7 +127,7 @@ class FewshotRun(Run):
         if data.kind == "prototypes":
             support, query = points(text, place, data.dim)
         else:
-            support, query = self.pictures(text, place)
+            support, query = self.pictures(text, place, data)
         if len(support) != data.ways:
             has = f"{len(support)} classes in the support"
             raise ValueError(f"{place}: {has}, but the run tells {data.ways} apart")
@@ -145,14 +146,15 @@ class FewshotRun(Run):
             "names": [f"{classes[way]}: {shown[n][0]}" for n, (way, _) in enumerate(turns)],
         }
 
-    def pictures(self, text: str, place: str) -> tuple[dict[str, list[tuple[str, Any]]], Any]:
+    def pictures(
+        self, text: str, place: str, data: ClassesData | NamedClasses
+    ) -> tuple[dict[str, list[tuple[str, Any]]], Any]:
         folder, tab, query = text.partition("\t")
         if not tab:
             folder, _, query = text.strip().rpartition(" ")
         if not folder.strip() or not query.strip():
             raise ValueError(f"{place}: it must be {FORM}")
-        data = self.settings.data
-        reader = Reader(tuple(data.size), data.channels)
+        reader = Reader(data.size, data.channels)
         try:
             support = {
                 name: [(Path(where).name, reader.decoded(read(), where)) for where, read in some]
