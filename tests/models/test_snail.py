@@ -12,7 +12,7 @@ ROWS, STEPS, SEEN, SAID = 2, 9, 3, 4
 MIXED = ("A(4, 3)", "TC(5)", "A(6, 2)", "TC(3)", "A(2, 7)")
 EVERY = pytest.mark.parametrize(
     "settings",
-    [{}, {"dim": None, "blocks": MIXED}, {"dilation": 2, "blocks": ("TC(4)", "A(3,5)")}],
+    [{"dim": 8}, {"blocks": MIXED}, {"dilation": 2, "blocks": ("TC(4)", "A(3,5)")}],
     ids=str,
 )
 

@@ -433,7 +433,7 @@ class BanditSettings(Settings):
 
     task: Literal["bandit"] = Field(default="bandit", description="What the model is to do.")
     data: World = Field(default=BanditData(), description="bandit or mdp, made here.")
-    model: Actor = Field(default=Snail(), description=MODEL)
+    model: Actor = Field(default=Snail(dim=32), description=MODEL)
     train: BanditTrain = Field(default=BanditTrain(), description=TRAIN)
 
 
@@ -443,7 +443,7 @@ class FewshotSettings(Settings):
     task: Literal["fewshot"] = Field(default="fewshot", description="What the model is to do.")
     data: Shown = Field(default=PrototypesData(), description="prototypes, classes or named.")
     embed: Embed = Field(default=Embed(), description="From a picture to a vector.")
-    model: Recogniser = Field(default=Snail(dim=None, blocks=BLOCKS, alike=True), description=MODEL)
+    model: Recogniser = Field(default=Snail(blocks=BLOCKS, alike=True), description=MODEL)
     train: FewshotTrain = Field(default=FewshotTrain(), description=TRAIN)
 
     @model_validator(mode="after")

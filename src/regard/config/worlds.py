@@ -39,7 +39,7 @@ class Snail(Table):
 
     kind: Literal["snail"] = "snail"
     dim: Positive | None = Field(
-        default=32, description="Width of a layer below the blocks; none where not set."
+        default=None, description="Width of a layer below the blocks; none where not set."
     )
     blocks: Several[str] = Field(
         default=("TC(32)", "TC(32)", "A(32, 32)"),

@@ -92,7 +92,7 @@ class Snail(nn.Module):
         target_size: int,
         steps: int,
         *,
-        dim: int | None = 32,
+        dim: int | None = None,
         blocks: Sequence[str] = ("TC(32)", "TC(32)", "A(32, 32)"),
         dilation: Literal[1, 2] = 1,
         alike: bool = False,

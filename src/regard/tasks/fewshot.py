@@ -54,7 +54,8 @@ class Recogniser(nn.Module):
 
     def __init__(self, embed: Picture | None, learner: nn.Module, ways: int):
         super().__init__()
-        self.embed, self.learner, self.ways = embed, learner, ways
+        self.embed, self.ways = embed, ways
+        self.learner: Any = learner  # any with `episode`
         self.norm = None if embed is None else nn.BatchNorm1d(embed.out.out_features, affine=False)
 
     def forward(self, asked: Asked) -> Float[Tensor, "e q w"]:
@@ -68,7 +69,7 @@ class Recogniser(nn.Module):
         told = asked.labels.gather(1, asked.order.flatten(1)).unflatten(1, (queries, examples))
         labels = F.one_hot(told, self.ways).to(inputs)
         labels = F.pad(labels, (0, 0, 0, 1))  # the last one is not told
-        said = self.learner.episode(inputs.flatten(0, 1), labels.flatten(0, 1))  # pyright: ignore
+        said = self.learner.episode(inputs.flatten(0, 1), labels.flatten(0, 1))
         return said[:, -1].unflatten(0, (episodes, queries))
 
     def embedded(self, shown: Float[Tensor, "e n *of"]) -> Float[Tensor, "e n d"]:

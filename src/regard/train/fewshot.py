@@ -16,7 +16,7 @@ from regard.corpora.episodes import Episodes, Prototypes
 from regard.corpora.gallery import classes_of
 from regard.corpora.pictures import Reader
 from regard.encode.picture import Picture
-from regard.metric.classes import share_right
+from regard.metric.classes import Share, share_right
 from regard.models.catalogue import build as build_model
 from regard.models.catalogue import settings_of
 from regard.tasks.fewshot import Asked, Fewshot, Guess, Recogniser, nearest
@@ -76,7 +76,7 @@ class FewshotRun(Run):
     def measured(self, metric: str, records: Sequence[Record]) -> float:  # noqa: ARG002 - accuracy
         return 100 * self.right(records).value
 
-    def right(self, records: Sequence[Record], told: Told | None = None) -> Any:
+    def right(self, records: Sequence[Record], told: Told | None = None) -> Share:
         found = zip(self.task.guesses(records, told), records, strict=True)
         return share_right([guess.label == record["wanted"] for guess, record in found])
 
