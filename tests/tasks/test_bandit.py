@@ -132,10 +132,12 @@ def test_who_is_led_learns_only_from_its_own_steps():
     assert parts["own"][:, -1].all()
     assert parts["advantages"][parts["own"]].std() == pytest.approx(1, abs=1e-3)
     gradients = []
-    for noise in (0.0, 1.0):  # of what was not its own, nothing matters
-        other = parts["advantages"] + noise * ~parts["own"] * torch.randn(400, 5)
+    for noise in (0.0, 1.0):  # of what was not its own, nothing matters, however unlikely it was
+        strange = noise * ~parts["own"]
+        other = {"advantages": parts["advantages"] + strange * torch.randn(400, 5)}
+        other["chances"] = parts["chances"] - 200 * strange
         task.model.zero_grad()
-        task.loss(Lesson(**{**parts, "advantages": other}), Weights()).total.backward()
+        task.loss(Lesson(**{**parts, **other}), Weights()).total.backward()
         gradients.append([weight.grad.clone() for weight in task.model.parameters()])
     for one, same in zip(*gradients, strict=True):
         torch.testing.assert_close(one, same)

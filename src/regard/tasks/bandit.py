@@ -173,7 +173,8 @@ class Act:
         logits, values = self.parts(self.model.episode(given))
         chances = logits.log_softmax(-1)
         taken = chances.gather(-1, batch.actions[..., None])[..., 0]
-        ratio = (taken - batch.chances).exp()
+        # what chance did may have been all but impossible: its ratio could be infinite
+        ratio = (taken - batch.chances).masked_fill(~batch.own, 0).exp()
         kept = ratio.clamp(1 - weights.clip, 1 + weights.clip)
         surrogate = torch.minimum(ratio * batch.advantages, kept * batch.advantages)
         entropy = -(chances.exp() * chances).sum(-1)
