@@ -170,7 +170,10 @@ def test_a_run_and_what_is_none(regard):
     config.write_text(config.read_text().replace('task = "translate"', 'task = "sing"'))
     says(regard(*TRAIN), "out: holds a run of task 'sing', not 'translate'; take another folder")
     known = '"translate", "language", "classify", "pretrain", "tag", "understand", "chat", '
-    known += '"answer", "summarise", "music", "image", "copy", "recall", "caption", "fold"'
+    known += (
+        '"answer", "summarise", "music", "image", "copy", "recall", "bandit", "fewshot", '
+        '"caption", "fold"'
+    )
     says(regard("predict", "out"), f'out/config.toml: task: must be one of {known}, not "sing"')
     config.unlink()
     for verb in (["predict"], ["score"], ["look"]):

@@ -68,6 +68,18 @@ data = { size = 20, held_out = 4, width = 2, vectors = 2, most = 3, tested = [3]
 model = { kind = "lstm", dim = 4 }
 train = { steps = 2, sentences_per_batch = 4 }
 """,
+    "bandit": """
+task = "bandit"
+data = { arms = 2, steps = 3, held_out = 20 }
+model = { kind = "snail", dim = 4, blocks = ["TC(3)", "A(2, 2)"] }
+train = { steps = 2, worlds = 8, sentences_per_batch = 4, validate_every = 1 }
+""",
+    "fewshot": """
+task = "fewshot"
+data = { ways = 2, dim = 3, episodes = 12 }
+model = { kind = "snail", blocks = ["TC(3)", "A(2, 2)"] }
+train = { steps = 2, sentences_per_batch = 4, validate_every = 1 }
+""",
     "caption": """
 task = "caption"
 data = { kind = "digits", size = 16, held_out = 6, side = 16 }
@@ -124,6 +136,8 @@ METRICS = {
     "copy": ["bits", "wrong", "bits_2", "bits_4"],
     "recall": ["bits", "wrong_3"],
     "fold": ["accuracy", "sov", "loss"],
+    "bandit": ["return", "error", "random", "optimal", "known"],
+    "fewshot": ["accuracy", "within", "nearest", "optimal", "loss"],
     "pretrain": ["accuracy", "perplexity", "next_sentence"],
     "tag": ["f1", "precision", "recall", "loss"],
     "understand": ["slot_f1", "intent", "sentence", "loss"],
@@ -134,7 +148,8 @@ COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "tran
 COUNTED |= {"answer": "questions", "chat": "tokens", "image": "pictures"}
 COUNTED |= {"caption": "tokens", "fold": "residues"}
 COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens", "music": "steps"}
-COUNTED |= {"copy": "sequences", "recall": "sequences"}
+COUNTED |= {"copy": "sequences", "recall": "sequences", "bandit": "worlds"}
+COUNTED |= {"fewshot": "queries"}
 ROWS = {"mean": mean, "deviation": stdev}
 
 

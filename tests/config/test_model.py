@@ -6,7 +6,19 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attend.catalogue import NORMALISERS, SCORES
-from regard.config import answer, bits, caption, encoder, fold, image, model, music, writer
+from regard.config import (
+    answer,
+    bits,
+    caption,
+    encoder,
+    fewshot,
+    fold,
+    image,
+    model,
+    music,
+    worlds,
+    writer,
+)
 from regard.config.load import loads
 from regard.models.catalogue import MODELS, build, settings_of
 
@@ -23,6 +35,8 @@ ASKED = {
     "image": image.Vit,
     "copy": bits.Learner,
     "recall": bits.Learner,
+    "bandit": worlds.Actor,
+    "fewshot": fewshot.Recogniser,
     "caption": caption.Captioner,
     "fold": fold.Folder,
 }
@@ -36,7 +50,7 @@ def kinds_of(asked):
 KINDS = {
     kind.model_fields["kind"].default: kind for one in ASKED.values() for kind in kinds_of(one)
 }
-SIZES = {"source_size", "target_size", "size", "channels", "features"}
+SIZES = {"source_size", "target_size", "size", "channels", "features", "steps"}
 
 
 def test_every_model_has_a_table():

@@ -112,6 +112,15 @@ def test_other_packings(web, tmp_path, name):
     assert there(tmp_path) == ["a"]
 
 
+def test_a_zip_as_it_is(web, tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a/1.png", "a picture")
+    data = web.files["/a.zip"] = packed.getvalue()
+    path = fetched(source(web, "a.zip", sha256(data).hexdigest()), tmp_path / "a.zip")
+    assert path.read_bytes() == data
+
+
 def test_it_goes_on_where_it_broke_off(web, tmp_path):
     web.moods = ["break", "break", "fine"]
     assert fetched(source(web), tmp_path / "a").read_bytes() == TEXT

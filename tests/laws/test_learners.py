@@ -9,14 +9,16 @@ from torch import Tensor, nn
 
 from regard.attend.attention import Attention
 from regard.attend.tap import observe
-from regard.models.catalogue import MODELS, build
+from regard.models.catalogue import MODELS, build, settings_of
 
 SEEN, SAID, ROWS, STEPS = 5, 3, 3, 6
 KINDS: list[tuple[str, dict[str, Any]]] = [
-    *((kind, {}) for kind, entry in MODELS.items() if "copy" in entry.tasks),
+    *((kind, {}) for kind, entry in MODELS.items() if {"copy", "bandit"} & {*entry.tasks}),
     ("ntm", {"controller": "feedforward", "read_heads": 2, "slots": 9}),
     ("ntm", {"write_heads": 2, "shift": 2, "slots": 9}),
     ("lstm", {"layers": 2}),
+    ("snail", {"blocks": ("A(3, 2)", "TC(4)", "A(2, 3)")}),
+    ("snail", {"dim": None, "dilation": 2}),
 ]
 every_model = pytest.mark.parametrize(
     ("kind", "settings"), KINDS, ids=lambda one: str(one).replace(" ", "")
@@ -25,7 +27,9 @@ every_model = pytest.mark.parametrize(
 
 def made(kind: str, settings: dict[str, Any]) -> Any:
     """Weights are drawn wide: a law that holds at the start may not hold after."""
-    model = build(kind, {"source_size": SEEN, "target_size": SAID, "dim": 8, **settings}).double()
+    sizes = {"source_size": SEEN, "target_size": SAID, "dim": 8, "steps": STEPS}
+    known = {name: size for name, size in sizes.items() if name in settings_of(kind)}
+    model = build(kind, {**known, **settings}).double()
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.eval()
@@ -81,7 +85,7 @@ def test_looking_changes_nothing(kind, settings, unchecked):
     assert torch.equal(plain, looked)
     for weights in seen.whole().values():
         assert weights.shape[0] == ROWS
-        assert weights.shape[2] == STEPS
+        assert weights.shape[-2] == STEPS
         close(weights.sum(-1), torch.ones_like(weights[..., 0]))
 
 
@@ -101,3 +105,17 @@ def test_feedback_is_taken(kind, settings, unchecked):
     close(model.episode(inputs[..., :-2], inputs[..., -2:]), model.episode(inputs))
     with pytest.raises(ValueError, match="inputs and feedback must be 5 wide, not 4"):
         model.episode(inputs[..., :-1])
+
+
+@every_model
+def test_those_that_act_go_on_where_they_were(kind, settings, unchecked):
+    """Step by step as all at once; models that are only shown whole sequences have no `read`."""
+    if "bandit" not in MODELS[kind].tasks:
+        pytest.skip(f"{kind} does not act")
+    model, inputs = made(kind, settings), some()
+    state, found = model.begin(ROWS), []
+    with torch.no_grad():
+        for step in inputs.split(1, 1):
+            said, state = model.read(state, step)
+            found.append(said)
+    close(torch.cat(found, 1), model.episode(inputs))

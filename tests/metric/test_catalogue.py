@@ -16,13 +16,14 @@ from regard.metric import (
     music,
     summary,
     translation,
+    worlds,
 )
 from regard.metric.catalogue import METRICS
 
 
 def test_every_metric_exists():
     texts = (translation, language, summary, dialogue, answers, caption)
-    places = (*texts, music, bits, fold, classes, entities, alignment.Agreement)
+    places = (*texts, music, bits, fold, worlds, classes, entities, alignment.Agreement)
     for name, description in METRICS.items():
         assert any(hasattr(place, name) for place in places), name
         assert "\n" not in description
@@ -33,7 +34,8 @@ def test_metrics_run_without_torch():
     code = (
         "import sys; import regard.metric.translation, regard.metric.alignment, "
         "regard.metric.language, regard.metric.classes, regard.metric.entities, "
-        "regard.metric.answers, regard.metric.summary, regard.metric.bits, regard.metric.fold; "
+        "regard.metric.answers, regard.metric.summary, regard.metric.bits, regard.metric.fold, "
+        "regard.metric.worlds; "
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

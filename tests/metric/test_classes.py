@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.metric.classes import accuracy, by_class, confusion, macro_f1, micro_f1
+from regard.metric.classes import (
+    accuracy,
+    by_class,
+    confusion,
+    macro_f1,
+    micro_f1,
+    share_right,
+)
 
 TRUE = ["a", "a", "a", "b", "b", "c"]
 GUESSED = ["a", "a", "b", "b", "c", "d"]  # d is never true
@@ -63,3 +70,13 @@ def test_wrong_lists(metric):
 def test_a_class_without_a_row():
     with pytest.raises(ValueError, match="labels must name every class; 'b' is missing"):
         confusion(["a"], ["b"], ["a"])
+
+
+def test_a_share_has_an_interval():
+    """Of 100 trials with 20 failures: 0.8 +- 1.96 sqrt(0.8 0.2 / 100)."""
+    found = share_right([True] * 80 + [False] * 20)
+    assert found.value == 0.8
+    assert found.within == pytest.approx(0.0784)
+    assert share_right([True]).within == 0
+    with pytest.raises(ValueError, match="right must be 1 or more, not 0"):
+        share_right([])

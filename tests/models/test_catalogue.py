@@ -33,12 +33,15 @@ SPOKEN = {
     "copy": ("episode",),
     "recall": ("episode",),
     "fold": ("encode",),
+    "bandit": ("episode", "begin", "read"),
+    "fewshot": ("episode",),
 }
 
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_entry_can_be_built(kind):
     sizes = {"source_size": 6, "target_size": 6, "size": 6, "dim": 8, "heads": 2, "patch": 3}
+    sizes["steps"] = 4
     model = build(kind, {name: n for name, n in sizes.items() if name in settings_of(kind)})
     assert type(model) is find(kind)
     assert MODELS[kind].tasks

@@ -21,7 +21,10 @@ ROWS = {
     "contexts": "contexts",
     "without_answer": "without an answer",
     "documents": "documents",
+    "episodes": "episodes",
+    "classes": "classes",
     "pictures": "pictures",
+    "fewest": "pictures of a class, least",
     "captions": "captions",
     "broken": "cannot be read",
     "shortest_side": "shortest side, in pixels",
@@ -29,6 +32,9 @@ ROWS = {
     "longest_side": "longest side",
     "repeated_pictures": "pictures seen before",
     "leaked_pictures": "pictures also in train",
+    "leaked_classes": "classes also in train",
+    "nearest": "% right, by the nearest mean",
+    "at_best": "% right, at best",
     "sequences": "sequences",
     "vectors": "vectors to be told",
     "smallest": "smallest size",
@@ -38,8 +44,12 @@ ROWS = {
     "other_residues": "residues that are not known",
     "untold": "states that are not known",
     "distances": "distances",
+    "worlds": "worlds",
     "pieces": "pieces",
     "steps": "steps",
+    "random": "return by chance",
+    "optimal": "the most a player can get",
+    "known": "return of who knows them",
     "notes": "notes",
     "silent": "silent steps",
     "lowest": "lowest pitch",
@@ -122,12 +132,12 @@ def report(found: dict[str, Any]) -> Iterator[str]:
         if any(name in facts for facts in splits.values()):
             yield row(called, [amount(facts, name) for facts in splits.values()])
     for side in ("source", "target", "question", "text", "caption"):
-        if side in splits["train"]:
+        if side in splits.get("train", {}):
             yield from lengths(side, [facts[side] for facts in splits.values()])
     for name, called in SHARES.items():
-        if name in splits["train"]:
+        if name in splits.get("train", {}):
             yield row(called, [f"{facts[name]:.2%}" for facts in splits.values()])
-    if "labels" in splits["train"]:
+    if "labels" in splits.get("train", {}):
         yield from labels([facts["labels"] for facts in splits.values()])
     yield from sampled(splits)
     yield ""

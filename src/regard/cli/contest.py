@@ -186,6 +186,8 @@ CONTESTS: dict[str, type[Contest[Any]]] = {
     "fold": Contest,
     "copy": Contest,
     "recall": Contest,
+    "bandit": Contest,
+    "fewshot": Contest,
     "pretrain": Contest,
     "tag": Contest,
     "understand": Contest,

@@ -10,6 +10,7 @@ from rich.console import Console
 from regard.attend.attention import Attention
 from regard.cli.look_caption import worded
 from regard.cli.look_fold import looked_at_pairs, looked_at_residues
+from regard.cli.look_learner import lived, recognised
 from regard.cli.look_more import against, several, steps
 from regard.cli.look_picture import patches
 from regard.cli.maps import graded, map_of
@@ -19,11 +20,13 @@ from regard.config.whole import write_whole
 from regard.corpora.corpus import Record
 from regard.tasks.chat import Turn
 from regard.train.answer import AnswerRun, record_of
+from regard.train.bandit import BanditRun
 from regard.train.bits import BitsRun
 from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.distance import DistanceRun
+from regard.train.fewshot import FewshotRun
 from regard.train.fold import FoldRun
 from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
@@ -207,6 +210,10 @@ def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int 
             return patches(run, text, surface, layer)
         case BitsRun():
             return remembered(run, text, surface)
+        case BanditRun():
+            return lived(run, text, surface)
+        case FewshotRun():
+            return recognised(run, text, surface)
         case CaptionRun():
             return worded(run, text, surface, target)
         case FoldRun():

@@ -11,16 +11,19 @@ from regard.attend.tap import observe
 from regard.batch.pair import Pair, collate
 from regard.cli.look_caption import map_of_caption
 from regard.cli.look_fold import map_of_distances, map_of_fold
+from regard.cli.look_learner import map_of_examples, map_of_life
 from regard.cli.look_picture import map_of_picture
 from regard.decode.trace import Traced
 from regard.metric.links import gold_of
 from regard.tasks.pretrain import Pretrain
 from regard.train.answer import AnswerRun, record_of
+from regard.train.bandit import BanditRun
 from regard.train.bits import BitsRun
 from regard.train.caption import CaptionRun
 from regard.train.chat import ChatRun
 from regard.train.classify import ClassifyRun, records_of
 from regard.train.distance import DistanceRun
+from regard.train.fewshot import FewshotRun
 from regard.train.fold import FoldRun
 from regard.train.image import ImageRun
 from regard.train.language import LanguageRun
@@ -74,6 +77,10 @@ def map_of(run: Run, text: str, target: str | None = None, gold: str | None = No
             return read(run, text)
         case BitsRun():
             return remembered(run, text)
+        case BanditRun():
+            return map_of_life(run, text)
+        case FewshotRun():
+            return map_of_examples(run, text)
         case _:
             raise ValueError(f"a run of {run.settings.task} has no page yet")
 

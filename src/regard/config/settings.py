@@ -42,6 +42,15 @@ from regard.config.encoder import (
     Pretrained,
     WordEncoder,
 )
+from regard.config.fewshot import (
+    BLOCKS,
+    Embed,
+    FewshotTrain,
+    PrototypesData,
+    Recogniser,
+    Shown,
+    check_size,
+)
 from regard.config.fold import (
     FoldData,
     Folder,
@@ -67,6 +76,7 @@ from regard.config.train import (
     TranslateTrain,
     UnderstandTrain,
 )
+from regard.config.worlds import Actor, BanditData, BanditTrain, Snail, World
 from regard.config.writer import Gpt2, Writer
 
 IDS = "How text becomes ids."
@@ -455,6 +465,31 @@ class RecallSettings(Settings):
     train: BitsTrain = Field(default=BitsTrain(), description=TRAIN)
 
 
+class BanditSettings(Settings):
+    """Acting in worlds that are found out on the way."""
+
+    task: Literal["bandit"] = Field(default="bandit", description="What the model is to do.")
+    data: World = Field(default=BanditData(), description="bandit or mdp, made here.")
+    model: Actor = Field(default=Snail(dim=32), description=MODEL)
+    train: BanditTrain = Field(default=BanditTrain(), description=TRAIN)
+
+
+class FewshotSettings(Settings):
+    """A class from a few examples."""
+
+    task: Literal["fewshot"] = Field(default="fewshot", description="What the model is to do.")
+    data: Shown = Field(default=PrototypesData(), description="prototypes, classes or named.")
+    embed: Embed = Field(default=Embed(), description="From a picture to a vector.")
+    model: Recogniser = Field(default=Snail(blocks=BLOCKS, alike=True), description=MODEL)
+    train: FewshotTrain = Field(default=FewshotTrain(), description=TRAIN)
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "FewshotSettings":
+        if self.data.kind != "prototypes":
+            check_size(self.data.size, self.embed.layers)
+        return self
+
+
 def check_windows(settings: Settings) -> None:
     """What a language model can read at a time, and carry on."""
     train, model = settings.train, settings.model
@@ -497,6 +532,8 @@ TASKS: dict[str, type[Settings]] = {
     "image": ImageSettings,
     "copy": CopySettings,
     "recall": RecallSettings,
+    "bandit": BanditSettings,
+    "fewshot": FewshotSettings,
     "caption": CaptionSettings,
     "fold": FoldSettings,
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from regard.config import answer as questions
-from regard.config import bits, caption, fold, image, music
+from regard.config import bits, caption, fewshot, fold, image, music, worlds
 from regard.config import data as tables
 from regard.config.table import Table
 from regard.corpora.bits import Copy, Recall
@@ -68,6 +68,11 @@ LATE = {  # these need numpy, for which nobody else should wait
     caption.DigitsData: "digits:Digits",
     caption.CaptionsData: "captions:CaptionFiles",
     image.ShapesData: "shapes:Shapes",
+    fewshot.PrototypesData: "episodes:Prototypes",
+    fewshot.ClassesData: "gallery:ClassFolders",
+    fewshot.NamedClasses: "gallery:GallerySet",
+    worlds.BanditData: "worlds:Bandits",
+    worlds.MdpData: "worlds:Mdps",
     image.PicturesData: "picturesets:PictureFiles",
     image.NamedPictures: "picturesets:PictureSet",
 }

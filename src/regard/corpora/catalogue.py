@@ -173,5 +173,23 @@ CORPORA = {
     "distances": Entry(
         "points.DistanceFiles", "your own points or distances: JSON lines", "distances", "yours"
     ),
+    "bandit": Entry(
+        "worlds.Bandits", "arms that pay 1 or nothing, to be found out", "worlds", "made here"
+    ),
+    "mdp": Entry(
+        "worlds.Mdps", "random Markov decision processes of a few states", "worlds", "made here"
+    ),
+    "prototypes": Entry(
+        "episodes.Prototypes",
+        "points around points, a few of each, to be told",
+        "points",
+        "made here",
+    ),
+    "classes": Entry(
+        "gallery.ClassFolders", "your own, a folder of pictures for each class", "pictures", "yours"
+    ),
+    "omniglot": Entry(
+        "gallery.GallerySet", "1,623 characters of 50 alphabets, 20 times each", "pictures", "MIT"
+    ),
     "mix": Entry("mix.Mix", "several of these, by weight", "any", "of its parts"),
 }

@@ -36,7 +36,7 @@ class Source(NamedTuple):
     sha256: str
     """Of the text, unpacked."""
     member: str = ""
-    """The file inside a zip."""
+    """The file inside a zip; empty: the zip itself, and its checksum."""
 
 
 def cache_folder() -> Path:
@@ -187,7 +187,7 @@ def _unpack(packed: Path, source: Source, path: Path, name: str) -> None:
 @contextmanager
 def _opened(packed: Path, name: str, member: str) -> Generator[IO[bytes]]:
     """The text of a file that is called `name`, which says how it is packed."""
-    if name.endswith(".zip"):
+    if name.endswith(".zip") and member:  # else it is wanted as it is
         with zipfile.ZipFile(packed) as archive, archive.open(member) as file:
             yield file
         return

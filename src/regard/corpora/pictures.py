@@ -59,6 +59,10 @@ class Reader:
             held = eight_bits(picture, where)
             if held.shape == (*(self.size or held.shape[:2]), self.channels):
                 return held
+        return self.decoded(held, where)
+
+    def decoded(self, held: bytes | Pixels, where: str) -> Pixels:
+        """Of the bytes of a file, or of an array of 8 bits."""
         try:
             with warnings.catch_warnings():  # of doubtful notes in files that can be read
                 warnings.simplefilter("ignore")

@@ -3,9 +3,17 @@
 Shares are 0 to 1. What would be 0 / 0 (a class that was never guessed, or never true) counts as 0.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
+
+
+class Share(NamedTuple):
+    """Of trials that went well; the truth is likely `within` that of `value`."""
+
+    value: float
+    within: float
 
 
 class Scores(NamedTuple):
@@ -21,6 +29,14 @@ def accuracy(guessed: Sequence[str], true: Sequence[str]) -> float:
     """The share of examples whose class was guessed right."""
     check(guessed, true)
     return sum(g == t for g, t in zip(guessed, true, strict=True)) / len(true)
+
+
+def share_right(right: Sequence[bool]) -> Share:
+    """The mean of so many trials, and how far from it the truth is in 95 of 100 such tests."""
+    if not right:
+        raise ValueError("right must be 1 or more, not 0: there is nothing to average over")
+    share = sum(right) / len(right)
+    return Share(share, 1.96 * math.sqrt(share * (1 - share) / len(right)))
 
 
 def confusion(

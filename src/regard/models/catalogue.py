@@ -22,6 +22,7 @@ NAMES = ("tag", "understand")
 TURNS = ("translate", "summarise")
 ENCODES = ("classify", *NAMES)
 LEARNS = ("copy", "recall")
+ACTS = ("bandit", "fewshot")
 WRITES = ("language", "chat", "music")
 MODELS = {
     "encdec": Entry("regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", TURNS),
@@ -51,7 +52,8 @@ MODELS = {
     ),
     "roll_gpt": Entry("regard.models.roll:RollGpt", "Radford et al. 2019", ("music",)),
     "ntm": Entry("regard.models.ntm:Ntm", "Graves et al. 2014, 1410.5401", LEARNS),
-    "lstm": Entry("regard.models.lstm:Lstm", "Hochreiter & Schmidhuber 1997", LEARNS),
+    "lstm": Entry("regard.models.lstm:Lstm", "Hochreiter & Schmidhuber 1997", (*LEARNS, *ACTS)),
+    "snail": Entry("regard.models.snail:Snail", "Mishra et al. 2018, 1707.03141", ACTS),
     "han": Entry("regard.models.han:Han", "Yang et al. 2016, N16-1174", ("classify",)),
     "bert": Entry(
         "regard.models.bert:Bert",

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attend.check import check_dropout, check_sequence, check_width
-from regard.encode.cell import LSTM
+from regard.encode.cell import LSTM, State
 from regard.encode.recurrent import Recurrent
 
 
@@ -46,5 +46,15 @@ class Lstm(nn.Module):
         given = inputs if feedback is None else torch.cat([inputs, feedback], -1)
         check_sequence("inputs", given)
         check_width("inputs and feedback", given, self.source_size)
-        states, _ = self.layers(given)
-        return self.out(states)
+        return self.read(None, given)[0]
+
+    def begin(self, rows: int) -> State | None:  # noqa: ARG002 - nothing, for any number of rows
+        """Of an episode at its start."""
+        return None
+
+    def read(
+        self, state: State | None, given: Float[Tensor, "b t i"]
+    ) -> tuple[Float[Tensor, "b t o"], State]:
+        """Logits at steps that follow those of `state`, and the state after them."""
+        states, after = self.layers(given, state=state)
+        return self.out(states), after

@@ -13,6 +13,8 @@ TASKS = {
     "image": "a picture into one of some classes, and which patches of it were looked at",
     "copy": "a sequence of bits, told again after its end",
     "recall": "the item that followed another, which is shown again",
+    "bandit": "what to do in a world that is found out by acting in it",
+    "fewshot": "a class that is known from a few examples only",
     "caption": "a picture into a sentence on it, and where each word of it looked",
     "fold": "a protein into the states of its residues, or some distances into the others",
     "translate": "a source text into a target text, with word alignments",

@@ -18,8 +18,10 @@ from regard.corpora.corpus import Corpus, Record, place
 from regard.tasks.summarise import Summariser
 from regard.train.advice import advice
 from regard.train.check_answer import check_questions
+from regard.train.check_bandit import check_worlds
 from regard.train.check_bits import check_bits
 from regard.train.check_caption import check_captions
+from regard.train.check_fewshot import check_episodes
 from regard.train.check_fold import check_fold
 from regard.train.check_image import check_pictures
 from regard.train.check_music import check_music
@@ -86,6 +88,8 @@ OTHERS = {
     "fold": check_fold,
     "copy": check_bits,
     "recall": check_bits,
+    "bandit": check_worlds,
+    "fewshot": check_episodes,
     "pretrain": check_documents,
 }
 

@@ -47,6 +47,8 @@ RUNS = {
     "image": "regard.train.image:ImageRun",
     "copy": "regard.train.bits:BitsRun",
     "recall": "regard.train.bits:BitsRun",
+    "bandit": "regard.train.bandit:BanditRun",
+    "fewshot": "regard.train.fewshot:FewshotRun",
     "caption": "regard.train.caption:CaptionRun",
     "fold": "regard.train.fold:FoldRun",
     "distance": "regard.train.distance:DistanceRun",

@@ -1,0 +1,176 @@
+"""`bandit` on the command line: from a config to where each step looked."""
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import regard as package
+from regard.cli.app import main
+from regard.config.load import loads
+from regard.train.fit import Fit
+from regard.train.loop import Step
+
+BANDIT = """
+task = "bandit"
+data = { arms = 3, steps = 4, held_out = 50 }
+model = { kind = "snail", dim = 6, blocks = ["A(4, 4)", "TC(4)", "A(4, 4)"] }
+train = { steps = 4, worlds = 16, sentences_per_batch = 8, passes = 1, validate_every = 2 }
+"""
+MDP = """
+task = "bandit"
+data = { kind = "mdp", states = 3, actions = 2, horizon = 2, episodes = 2, held_out = 30 }
+model = { kind = "snail", dim = 6, blocks = ["TC(4)", "A(4, 4)"], dilation = 2 }
+train = { steps = 2, worlds = 16, sentences_per_batch = 8 }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of each kind."""
+    found = tmp_path_factory.mktemp("bandit")
+    for name, text in (("bandit", BANDIT), ("mdp", MDP), ("lstm", BANDIT)):
+        (found / f"{name}.toml").write_text(text)
+        changes = ["model={ kind = 'lstm', dim = 8 }"] if name == "lstm" else []
+        with pytest.raises(SystemExit) as end:
+            main(["train", str(found / f"{name}.toml"), *changes, "--run", str(found / name)])
+        assert end.value.code == 0
+    return found
+
+
+@pytest.fixture
+def regard(folder, monkeypatch, capsys):
+    """The command line in this process, in the folder of the runs."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words: str, stdin: str = "", code: int = 0) -> str:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as end:
+            main(list(words))
+        shown = capsys.readouterr()
+        assert end.value.code == code, shown.err
+        return shown.out if code == 0 else shown.err
+
+    return run
+
+
+def test_a_config_for_every_setting(regard, tmp_path):
+    written = regard("init", "bandit")
+    assert 'blocks = ["TC(32)", "TC(32)", "A(32, 32)"]' in written
+    (tmp_path / "all.toml").write_text(written)
+    said = regard("check", str(tmp_path / "all.toml"), "data.held_out=1000")
+    for row in ("worlds +1,000 +1,000", "return by chance +[45]", "most a player can get +6.66"):
+        assert re.search(row, said), said
+    assert "Nothing to warn of." in said
+
+
+def test_the_doctor(regard):
+    found = json.loads(regard("check", "mdp.toml", "train.worlds=4", "--json"))
+    assert found["splits"]["test"]["worlds"] == 30
+    assert found["splits"]["test"]["random"] < found["splits"]["test"]["known"]
+    assert "optimal" not in found["splits"]["test"]
+    assert found["warnings"] == [
+        "dev: only 30 worlds: differences of its score may be chance; raise data.held_out",
+        "test: only 30 worlds: differences of its score may be chance; raise data.held_out",
+        "train.worlds = 4 is less than a batch of 8: raise it",
+    ]
+
+
+def test_scores_beside_other_players(regard):
+    found = json.loads(regard("score", "bandit", "--json"))
+    assert 0 <= found["return"] <= 4
+    assert found["error"] > 0
+    assert found["worlds"] == 50
+    assert {"random", "greedy", "thompson", "known"} <= set(found)
+    assert found["optimal"] == pytest.approx(169 / 72)
+    assert found["return_signature"] == (
+        "return|bandit|actions:3|steps:4|discount:1|act:likeliest|v:1"
+    )
+    said = regard("score", "mdp")
+    assert "greedy" not in said
+    assert "states:3|horizon:2|actions:2|steps:4" in said
+
+
+def test_histories_in_choices_out(regard):
+    lines = regard("predict", "bandit", stdin="1:1 2:0 2:1\n\n").splitlines()
+    assert len(lines) == 2
+    asked = "1:1 2:0 2:1\n"
+    (facts,) = map(json.loads, regard("predict", "bandit", "--json", stdin=asked).splitlines())
+    assert sum(facts["probabilities"].values()) == pytest.approx(1)
+    assert lines[0].startswith(f"{facts['action']} ")
+    assert facts["history"] == "1:1 2:0 2:1"
+    (line,) = regard("predict", "mdp", stdin="1 2:0.7 3\n").splitlines()
+    assert line[0] in "12"
+
+
+def test_where_each_step_looked(regard):
+    said = regard("look", "bandit", "1:1 2:0 2:1")
+    assert said.startswith("next: ")
+    assert said.count("\nlayers.") == 2
+    for step in ("(begin)", "1:1", "2:0", "2:1"):
+        assert f"\n{step} " in said
+    assert "\n2:0.7 3 " in regard("look", "mdp", "1 2:0.7 3")
+
+
+def test_a_page_and_a_record(regard, tmp_path):
+    page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
+    regard("look", "bandit", "1:1 2:0", "--html", page, "--save", record)
+    assert Path(page).stat().st_size > 1000
+    found = package.AttentionMap.load(record)
+    assert found.queries.tokens == ("(begin)", "1:1", "2:0")
+    assert [(one.heads, one.kind) for one in found.layers] == [(1, "self")] * 2
+
+
+def test_it_is_resumed_exactly(tmp_path):
+    """In the middle of a round, too: what is being learnt from is kept."""
+    settings = loads(BANDIT, ["train.steps=9", "train.passes=2"])
+    list(Fit(settings, tmp_path / "whole", lambda _: None).events())
+    for steps in (3, 2, 9):
+        fit = Fit(settings, tmp_path / "parts", lambda _: None)
+        events = fit.events()
+        for _ in range(steps):
+            next((one for one in events if isinstance(one, Step)), None)
+        events.close()
+        fit.close()
+    one, other = (
+        (tmp_path / name / "checkpoints/step-00000009/weights.safetensors").read_bytes()
+        for name in ("whole", "parts")
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "why"),
+    [
+        (["predict", "bandit"], "1:1\n4:1\n", "standard input:2: '4:1' is not an action from 1 to"),
+        (["predict", "bandit"], "1:1 " * 4 + "\n", "standard input:1: 4 actions, but 4 are a whol"),
+        (["predict", "mdp"], "1 2:1\n", "standard input:1: it must end with the state one is in"),
+        (["look", "bandit", "1"], "", "TEXT: '1' is not an action from 1 to 3 and what it paid"),
+        (["look", "lstm", "1:1"], "", "model lstm has no attention to look at"),
+        (["look", "lstm", "1:1", "--html", "x.html"], "", "model lstm has no attention to look at"),
+        (["look", "bandit", "1:1", "--target", "1"], "", "--target is for translations, summ"),
+        (
+            ["score", "bandit", "--split", "train"],
+            "",
+            "split must be one of dev, test, not 'train'",
+        ),
+        (["init", "bandit", "data.arms=1"], "", "data.arms: must be at least 2, not 1"),
+        (["init", "bandit", "model.dilation=3"], "", "model.dilation: must be one of 1, 2, not 3"),
+        (["init", "bandit", "train.tokens_per_batch=9"], "", "is not for worlds: give sentences_p"),
+        (
+            ["train", "bandit.toml", "model.blocks=['B(2)']", "--run", "no"],
+            "",
+            "'B(2)' is none; wr",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(words, stdin, why, regard):
+    said = regard(*words, stdin=stdin, code=1)
+    assert why in said
+    assert said.count("\n") == 1
+    assert said.startswith("regard: ")
+    assert not Path("no").exists()

@@ -1,0 +1,199 @@
+"""`fewshot` on the command line: from a config to what the query looked at."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import regard as package
+from regard.cli.app import main
+from regard.config.load import loads
+from regard.train.fit import Fit
+from regard.train.loop import Step
+
+POINTS = """
+task = "fewshot"
+data = { ways = 2, shots = 2, dim = 2, episodes = 30 }
+model = { kind = "snail", blocks = ["A(4, 4)", "TC(4)", "A(4, 4)"] }
+train = { steps = 4, sentences_per_batch = 4, queries = 3, varied = true, validate_every = 2 }
+"""
+PICTURES = """
+task = "fewshot"
+embed = { layers = 2, hidden_dim = 4, dim = 4 }
+model = { kind = "snail", blocks = ["TC(4)", "A(4, 4)"] }
+train = { steps = 2, sentences_per_batch = 4, queries = 2, validate_every = 1 }
+[data]
+kind = "classes"
+train = "faces"
+ways = 2
+size = [8, 8]
+held_out = 0.34
+episodes = 20
+"""
+ASKED = '{"support": {"a": [[0, 1]], "b": [[1, 0]]}, "query": [0.1, 1]}'
+SEEN = "support\tfaces/face0/0.png"
+
+
+def drawn(folder: Path, names: list[str], each: int) -> None:
+    chance = np.random.default_rng(1)
+    for name in names:
+        (folder / name).mkdir(parents=True)
+        for number in range(each):
+            pixels = chance.integers(0, 255, (8, 8), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / name / f"{number}.png")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A run of points, and one of pictures."""
+    found = tmp_path_factory.mktemp("fewshot")
+    drawn(found / "faces", [f"face{n}" for n in range(9)], 3)
+    drawn(found / "support", ["ada", "ben"], 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(found)
+        for name, text in (("points", POINTS), ("pictures", PICTURES), ("lstm", POINTS)):
+            Path(f"{name}.toml").write_text(text)
+            changes = ["model={ kind = 'lstm', dim = 8 }"] if name == "lstm" else []
+            with pytest.raises(SystemExit) as end:
+                main(["train", f"{name}.toml", *changes, "--run", name])
+            assert end.value.code == 0
+    return found
+
+
+@pytest.fixture
+def regard(folder, monkeypatch, capsys):
+    """The command line in this process, in the folder of the runs."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words: str, stdin: str = "", code: int = 0) -> str:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as end:
+            main(list(words))
+        shown = capsys.readouterr()
+        assert end.value.code == code, shown.err
+        return shown.out if code == 0 else shown.err
+
+    return run
+
+
+def test_a_config_for_every_setting(regard, tmp_path):
+    written = regard("init", "fewshot")
+    assert 'kind = "prototypes"' in written
+    assert "# dim = (not set)" in written
+    (tmp_path / "all.toml").write_text(written)
+    said = regard("check", str(tmp_path / "all.toml"), "data.episodes=500")
+    assert "% right, by the nearest mean" in said
+    assert "Nothing to warn of." in said
+
+
+def test_the_doctor(regard):
+    found = json.loads(regard("check", "pictures.toml", "data.dev=faces", "--json"))
+    assert found["splits"]["train"]["classes"] == 6
+    assert found["splits"]["train"]["pictures"] == 18
+    assert found["splits"]["test"]["fewest"] == 3
+    assert found["splits"]["dev"]["leaked_classes"] == 6
+    assert "dev: 6 classes have names that train has, too" in " ".join(found["warnings"])
+    assert "test: only 3 classes for episodes of 2: they are all alike" in " ".join(
+        found["warnings"]
+    )
+
+
+def test_scores_with_their_interval(regard):
+    found = json.loads(regard("score", "points", "--json"))
+    assert found["episodes"] == 30
+    share = found["accuracy"] / 100
+    assert found["within"] == pytest.approx(196 * (share * (1 - share) / 30) ** 0.5)
+    assert 0 < found["nearest"] <= 100
+    assert found["optimal"] > 50
+    assert found["accuracy_signature"].startswith("accuracy|ways:2|shots:2|queries:1|classes:unse")
+    assert "optimal" not in regard("score", "pictures")
+
+
+def test_support_and_query_in_class_out(regard):
+    (line,) = regard("predict", "points", stdin=f"{ASKED}\n").splitlines()
+    assert line in "ab"
+    (facts,) = map(
+        json.loads, regard("predict", "points", "--json", stdin=f"{ASKED}\n").split("\n")[:1]
+    )
+    assert facts["label"] == line
+    assert sum(facts["probabilities"].values()) == pytest.approx(1)
+    assert list(facts["probabilities"]) == ["a", "b"]
+    for text in (SEEN, "support faces/face0/0.png"):
+        assert regard("predict", "pictures", text).strip() in ("ada", "ben")
+
+
+def test_what_the_query_looked_at(regard):
+    said = regard("look", "pictures", SEEN)
+    assert "ada: 0.png" in said
+    assert "(the query)" in said
+    assert "%" in said.splitlines()[0]
+    assert "layers.0" in regard("look", "points", ASKED)
+
+
+def test_a_page_and_a_record(regard, tmp_path):
+    page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
+    regard("look", "pictures", SEEN, "--html", page, "--save", record)
+    assert Path(page).stat().st_size > 1000
+    found = package.AttentionMap.load(record)
+    assert found.queries.tokens == ("ada: 0.png", "ben: 0.png", "(the query)")
+
+
+def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
+    """With the running means of its norms."""
+    monkeypatch.chdir(folder)
+    settings = loads(PICTURES, ["train.steps=5"])
+    list(Fit(settings, tmp_path / "whole", lambda _: None).events())
+    for steps in (2, 9):
+        fit = Fit(settings, tmp_path / "parts", lambda _: None)
+        events = fit.events()
+        for _ in range(steps):
+            next((one for one in events if isinstance(one, Step)), None)
+        events.close()
+        fit.close()
+    one, other = (
+        (tmp_path / name / "checkpoints/step-00000005/weights.safetensors").read_bytes()
+        for name in ("whole", "parts")
+    )
+    assert one == other
+
+
+@pytest.mark.parametrize(
+    ("words", "stdin", "why"),
+    [
+        (["predict", "points"], "x\n", 'standard input:1: it must be JSON such as {"support"'),
+        (["predict", "points"], '{"support": {"a": [[0, 1]]}, "query": [0, 1]}\n', "1 classes in"),
+        (["predict", "points"], ASKED.replace("[1, 0]", "[1]") + "\n", "a point has 2 numbers he"),
+        (["predict", "points"], ASKED.replace("[[1, 0]]", "[]") + "\n", "give 1 to 2 examples of"),
+        (["predict", "pictures", "faces\tfaces/face0/0.png"], "", "input 1: 9 classes in the supp"),
+        (["predict", "pictures", "support\tgone.png"], "", "gone.png: there is no such file"),
+        (["predict", "pictures", "gone\tfaces/face0/0.png"], "", "gone: there is no such folder"),
+        (["predict", "pictures", "support"], "", "input 1: it must be a folder with a folder of p"),
+        (["look", "lstm", ASKED], "", "model lstm has no attention to look at"),
+        (
+            ["train", "pictures.toml", "data.ways=7", "--run", "no"],
+            "",
+            "dev, faces: 3 classes, but an",
+        ),
+        (
+            ["train", "pictures.toml", "data.shots=3", "--run", "no"],
+            "",
+            "has 3 pictures, but 4 are",
+        ),
+        (["train", "pictures.toml", "train.queries=9", "--run", "no"], "", "make it at most 4"),
+        (["check", "pictures.toml", "data.train=gone"], "", "gone: there is no such folder"),
+        (["init", "fewshot", "data.ways=1"], "", "data.ways: must be at least 2, not 1"),
+        (["init", "fewshot", "train.epochs=1"], "", "epochs are not for episodes, which have no"),
+        (["check", "pictures.toml", "embed.layers=4"], "", "is too small for embed.layers = 4"),
+    ],
+)
+def test_bad_input_is_one_line(words, stdin, why, regard):
+    said = regard(*words, stdin=stdin, code=1)
+    assert why in said
+    assert said.count("\n") == 1
+    assert said.startswith("regard: ")
+    assert not Path("no").exists()
