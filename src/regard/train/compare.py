@@ -36,7 +36,7 @@ class Truth(NamedTuple):
 def check_models(models: Mapping[str, Settings]) -> None:
     """Fail before the first is trained, not when the last one's turn has come."""
     text, labels = train_tokeniser("wordpiece", ["ab"], 8), Labels(["a", "b"])
-    others = {"labels": labels, "tags": labels, "database": Database([], [])}
+    others = {"labels": labels, "tags": labels, "states": labels, "database": Database([], [])}
     for name, settings in models.items():
         kind = find(settings.run)
         any_words = {kept: others.get(kept, text) for kept in kind.kept}
