@@ -6,9 +6,10 @@ import torch
 from regard.attend.tap import named_attentions
 from regard.batch.pair import Pair, collate
 from regard.config.load import resolve
+from regard.corpora.build import build
 from regard.train.fit import Fit
 from regard.train.heads import heads_of, linked, looked, loss, measured, order, shares, take_away
-from regard.train.run import Run
+from regard.train.run import Run, prepare
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +91,32 @@ def test_places_are_means_over_rows_that_are_there(run, records):
             assert list(a) == pytest.approx(list(b), abs=1e-5)
     past = one["decoder.layers.0.self_attention"]
     assert all(place.next == 0 for place in past)  # what is to come is hidden
+
+
+def test_heads_of_an_alignment_are_found_and_taken_away(tmp_path, unchecked):
+    """Rows, columns and edges have heads, too, of every sequence and every start."""
+    (tmp_path / "a.fa").write_text(
+        ">a\nMKVLAAGDE\nMRVLA-GDE\nCHHHHHHCC\n>b\nGGTVEVEKL\nCCEEEEECC\n"
+    )
+    size = {"dim": 8, "pair_dim": 4, "heads": 3, "pair_heads": 2, "head_dim": 4, "layers": 1}
+    data = {"kind": "proteins", "train": str(tmp_path / "a.fa"), "held_out": 0.0}
+    settings = resolve({"task": "fold", "data": data, "model": {"kind": "msa", **size}})
+    run = prepare(settings, build(settings.data))
+    for weight in run.model.parameters():
+        torch.nn.init.normal_(weight, std=0.4)
+    records = list(run.corpus().read("train"))
+    found = measured(run, records)
+    named = [
+        f"{name.removeprefix('encoder.blocks.0.')}:{head}"
+        for (name, head) in (one.name for one in found)
+    ]
+    assert named == [
+        *(f"rows.look:{n}" for n in range(3)),
+        *(f"columns.look:{n}" for n in range(3)),
+        *(f"edges.{end}.look:{n}" for end in range(2) for n in range(2)),
+    ]
+    names = [("encoder.blocks.0.rows.look", 1), ("encoder.blocks.0.edges.1.look", 0)]
+    edited = loss(run, records, names)
+    assert edited != loss(run, records)
+    take_away(run, names)
+    assert loss(run, records) == pytest.approx(edited, rel=1e-5)

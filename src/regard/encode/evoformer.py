@@ -33,7 +33,8 @@ class Gated(nn.Module):
         super().__init__()
         for name, value in (("dim", dim), ("heads", heads), ("head_dim", head_dim)):
             check_positive(name, value)
-        self.heads, wide = heads, heads * head_dim
+        self.heads, self.groups, self.head_dim, wide = heads, heads, head_dim, heads * head_dim
+        self.biased = False
         self.attention = Attention(ScaledDot())
         self.to_query, self.to_key, self.to_value = (
             nn.Linear(dim, wide, bias=False) for _ in range(3)

@@ -14,6 +14,7 @@ from regard.attend.attention import Attention
 from regard.attend.heads import MultiHead
 from regard.attend.tap import Edit, intervene, named_attentions, observe, zero
 from regard.corpora.corpus import Record
+from regard.encode.evoformer import Gated
 from regard.metric.alignment import agreement
 from regard.tasks.align import Aligner, Way
 from regard.tasks.translate import Translator
@@ -23,6 +24,7 @@ from regard.train.run import Run
 SAMPLE = 64  # records that are looked at one by one
 Name = tuple[str, int]  # of the attention, and the number of the head in it, from 0
 Told = Callable[[int], None]
+HOLDERS = (MultiHead, Gated)  # what has heads
 
 
 class Place(NamedTuple):
@@ -46,7 +48,7 @@ class Head(NamedTuple):
 
 def heads_of(run: Run) -> dict[str, int]:
     """How many heads each attention has; those without heads are one."""
-    holders = {id(m.attention): m.heads for m in run.model.modules() if isinstance(m, MultiHead)}
+    holders = {id(m.attention): m.heads for m in run.model.modules() if isinstance(m, HOLDERS)}
     found = named_attentions(run.model)
     return {name: holders.get(id(attention), 0) for name, attention in found.items()}
 
@@ -101,11 +103,15 @@ def looked(run: Run, records: Sequence[Record]) -> dict[str, list[Place]]:
     """In the mean over all rows; records are read one by one, so that nothing is padded."""
     sums: dict[str, Tensor] = {}
     rows: dict[str, int] = {}
+    several = heads_of(run)
     for record in records:
         with torch.no_grad(), observe(run.model.eval()) as seen:
             run.likelihood([record])
         for name, weights in seen.whole().items():
-            table = weights if weights.ndim == 4 else weights.flatten(0, -3)[:, None]
+            if several[name]:  # [… h q k]: an alignment has many rows
+                table = weights.flatten(0, -4)
+            else:
+                table = weights if weights.ndim == 4 else weights.flatten(0, -3)[:, None]
             sums[name] = sums.get(name, torch.zeros(())) + shares(table).sum((0, 2))
             rows[name] = rows.get(name, 0) + table.shape[0] * table.shape[2]
     return {name: [Place(*row) for row in (sums[name] / rows[name]).tolist()] for name in sums}
@@ -132,7 +138,7 @@ def take_away(run: Run, names: Sequence[Name]) -> None:
 
     The sizes of the model stay: the run loads and exports as before.
     """
-    holders = {m.attention: m for m in run.model.modules() if isinstance(m, MultiHead)}
+    holders = {m.attention: m for m in run.model.modules() if isinstance(m, HOLDERS)}
     attentions: dict[str, Attention] = named_attentions(run.model)
     for name, head in names:
         holder = holders.get(attentions[name])
