@@ -14,7 +14,7 @@ SETTINGS = {
     "data": {"kind": "reorder", "size": 300, "held_out": 20, "words": 6},
     "text": {"kind": "words"},
     "model": {"kind": "transformer", "dim": 16, "heads": 2, "layers": 2, "hidden_dim": 16},
-    "train": {"steps": 30, "sentences_per_batch": 16},
+    "train": {"steps": 30, "sentences_per_batch": 16, "save_every": 10},
     "decode": {"kind": "beam", "width": 3, "max_length": 8},
 }
 
@@ -72,6 +72,17 @@ def test_two_runs_and_two_texts(folder, record, tmp_path, capsys):
     capsys.readouterr()
     look(folder, record["source"], other=other)
     assert capsys.readouterr().out.count(" -> ") == 2
+
+
+def test_a_checkpoint_is_the_run_as_it_was(folder, record, tmp_path):
+    early = folder / "checkpoints" / "step-00000010"
+    assert Run.load(early).settings == Run.load(folder).settings
+    one, other = (Run.load(path).model.state_dict() for path in (early, folder))
+    assert any(not one[name].equal(other[name]) for name in one)
+    look(folder, record["source"], beside=early, files=[tmp_path / "two.html"])
+    assert "step-00000010: " in (tmp_path / "two.html").read_text()
+    with pytest.raises(ValueError, match="step-00000099: is not a run"):
+        Run.load(folder / "checkpoints" / "step-00000099")
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,10 @@ from regard.train.checkpoint import Checkpoint, checkpoints, load, newest, prune
 from regard.train.log import LOGS, Log, cut, summary_writer
 from regard.train.loop import Step, Training
 from regard.train.make import training_of
-from regard.train.run import CONFIG, RUNS, VERSIONS, WEIGHTS, Run, find, prepare
+from regard.train.run import CHECKPOINTS, CONFIG, RUNS, VERSIONS, WEIGHTS, Run, find, prepare
 from regard.train.schedule import Plateau
 
 DEV = 5000  # pairs of dev that are looked at
-CHECKPOINTS = "checkpoints"
 LOWER = ("loss", "ter", "perplexity", "mae")  # less is better
 
 

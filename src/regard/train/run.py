@@ -32,6 +32,7 @@ from regard.train.loop import Source
 from regard.train.make import paced
 
 CONFIG, WEIGHTS, VERSIONS = "config.toml", "weights.safetensors", "versions.json"
+CHECKPOINTS = "checkpoints"
 LEARNT = 1_000_000  # records that a vocabulary is learnt from
 RUNS = {
     "classify": "regard.train.classify:ClassifyRun",
@@ -168,8 +169,14 @@ class Run(ABC):
 
     @classmethod
     def load(cls: type[R], folder: Path | str) -> R:
-        """The run in a folder, of the kind that its settings say, which must be one of this."""
-        folder = Path(folder)
+        """The run in a folder, of the kind that its settings say, which must be one of this.
+
+        RUN/checkpoints/step-… is the run with the weights that it had after that step.
+        """
+        folder, weights_of = Path(folder), Path(folder) / WEIGHTS
+        if folder.parent.name == CHECKPOINTS:
+            check_files(folder, (WEIGHTS,))
+            folder = folder.parent.parent
         check_files(folder, (CONFIG, WEIGHTS))
         settings = load_settings(folder / CONFIG)
         kind = find(settings.run)
@@ -181,11 +188,11 @@ class Run(ABC):
         check_files(folder, [f"{name}.json" for name in kind.kept])
         run = kind(settings, {n: read(folder / f"{n}.json") for n, read in kind.kept.items()})
         try:
-            weights = safetensors.torch.load_file(folder / WEIGHTS)
+            weights = safetensors.torch.load_file(weights_of)
             run.model.load_state_dict(weights)
         except (safetensors.SafetensorError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
-            raise ValueError(f"{folder / WEIGHTS}: does not fit the settings ({reason})") from error
+            raise ValueError(f"{weights_of}: does not fit the settings ({reason})") from error
         run.model.eval()
         return run
 
