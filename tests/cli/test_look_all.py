@@ -61,6 +61,7 @@ TASKS = {
         "picture": {"size": [16, 16]},
         "decode": {"kind": "greedy", "max_length": 3},
     },
+    "bandit": {"data": {"kind": "bandit", "arms": 3, "steps": 4, "held_out": 4}},
     "pretrain": {
         "data": {"kind": "text", "train": "text.txt", "unit": "paragraph"},
         "text": {"kind": "wordpiece", "size": 60, "lower": True},
@@ -70,6 +71,7 @@ SAID = {"music": "[[60, 64], [62]]", "tag": "fly to new york", "pretrain": "the 
 SAID |= {
     "fold": "MKVLAA",
     "copy": "01 11",
+    "bandit": "1:1 2:0 2:1",
     "image": "dot.png",
     "caption": "dot.png",
     "language": "the mouse sat",
@@ -141,6 +143,7 @@ def read_with(run: Any, kind: str) -> int:
     """Of each call that was read the quick way: the weights seen times the values are what it gave,
     and nothing is on a slot that is not real. How many weights that were."""
     quick: dict[str, list[tuple[Memory, Tensor]]] = {}
+    batch = next(run.batches(run.corpus()))  # before: who learns by acting looks to make it
     attentions = named_attentions(run.model.eval())
     hooks = [
         one.register_forward_hook(
@@ -150,7 +153,6 @@ def read_with(run: Any, kind: str) -> int:
         )
         for name, one in attentions.items()
     ]
-    batch = next(run.batches(run.corpus()))
     with torch.no_grad(), observe(run.model) as seen:
         run.loss(batch, 0)
     for hook in hooks:
