@@ -1,9 +1,11 @@
 """Run the command line as a user does: in a process of its own."""
 
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -40,5 +42,24 @@ def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         out, err = capsys.readouterr()
         assert (end.value.code, out, err.count("\n")) == (1, "", 1), err
         return err
+
+    return run
+
+
+@pytest.fixture
+def inside(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """The command line in this process, in the folder of the runs that a test has made."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words: str, stdin: str = "", code: int = 0) -> str:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as end:
+            main(list(words))
+        shown = capsys.readouterr()
+        assert end.value.code == code, shown.err
+        return shown.out if code == 0 else shown.err
 
     return run

@@ -1,9 +1,7 @@
 """`bandit` on the command line: from a config to where each step looked."""
 
-import io
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -41,35 +39,18 @@ def folder(tmp_path_factory):
     return found
 
 
-@pytest.fixture
-def regard(folder, monkeypatch, capsys):
-    """The command line in this process, in the folder of the runs."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*words: str, stdin: str = "", code: int = 0) -> str:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as end:
-            main(list(words))
-        shown = capsys.readouterr()
-        assert end.value.code == code, shown.err
-        return shown.out if code == 0 else shown.err
-
-    return run
-
-
-def test_a_config_for_every_setting(regard, tmp_path):
-    written = regard("init", "bandit")
+def test_a_config_for_every_setting(inside, tmp_path):
+    written = inside("init", "bandit")
     assert 'blocks = ["TC(32)", "TC(32)", "A(32, 32)"]' in written
     (tmp_path / "all.toml").write_text(written)
-    said = regard("check", str(tmp_path / "all.toml"), "data.held_out=1000")
+    said = inside("check", str(tmp_path / "all.toml"), "data.held_out=1000")
     for row in ("worlds +1,000 +1,000", "return by chance +[45]", "most a player can get +6.66"):
         assert re.search(row, said), said
     assert "Nothing to warn of." in said
 
 
-def test_the_doctor(regard):
-    found = json.loads(regard("check", "mdp.toml", "train.worlds=4", "--json"))
+def test_the_doctor(inside):
+    found = json.loads(inside("check", "mdp.toml", "train.worlds=4", "--json"))
     assert found["splits"]["test"]["worlds"] == 30
     assert found["splits"]["test"]["random"] < found["splits"]["test"]["known"]
     assert "optimal" not in found["splits"]["test"]
@@ -80,8 +61,8 @@ def test_the_doctor(regard):
     ]
 
 
-def test_scores_beside_other_players(regard):
-    found = json.loads(regard("score", "bandit", "--json"))
+def test_scores_beside_other_players(inside):
+    found = json.loads(inside("score", "bandit", "--json"))
     assert 0 <= found["return"] <= 4
     assert found["error"] > 0
     assert found["worlds"] == 50
@@ -90,35 +71,35 @@ def test_scores_beside_other_players(regard):
     assert found["return_signature"] == (
         "return|bandit|actions:3|steps:4|discount:1|act:likeliest|v:1"
     )
-    said = regard("score", "mdp")
+    said = inside("score", "mdp")
     assert "greedy" not in said
     assert "states:3|horizon:2|actions:2|steps:4" in said
 
 
-def test_histories_in_choices_out(regard):
-    lines = regard("predict", "bandit", stdin="1:1 2:0 2:1\n\n").splitlines()
+def test_histories_in_choices_out(inside):
+    lines = inside("predict", "bandit", stdin="1:1 2:0 2:1\n\n").splitlines()
     assert len(lines) == 2
     asked = "1:1 2:0 2:1\n"
-    (facts,) = map(json.loads, regard("predict", "bandit", "--json", stdin=asked).splitlines())
+    (facts,) = map(json.loads, inside("predict", "bandit", "--json", stdin=asked).splitlines())
     assert sum(facts["probabilities"].values()) == pytest.approx(1)
     assert lines[0].startswith(f"{facts['action']} ")
     assert facts["history"] == "1:1 2:0 2:1"
-    (line,) = regard("predict", "mdp", stdin="1 2:0.7 3\n").splitlines()
+    (line,) = inside("predict", "mdp", stdin="1 2:0.7 3\n").splitlines()
     assert line[0] in "12"
 
 
-def test_where_each_step_looked(regard):
-    said = regard("look", "bandit", "1:1 2:0 2:1")
+def test_where_each_step_looked(inside):
+    said = inside("look", "bandit", "1:1 2:0 2:1")
     assert said.startswith("next: ")
     assert said.count("\nlayers.") == 2
     for step in ("(begin)", "1:1", "2:0", "2:1"):
         assert f"\n{step} " in said
-    assert "\n2:0.7 3 " in regard("look", "mdp", "1 2:0.7 3")
+    assert "\n2:0.7 3 " in inside("look", "mdp", "1 2:0.7 3")
 
 
-def test_a_page_and_a_record(regard, tmp_path):
+def test_a_page_and_a_record(inside, tmp_path):
     page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
-    regard("look", "bandit", "1:1 2:0", "--html", page, "--save", record)
+    inside("look", "bandit", "1:1 2:0", "--html", page, "--save", record)
     assert Path(page).stat().st_size > 1000
     found = package.AttentionMap.load(record)
     assert found.queries.tokens == ("(begin)", "1:1", "2:0")
@@ -168,8 +149,8 @@ def test_it_is_resumed_exactly(tmp_path):
         ),
     ],
 )
-def test_bad_input_is_one_line(words, stdin, why, regard):
-    said = regard(*words, stdin=stdin, code=1)
+def test_bad_input_is_one_line(words, stdin, why, inside):
+    said = inside(*words, stdin=stdin, code=1)
     assert why in said
     assert said.count("\n") == 1
     assert said.startswith("regard: ")

@@ -1,8 +1,6 @@
 """`copy` and `recall` on the command line: from a config to what the heads did."""
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,63 +36,46 @@ def folder(tmp_path_factory):
     return found
 
 
-@pytest.fixture
-def regard(folder, monkeypatch, capsys):
-    """The command line in this process, in the folder of the runs."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*words: str, stdin: str = "", code: int = 0) -> str:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as end:
-            main(list(words))
-        shown = capsys.readouterr()
-        assert end.value.code == code, shown.err
-        return shown.out if code == 0 else shown.err
-
-    return run
-
-
 @pytest.mark.parametrize("task", ["copy", "recall"])
-def test_a_config_for_every_setting(task, regard, tmp_path):
-    written = regard("init", task)
+def test_a_config_for_every_setting(task, inside, tmp_path):
+    written = inside("init", task)
     assert f'kind = "{task}"' in written
     (tmp_path / "all.toml").write_text(written)
     small = ["data.size=40", "data.held_out=2", "model.slots=200"]
-    said = regard("check", str(tmp_path / "all.toml"), *small)
+    said = inside("check", str(tmp_path / "all.toml"), *small)
     assert "sequences " in said
     assert "an epoch     3 batches" in said
     assert "Nothing to warn of." in said
 
 
-def test_the_doctor_tells_what_cannot_be_remembered(regard):
-    said = regard("check", "copy.toml", "model.slots=5", "train.longest=8")
+def test_the_doctor_tells_what_cannot_be_remembered(inside):
+    said = inside("check", "copy.toml", "model.slots=5", "train.longest=8")
     assert "test: sequences of up to 9 vectors do not fit into model.slots = 5" in said
     assert "has more steps than train.longest = 8; raise it" in said
-    found = json.loads(regard("check", "copy.toml", "--json"))
+    found = json.loads(inside("check", "copy.toml", "--json"))
     assert found["splits"]["test"]["largest"] == 9
     assert found["splits"]["train"]["sequences"] == 60
     assert found["warnings"] == []
-    assert "no pair is left" in regard("check", "copy.toml", "train.longest=2", code=1)
+    assert "no pair is left" in inside("check", "copy.toml", "train.longest=2", code=1)
 
 
-def test_scores_by_size(regard):
-    found = json.loads(regard("score", "copy", "--json"))
+def test_scores_by_size(inside):
+    found = json.loads(inside("score", "copy", "--json"))
     assert found["sequences"] == 12
     assert found["bits_9"] > found["bits_3"] > 0
     assert found["bits"] == pytest.approx((found["bits_3"] + found["bits_9"]) / 2)
     assert found["bits_signature"].startswith("bits|")
     assert 0 <= found["wrong_9"] <= 27
-    dev = json.loads(regard("score", "copy", "--split", "dev", "--json"))
+    dev = json.loads(inside("score", "copy", "--split", "dev", "--json"))
     assert "bits_9" not in dev
-    assert "bits_4 " in regard("score", "recall")
+    assert "bits_4 " in inside("score", "recall")
 
 
 @pytest.mark.parametrize("task", ["copy", "recall"])
-def test_lines_in_lines_out(task, regard):
+def test_lines_in_lines_out(task, inside):
     text = ASKED[task]
-    (line,) = regard("predict", task, stdin=f"{text}\n").splitlines()
-    (facts,) = map(json.loads, regard("predict", task, "--json", stdin=f"{text}\n").splitlines())
+    (line,) = inside("predict", task, stdin=f"{text}\n").splitlines()
+    (facts,) = map(json.loads, inside("predict", task, "--json", stdin=f"{text}\n").splitlines())
     assert facts["said"] == line
     assert facts["wanted"] == {"copy": text, "recall": "11 00"}[task]
     one, other = (facts[name].replace(" ", "") for name in ("said", "wanted"))
@@ -102,19 +83,19 @@ def test_lines_in_lines_out(task, regard):
     assert 0.5 <= facts["sure"] <= 1
 
 
-def test_what_the_heads_did(regard):
-    said = regard("look", "copy", ASKED["copy"])
+def test_what_the_heads_did(inside):
+    said = inside("look", "copy", ASKED["copy"])
     assert "bits wrong)" in said or "bit wrong)" in said
     assert "reader, head 1" in said
     assert "writer, head 1" in said
     for step in ("011", "(end)", "·"):
         assert f"\n{step} " in said
-    assert "reader, head 2" in regard("look", "recall", ASKED["recall"])
+    assert "reader, head 2" in inside("look", "recall", ASKED["recall"])
 
 
-def test_a_page_and_a_record(regard, tmp_path):
+def test_a_page_and_a_record(inside, tmp_path):
     page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
-    regard("look", "recall", ASKED["recall"], "--html", page, "--save", record)
+    inside("look", "recall", ASKED["recall"], "--html", page, "--save", record)
     assert Path(page).stat().st_size > 1000
     found = package.AttentionMap.load(record)
     assert [(one.name, one.heads, one.kind) for one in found.layers] == [
@@ -142,16 +123,16 @@ def test_a_page_and_a_record(regard, tmp_path):
         (["train", "copy.toml", "model.layers=2"], "", "kind 'lstm' has it"),
     ],
 )
-def test_bad_input_is_one_line(words, stdin, why, regard):
-    said = regard(*words, stdin=stdin, code=1)
+def test_bad_input_is_one_line(words, stdin, why, inside):
+    said = inside(*words, stdin=stdin, code=1)
     assert why in said
     assert said.count("\n") == 1
     assert said.startswith("regard: ")
     assert not Path("no").exists()
 
 
-def test_another_kind_of_batch(regard):
+def test_another_kind_of_batch(inside):
     """The default, sequences of a batch, steps back."""
-    said = regard("init", "copy", "train.tokens_per_batch=500")
+    said = inside("init", "copy", "train.tokens_per_batch=500")
     assert "tokens_per_batch = 500" in said
     assert "# sentences_per_batch = (not set)" in said

@@ -1,8 +1,6 @@
 """`fewshot` on the command line: from a config to what the query looked at."""
 
-import io
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -64,35 +62,18 @@ def folder(tmp_path_factory):
     return found
 
 
-@pytest.fixture
-def regard(folder, monkeypatch, capsys):
-    """The command line in this process, in the folder of the runs."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "80")
-
-    def run(*words: str, stdin: str = "", code: int = 0) -> str:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as end:
-            main(list(words))
-        shown = capsys.readouterr()
-        assert end.value.code == code, shown.err
-        return shown.out if code == 0 else shown.err
-
-    return run
-
-
-def test_a_config_for_every_setting(regard, tmp_path):
-    written = regard("init", "fewshot")
+def test_a_config_for_every_setting(inside, tmp_path):
+    written = inside("init", "fewshot")
     assert 'kind = "prototypes"' in written
     assert "# dim = (not set)" in written
     (tmp_path / "all.toml").write_text(written)
-    said = regard("check", str(tmp_path / "all.toml"), "data.episodes=500")
+    said = inside("check", str(tmp_path / "all.toml"), "data.episodes=500")
     assert "% right, by the nearest mean" in said
     assert "Nothing to warn of." in said
 
 
-def test_the_doctor(regard):
-    found = json.loads(regard("check", "pictures.toml", "data.dev=faces", "--json"))
+def test_the_doctor(inside):
+    found = json.loads(inside("check", "pictures.toml", "data.dev=faces", "--json"))
     assert found["splits"]["train"]["classes"] == 6
     assert found["splits"]["train"]["pictures"] == 18
     assert found["splits"]["test"]["fewest"] == 3
@@ -103,41 +84,41 @@ def test_the_doctor(regard):
     )
 
 
-def test_scores_with_their_interval(regard):
-    found = json.loads(regard("score", "points", "--json"))
+def test_scores_with_their_interval(inside):
+    found = json.loads(inside("score", "points", "--json"))
     assert found["episodes"] == 30
     share = found["accuracy"] / 100
     assert found["within"] == pytest.approx(196 * (share * (1 - share) / 30) ** 0.5)
     assert 0 < found["nearest"] <= 100
     assert found["optimal"] > 50
     assert found["accuracy_signature"].startswith("accuracy|ways:2|shots:2|queries:1|classes:unse")
-    assert "optimal" not in regard("score", "pictures")
+    assert "optimal" not in inside("score", "pictures")
 
 
-def test_support_and_query_in_class_out(regard):
-    (line,) = regard("predict", "points", stdin=f"{ASKED}\n").splitlines()
+def test_support_and_query_in_class_out(inside):
+    (line,) = inside("predict", "points", stdin=f"{ASKED}\n").splitlines()
     assert line in "ab"
     (facts,) = map(
-        json.loads, regard("predict", "points", "--json", stdin=f"{ASKED}\n").split("\n")[:1]
+        json.loads, inside("predict", "points", "--json", stdin=f"{ASKED}\n").split("\n")[:1]
     )
     assert facts["label"] == line
     assert sum(facts["probabilities"].values()) == pytest.approx(1)
     assert list(facts["probabilities"]) == ["a", "b"]
     for text in (SEEN, "support faces/face0/0.png"):
-        assert regard("predict", "pictures", text).strip() in ("ada", "ben")
+        assert inside("predict", "pictures", text).strip() in ("ada", "ben")
 
 
-def test_what_the_query_looked_at(regard):
-    said = regard("look", "pictures", SEEN)
+def test_what_the_query_looked_at(inside):
+    said = inside("look", "pictures", SEEN)
     assert "ada: 0.png" in said
     assert "(the query)" in said
     assert "%" in said.splitlines()[0]
-    assert "layers.0" in regard("look", "points", ASKED)
+    assert "layers.0" in inside("look", "points", ASKED)
 
 
-def test_a_page_and_a_record(regard, tmp_path):
+def test_a_page_and_a_record(inside, tmp_path):
     page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
-    regard("look", "pictures", SEEN, "--html", page, "--save", record)
+    inside("look", "pictures", SEEN, "--html", page, "--save", record)
     assert Path(page).stat().st_size > 1000
     found = package.AttentionMap.load(record)
     assert found.queries.tokens == ("ada: 0.png", "ben: 0.png", "(the query)")
@@ -191,8 +172,8 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
         (["check", "pictures.toml", "embed.layers=4"], "", "is too small for embed.layers = 4"),
     ],
 )
-def test_bad_input_is_one_line(words, stdin, why, regard):
-    said = regard(*words, stdin=stdin, code=1)
+def test_bad_input_is_one_line(words, stdin, why, inside):
+    said = inside(*words, stdin=stdin, code=1)
     assert why in said
     assert said.count("\n") == 1
     assert said.startswith("regard: ")

@@ -91,6 +91,9 @@ def test_a_checkpoint_is_the_run_as_it_was(folder, record, tmp_path):
         ({"gold": "0-0 1"}, "--gold: expected links like 0-0 2-1, not '1'"),
         ({"gold": "0-99"}, "gold link 0-99: there are"),
         ({"other": "x", "files": [Path("a.png")]}, "a.png: side by side is a page: name it .html"),
+        ({"other": "x", "gold": "0-0"}, "--gold does not go with --beside and --other"),
+        ({"other": "x", "words": True}, "--words does not go with --beside and --other"),
+        ({"stepwise": True, "files": [Path("a.html")]}, "--steps is for the terminal"),
         ({"shape": "arcs"}, "--shape is for pictures: give --save FILE with it"),
         ({"shape": "arcs", "files": [Path("a.html")]}, "a.html: a shape is for pictures: .png"),
         (

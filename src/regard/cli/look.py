@@ -1,8 +1,9 @@
 """`regard look`: what a run looked at while it wrote, or before it judged."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -148,6 +149,8 @@ def look(
         return
     check_wishes(run, target, shape, layer, files)
     if beside is not None or other is not None:
+        wishes = {"--gold": gold, "--steps": stepwise, "--shape": shape, "--head": head}
+        check_together(files, {**wishes, "--words": words, "--gradient": gradient})
         both = [(folder, run, text)]
         both += [(beside, Run.load(beside), text)] if beside is not None else []
         both += [(folder, run, other)] if other is not None else []
@@ -157,6 +160,8 @@ def look(
         else:
             print("\n\n".join(shown(who, one, surface, target, layer) for _, who, one in both))
     elif files:
+        if stepwise:
+            raise ValueError("--steps is for the terminal; the page of a text has a view of them")
         forms = {path: form_of(path, shape) for path in files}  # a wrong name fails before the work
         seen = graded(run, text) if gradient else map_of(run, text, target, gold)
         seen = seen.pick(layer, head)
@@ -183,6 +188,14 @@ def check_wishes(
         raise ValueError("--shape is for pictures: give --save FILE with it")
     if layer is not None and not files and not isinstance(run, ImageRun):
         raise ValueError("--layer is for files, or for pictures: give --save FILE with it")
+
+
+def check_together(files: Files, wishes: Mapping[str, Any]) -> None:
+    """Side by side are whole maps, in the terminal or on a page."""
+    if wrong := [path for path in files or () if path.suffix != ".html"]:
+        raise ValueError(f"{wrong[0]}: side by side is a page: name it .html")
+    if given := [name for name, wish in wishes.items() if wish not in (None, False)]:
+        raise ValueError(f"{given[0]} does not go with --beside and --other")
 
 
 def shown(run: Run, text: str, surface: Surface, target: str | None, layer: int | None) -> str:

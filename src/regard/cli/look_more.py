@@ -52,8 +52,7 @@ def against(seen: AttentionMap) -> str:
 
 def several(files: Sequence[Path], maps: Sequence[tuple[str, AttentionMap]]) -> None:
     """Maps beside each other, in a page."""
-    if wrong := [path for path in files if path.suffix != ".html"]:
-        raise ValueError(f"{wrong[0]}: side by side is a page: name it .html")
+    page = side_by_side(maps).encode()
     for path in files:
-        write_whole(path, side_by_side(maps).encode())
+        write_whole(path, page)
         print(f"{path}: written")
