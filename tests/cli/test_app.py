@@ -27,7 +27,17 @@ SURFACE = {
     "look": {"folder", "text", "--target", "--save", "--html", "--png", "--svg", "--layer"}
     | {"--head", "--words", "--trust", "--split", "--limit", "--without", "--force", "--gradient"}
     | {"--shape", "--gold", "--steps", "--beside", "--other"},
-    "heads": {"folder", "--split", "--limit", "--curve", "--keep", "--to", "--save", "--json"},
+    "heads": {
+        "folder",
+        "--split",
+        "--limit",
+        "--scores",
+        "--curve",
+        "--keep",
+        "--to",
+        "--save",
+        "--json",
+    },
     "align": {
         *(
             "folder",

@@ -37,14 +37,23 @@ def test_a_table_a_curve_a_picture_and_a_run(folder, tmp_path, capsys):
     assert Run.load(tmp_path / "fewer")("pule").text is not None
 
 
+def test_scores_without_each_head(folder, capsys):
+    heads(folder, limit=3, scored=True)
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split("  ")[0] == "attention"
+    assert all(name in head for name in ("loss without it", "bleu", "aer", "own AER"))
+    assert len(rows) == 6 + 2
+
+
 def test_as_json(folder, capsys):
-    heads(folder, points=3, as_json=True)
+    heads(folder, points=3, as_json=True, scored=True)
     found = json.loads(capsys.readouterr().out)
     assert len(found["heads"]) == 6
     assert {"attention", "head", "rise", "entropy", "previous"} <= set(found["heads"][0])
     links = {one["attention"]: one["aer"] for one in found["heads"]}
     assert 0 <= links["decoder.layers.0.cross_attention"] <= 1
     assert links["decoder.layers.0.self_attention"] is None
+    assert all({"bleu", "chrf", "aer"} <= set(one["changes"]) for one in found["heads"])
     kept = [count for count, _ in found["curve"]]
     assert kept == [6, 4, 2, 0]
     assert found["curve"][0][1]["nats"] == pytest.approx(found["loss"], abs=1e-6)

@@ -8,7 +8,18 @@ from regard.batch.pair import Pair, collate
 from regard.config.load import resolve
 from regard.corpora.build import build
 from regard.train.fit import Fit
-from regard.train.heads import heads_of, linked, looked, loss, measured, order, shares, take_away
+from regard.train.heads import (
+    heads_of,
+    linked,
+    looked,
+    loss,
+    measured,
+    order,
+    scores,
+    separators,
+    shares,
+    take_away,
+)
 from regard.train.run import Run, prepare
 
 
@@ -76,11 +87,54 @@ def test_taken_away_is_as_without(run, records, tmp_path):
 
 def test_where_a_head_looks_by_hand():
     ahead = torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.5]])
-    rows = shares(ahead[None, None])[0, 0].tolist()
-    #                     previous same next first last distance entropy
-    assert rows[0] == pytest.approx([0, 0, 1, 0, 0, 1, 0], abs=1e-5)
-    assert rows[1] == pytest.approx([0, 0, 1, 0, 1, 1, 0], abs=1e-5)
-    assert rows[2] == pytest.approx([0, 0.5, 0, 0.5, 0.5, 1, 1], abs=1e-5)
+    rows = shares(ahead[None, None], torch.tensor([0.0, 1.0, 1.0]))[0, 0].tolist()
+    #                     previous same next first last separator distance entropy
+    assert rows[0] == pytest.approx([0, 0, 1, 0, 0, 1, 1, 0], abs=1e-5)
+    assert rows[1] == pytest.approx([0, 0, 1, 0, 1, 1, 1, 0], abs=1e-5)
+    assert rows[2] == pytest.approx([0, 0.5, 0, 0.5, 0.5, 0.5, 1, 1], abs=1e-5)
+
+
+def test_separators_are_of_the_row_that_is_as_long():
+    source, target = torch.tensor([[5, 2, 6, 2]]), torch.tensor([[1, 5, 6]])
+    assert separators([source, target], 2, 4).tolist() == [0, 1, 0, 1]
+    assert separators([source, target], 2, 3).tolist() == [0, 0, 0]
+    assert separators([source, target], 2, 9).tolist() == [0] * 9  # slots of a memory
+    assert separators([source, torch.tensor([[1, 2, 3, 4]])], 2, 4).isnan().all()
+
+
+def test_heads_that_look_at_separators(tmp_path):
+    """A BERT for pairs whose heads look everywhere alike: two of seven tokens are marks."""
+    (tmp_path / "pairs.tsv").write_text("a b\tc d\tyes\nb a\td c\tno\n")
+    labelled = {"kind": "labelled", "columns": ["text", "pair", "label"]}
+    settings = resolve(
+        {
+            "task": "classify",
+            "data": {**labelled, "train": str(tmp_path / "pairs.tsv")},
+            "text": {"kind": "words"},
+            "model": {"kind": "bert", "dim": 8, "heads": 2, "layers": 1, "hidden_dim": 8},
+        }
+    )
+    run = prepare(settings, build(settings.data))
+    for weight in run.model.parameters():
+        torch.nn.init.zeros_(weight)
+    [[place, _]] = looked(run, list(run.corpus().read("train"))).values()
+    assert place.separator == pytest.approx(2 / 7, abs=1e-6)
+    assert place.last == pytest.approx(1 / 7, abs=1e-6)
+
+
+def test_scores_without_a_head_are_those_of_a_run_that_has_it_not(run, records, tmp_path):
+    name = ("decoder.layers.0.cross_attention", 1)
+    before, after = scores(run, records), scores(run, records, [name])
+    assert set(before) == set(after) > {"bleu", "aer"}
+    run.save(tmp_path / "whole")
+    fewer = Run.load(tmp_path / "whole")
+    take_away(fewer, [name])
+    again = scores(fewer, records)
+    for metric in set(again) - {"aer"}:  # taken away, a head says nothing, but still looks
+        assert after[metric] == pytest.approx(again[metric], abs=1e-6)
+    [one] = [one for one in measured(run, records, scored=True) if one.name == name]
+    assert one.changes["aer"] == pytest.approx(after["aer"] - before["aer"])
+    assert run.score(records) == run.score(records)  # nothing stays away
 
 
 def test_places_are_means_over_rows_that_are_there(run, records):

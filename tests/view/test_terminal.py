@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard.view.terminal import COLUMN_LABEL, Surface, heat, label, scale
+from regard.view.terminal import COLUMN_LABEL, LEFT_TO_RIGHT, Surface, heat, label, scale
 
 WEIGHTS = [[0.9, 0.1, 0.0], [0.04, 0.26, 0.7]]
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -60,6 +60,11 @@ def test_256_colours_are_of_the_cube():
     assert row == "q \x1b[48;5;54m  \x1b[0m\x1b[48;5;227m  \x1b[0m"
 
 
+def test_sixteen_colours_have_a_step_for_each_quarter():
+    row = heat([[0.04, 0.2, 0.4, 0.6, 1.0]], ["q"], list("abcde"), Surface(80, "16")).split("\n")[1]
+    assert row == "q " + "".join(f"\x1b[{code}m  \x1b[0m" for code in (40, 44, 46, 102, 103))
+
+
 def test_top_is_drawn_in_full_and_more_is_cut():
     assert heat([[0.01, 0.02, 0.5]], ["q"], list("abc"), Surface(80, "ascii"), top=0.02) == (
         "  a b c\nq 5 X X"
@@ -85,6 +90,12 @@ def test_wide_characters_keep_the_columns_aligned():
     assert first == "猫 █████"
     assert second == "e\u0301       █████"
     assert cell_len(second) == cell_len("   机器 x    ")
+
+
+def test_neighbours_that_are_read_from_the_right_keep_their_columns():
+    head = heat([[1.0, 0.0]], ["שלום"], ["مرحبا", "hi"]).split("\n")[0]
+    assert head == f"     مرحبا{LEFT_TO_RIGHT} hi"
+    assert cell_len(head) == 5 + 6 + 2
 
 
 @pytest.mark.parametrize(
@@ -120,13 +131,13 @@ def test_labels_are_cut_by_cells_and_never_between_a_letter_and_its_mark():
 @given(
     st.lists(st.text(max_size=12), min_size=1, max_size=12),
     st.lists(st.text(max_size=12), min_size=1, max_size=4),
-    st.sampled_from(["ascii", "shades", "256", "truecolor"]),
+    st.sampled_from(["ascii", "shades", "16", "256", "truecolor"]),
     st.integers(30, 60),
 )
 def test_any_token_keeps_lines_within_the_width(columns, rows, ink, width):
     weights = [[1.0] * len(columns)] * len(rows)
     drawn = heat(weights, rows, columns, Surface(width, ink))
-    lines = COLOUR.sub("", drawn).split("\n")
+    lines = COLOUR.sub("", drawn).replace(LEFT_TO_RIGHT, "").split("\n")
     assert all(cell_len(line) <= width for line in lines)
     assert all(line.isprintable() for line in lines)
     blocks = drawn.count("\n\n") + 1
@@ -179,6 +190,8 @@ class Stream(io.StringIO):
     [
         (Stream(), {"TERM": "xterm-256color"}, "256"),
         (Stream(), {"TERM": "xterm", "COLORTERM": "truecolor"}, "truecolor"),
+        (Stream(), {"TERM": "xterm"}, "16"),
+        (Stream(), {"TERM": "linux"}, "16"),
         (Stream(), {"TERM": "xterm-256color", "NO_COLOR": "1"}, "shades"),
         (Stream(), {"TERM": "dumb"}, "shades"),
         (Stream(terminal=False), {"TERM": "xterm-256color"}, "shades"),

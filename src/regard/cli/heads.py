@@ -8,13 +8,13 @@ import typer
 
 from regard.cli.progress import bar
 from regard.config.whole import write_whole
-from regard.train.heads import Head, Name, heads_of, loss, measured, order, take_away, without
+from regard.train.heads import Head, Name, heads_of, loss, measured, order, scores, take_away
 from regard.train.run import Run
 from regard.view.chart import draw
 from regard.view.curve import Words, check_path
 from regard.view.report import aligned
 
-KINDS = ("previous", "same", "next", "first", "last")
+KINDS = ("previous", "same", "next", "first", "last", "separator")  # of several, the first
 MUCH = 0.4  # share of a head's weight that is worth a word
 
 
@@ -22,6 +22,9 @@ def heads(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     split: Annotated[str, typer.Option(help="Which part of the data.")] = "dev",
     limit: Annotated[int, typer.Option(min=1, help="Texts to measure on, from its start.")] = 200,
+    scored: Annotated[
+        bool, typer.Option("--scores", help="Also the standard metrics without each: slower.")
+    ] = False,
     points: Annotated[
         int, typer.Option("--curve", min=0, help="Also score with fewer heads, so many times.")
     ] = 0,
@@ -47,11 +50,11 @@ def heads(
     records = list(run.corpus().read(split))[:limit]
     count = sum(max(n, 1) for n in heads_of(run).values())
     with bar("heads", count) as shown:
-        found = measured(run, records, shown.advance)
+        found = measured(run, records, shown.advance, scored=scored)
     whole, names = loss(run, records), order(found)
     if keep is not None and keep > count:
         raise ValueError(f"--keep {keep}: there are {count} heads")
-    curve = scored(run, records, names, points) if points else []
+    curve = fewer(run, records, names, points) if points else []
     if to is not None and keep is not None:
         take_away(run, names[: count - keep])
         run.save(to)
@@ -73,19 +76,16 @@ def heads(
         print(f"\n{to}: a run with {keep} of {count} heads, loss {loss(run, records):.4f}")
 
 
-def scored(run: Run, records: list[Any], names: list[Name], points: int) -> list[Any]:
+def fewer(run: Run, records: list[Any], names: list[Name], points: int) -> list[Any]:
     """The loss, and the standard metrics, with ever fewer heads."""
-    from regard.attend.tap import intervene
-
     count, found = len(names), []
     steps = sorted({round(count * n / points) for n in range(points + 1)})
     with bar("with fewer heads", len(steps)) as shown:
         for gone in steps:
             some = names[:gone]
-            with intervene(run.model, without(run, some)):
-                scores = run.score(records)
-            numbers = {k: v for k, v in scores.items() if isinstance(v, float)}
-            found.append((count - gone, {**numbers, "nats": loss(run, records, some)}))
+            found.append(
+                (count - gone, {**scores(run, records, some), "nats": loss(run, records, some)})
+            )
             shown.advance(1)
     return found
 
@@ -93,11 +93,13 @@ def scored(run: Run, records: list[Any], names: list[Name], points: int) -> list
 def told(found: list[Head], whole: float) -> str:
     """A row for each head, the most missed first."""
     known = any(one.aer is not None for one in found)
-    rows = [["attention", "head", "loss without it", "bits", "distance", "looks at"]]
-    rows[0] += ["AER"] if known else []
+    first = [*found[0].changes][:1] + [metric for metric in found[0].changes if metric == "aer"]
+    rows = [["attention", "head", "loss without it", *first, "bits", "distance", "looks at"]]
+    rows[0] += ["own AER"] if known else []
     for one in sorted(found, key=lambda one: -one.rise):
         name, head = one.name
-        numbers = [f"{one.rise:+.4f}", f"{one.place.entropy:.2f}", f"{one.place.distance:.1f}"]
+        numbers = [f"{one.rise:+.4f}", *(f"{one.changes[metric]:+.2f}" for metric in first)]
+        numbers += [f"{one.place.entropy:.2f}", f"{one.place.distance:.1f}"]
         aer = "-" if one.aer is None else f"{one.aer:.3f}"
         rows.append([name, str(head + 1), *numbers, habit(one), *([aer] if known else [])])
     return f"{aligned(rows)}\n\nloss with all of them: {whole:.4f} nats a token"
@@ -119,4 +121,5 @@ def lines(curve: list[Any]) -> str:
 def plain(one: Head) -> dict[str, Any]:
     name, head = one.name
     told = {"attention": name, "head": head + 1, "rise": one.rise, "aer": one.aer}
+    told |= {"changes": dict(one.changes)}
     return {**told, **one.place._asdict()}

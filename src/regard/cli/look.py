@@ -15,6 +15,7 @@ from regard.cli.look_learner import lived, recognised
 from regard.cli.look_more import against, several, steps
 from regard.cli.look_picture import patches
 from regard.cli.maps import graded, map_of
+from regard.cli.pager import paged
 from regard.cli.trust import of_split, of_text
 from regard.cli.whatif import what_if
 from regard.config.whole import write_whole
@@ -138,7 +139,8 @@ def look(
     limit: Annotated[int, typer.Option(min=1, help="And of how many texts.")] = 100,
 ) -> None:
     """Give TEXT to a run and show what each token looked at, or what a verdict rests on."""
-    run, surface = Run.load(folder), Surface.of(Console())
+    run, console = Run.load(folder), Console()
+    surface = Surface.of(console)
     if trusted:
         print(of_split(run, split, limit) if text is None else of_text(run, text))
         return
@@ -158,7 +160,8 @@ def look(
             maps = [(f"{path}: {one}", map_of(who, one, target)) for path, who, one in both]
             several(files, maps)
         else:
-            print("\n\n".join(shown(who, one, surface, target, layer) for _, who, one in both))
+            seen = [shown(who, one, surface, target, layer) for _, who, one in both]
+            paged("\n\n".join(seen), console)
     elif files:
         if stepwise:
             raise ValueError("--steps is for the terminal; the page of a text has a view of them")
@@ -169,11 +172,11 @@ def look(
             write_whole(path, form(seen.merged() if words else seen))
             print(f"{path}: written")
     elif stepwise:
-        print(steps(map_of(run, text, target, gold), surface))
+        paged(steps(map_of(run, text, target, gold), surface), console)
     else:
-        print(shown(run, text, surface, target, layer))
-        if gold is not None:
-            print(f"\n{against(map_of(run, text, target, gold))}")
+        parts = [shown(run, text, surface, target, layer)]
+        parts += [] if gold is None else [against(map_of(run, text, target, gold))]
+        paged("\n\n".join(parts), console)
 
 
 def check_wishes(

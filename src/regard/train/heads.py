@@ -4,21 +4,26 @@ Losses are those of a run on some records, in nats a token, with the head's weig
 (Michel et al. 2019, 1905.10650). Where heads look is told by the shares of their weight.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.attend.attention import Attention
 from regard.attend.heads import MultiHead
 from regard.attend.tap import Edit, intervene, named_attentions, observe, zero
 from regard.corpora.corpus import Record
+from regard.encode.embed import Embedding
 from regard.encode.evoformer import Gated
 from regard.metric.alignment import agreement
 from regard.tasks.align import Aligner, Way
 from regard.tasks.translate import Translator
-from regard.train.compare import planted
+from regard.text.foreign import ForeignTokeniser
+from regard.text.special import END
+from regard.train.compare import alignment_error, planted
 from regard.train.run import Run
 
 SAMPLE = 64  # records that are looked at one by one
@@ -35,6 +40,7 @@ class Place(NamedTuple):
     next: float
     first: float
     last: float
+    separator: float  # the marks at the ends of sentences: BERT's [SEP], our </s>
     distance: float
     entropy: float  # bits
 
@@ -44,6 +50,7 @@ class Head(NamedTuple):
     rise: float  # of the loss without it
     place: Place
     aer: float | None = None  # of its links, where the data has true ones
+    changes: Mapping[str, float] = MappingProxyType({})  # of the standard metrics without it
 
 
 def heads_of(run: Run) -> dict[str, int]:
@@ -69,15 +76,31 @@ def loss(run: Run, records: Sequence[Record], names: Sequence[Name] = ()) -> flo
     return float(found.total) / found.tokens
 
 
-def measured(run: Run, records: Sequence[Record], told: Told | None = None) -> list[Head]:
-    """Every head of the model, in its order."""
+def scores(run: Run, records: Sequence[Record], names: Sequence[Name] = ()) -> dict[str, float]:
+    """The standard metrics without these heads; AER of the model's links, where truth is known."""
+    with intervene(run.model, without(run, names)):
+        found = {k: v for k, v in run.score(records).items() if isinstance(v, float)}
+        if isinstance(run.task, Translator):
+            rate = alignment_error(run.task, planted(records))
+            found |= {} if rate is None else {"aer": rate}
+    return found
+
+
+def measured(
+    run: Run, records: Sequence[Record], told: Told | None = None, *, scored: bool = False
+) -> list[Head]:
+    """Every head of the model, in its order; `scored`: also the standard metrics without each."""
     places, whole = looked(run, records[:SAMPLE]), loss(run, records)
-    links = linked(run, records)
+    links, before = linked(run, records), scores(run, records) if scored else {}
     found: list[Head] = []
     for name, count in heads_of(run).items():
         for head in range(max(count, 1)):
-            rise = loss(run, records, [(name, head)]) - whole
-            found.append(Head((name, head), rise, places[name][head], links.get((name, head))))
+            one = (name, head)
+            rise, changes = loss(run, records, [one]) - whole, dict[str, float]()
+            if scored:
+                after = scores(run, records, [one])
+                changes = {metric: after[metric] - before[metric] for metric in before}
+            found.append(Head(one, rise, places[name][head], links.get(one), changes))
             if told is not None:
                 told(1)
     return found
@@ -101,30 +124,65 @@ def linked(run: Run, records: Sequence[Record]) -> dict[Name, float]:
 
 def looked(run: Run, records: Sequence[Record]) -> dict[str, list[Place]]:
     """In the mean over all rows; records are read one by one, so that nothing is padded."""
-    sums: dict[str, Tensor] = {}
-    rows: dict[str, int] = {}
-    several = heads_of(run)
+    rows: dict[str, list[Tensor]] = {}
+    several, end = heads_of(run), end_of(run)
     for record in records:
-        with torch.no_grad(), observe(run.model.eval()) as seen:
+        with torch.no_grad(), observe(run.model.eval()) as seen, reading(run.model) as read:
             run.likelihood([record])
         for name, weights in seen.whole().items():
             if several[name]:  # [… h q k]: an alignment has many rows
                 table = weights.flatten(0, -4)
             else:
                 table = weights if weights.ndim == 4 else weights.flatten(0, -3)[:, None]
-            sums[name] = sums.get(name, torch.zeros(())) + shares(table).sum((0, 2))
-            rows[name] = rows.get(name, 0) + table.shape[0] * table.shape[2]
-    return {name: [Place(*row) for row in (sums[name] / rows[name]).tolist()] for name in sums}
+            found = shares(table, separators(read, end, table.shape[-1]))
+            rows.setdefault(name, []).append(found.transpose(1, 2).flatten(0, 1))
+    means = {name: torch.cat(some).nanmean(0).nan_to_num() for name, some in rows.items()}
+    return {name: [Place(*row) for row in table.tolist()] for name, table in means.items()}
 
 
-def shares(weights: Tensor) -> Tensor:
-    """[b h q k] -> [b h q 7], the numbers of a Place. Queries are the last of a row of as many."""
+@contextmanager
+def reading(model: nn.Module) -> Generator[list[Tensor]]:
+    """The rows of ids whose words the model looks up meanwhile."""
+    read: list[Tensor] = []
+
+    def keep(_: nn.Module, ids: tuple[Any, ...], __: Tensor) -> None:
+        read.append(ids[0].flatten(0, -2) if ids[0].ndim > 1 else ids[0][None])
+
+    tables = [m for name, m in model.named_modules() if name.split(".")[-1].endswith("words")]
+    hooks = [m.register_forward_hook(keep) for m in tables if isinstance(m, Embedding)]
+    try:
+        yield read
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def end_of(run: Run) -> int:
+    """The id of the mark behind a sentence."""
+    for text in run.vocabularies.values():
+        if isinstance(text, ForeignTokeniser) and text.special.end is not None:
+            return text.special.end
+    return END
+
+
+def separators(read: Sequence[Tensor], end: int, keys: int) -> Tensor:
+    """[k], 1 where a mark is: of the row that is as long; nan where rows do not agree."""
+    found = {tuple((row == end).tolist()) for rows in read for row in rows if len(row) == keys}
+    if len(found) > 1:
+        return torch.full((keys,), torch.nan)
+    return torch.tensor(found.pop(), dtype=torch.float32) if found else torch.zeros(keys)
+
+
+def shares(weights: Tensor, marks: Tensor) -> Tensor:
+    """[b h q k] -> [b h q 8], the numbers of a Place. Queries are the last of a row of as many."""
     queries, keys = weights.shape[-2:]
     at, of = torch.arange(queries)[:, None], torch.arange(keys)
     diagonals = [(weights * (of == at + by)).sum(-1) for by in (-1, 0, 1)]
+    marked = (weights * marks).sum(-1)
     distance = (weights * (of - at).abs()).sum(-1)
     entropy = -(weights * weights.clamp(min=1e-12).log2()).sum(-1)
-    return torch.stack([*diagonals, weights[..., 0], weights[..., -1], distance, entropy], -1)
+    ends = [weights[..., 0], weights[..., -1]]
+    return torch.stack([*diagonals, *ends, marked, distance, entropy], -1)
 
 
 def order(heads: Sequence[Head]) -> list[Name]:

@@ -159,7 +159,7 @@ def _spread(first: str, middle: str, last: str, width: int) -> str:
 def _mark(number: int, ink: Ink) -> str:
     if ink == "ascii":
         return ASCII_MARKS[number]
-    if ink == "shades":
+    if ink in ("shades", "16"):
         return MARKS[number]
     red, green, blue = bytes.fromhex(COLOURS[number][1:])
     code = f"2;{red};{green};{blue}"

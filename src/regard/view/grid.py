@@ -88,7 +88,7 @@ def tinted(colour: Colour, wide: int, surface: Surface) -> str:
         case "256":
             cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
             return f"\x1b[48;5;{cube}m{' ' * wide}\x1b[0m"
-        case "shades":
+        case "shades" | "16":  # of a picture, sixteen colours tell less than its light
             return SHADES[min(int(light * len(SHADES)), len(SHADES) - 1)] * wide
         case "ascii":
             return cell(light, wide, "ascii")

@@ -50,7 +50,7 @@ def shaded(
 
 def row(words: Sequence[str], levels: Sequence[float], surface: Surface) -> list[str]:
     both = list(zip(words, levels, strict=True))
-    if surface.ink in ("256", "truecolor"):
+    if surface.ink in ("16", "256", "truecolor"):
         return [" ".join(ground(word, level, surface.ink) for word, level in both)]
     below = (cell(level, cell_len(word), surface.ink) for word, level in both)
     return [" ".join(words), " ".join(below)]

@@ -13,13 +13,14 @@ from rich.cells import cell_len
 from rich.console import Console
 
 # How a weight is drawn: digits, shades of one colour, or colours.
-Ink = Literal["ascii", "shades", "256", "truecolor"]
+Ink = Literal["ascii", "shades", "16", "256", "truecolor"]
 
 ROW_LABEL, COLUMN_LABEL = 16, 8  # the most cells that a label may take
 DIGITS = ".123456789X"
 SHADES = " ░▒▓█"
 # Dark to bright, so that order survives a grey print and colour blindness: five points of viridis.
 RAMP = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
+NAMED = (40, 44, 46, 102, 103)  # of sixteen: black, blue, cyan, bright green, bright yellow
 
 # CSI, OSC (with its text) and the two-character escape sequences, in 7-bit and 8-bit form.
 ESCAPES = re.compile(
@@ -27,6 +28,7 @@ ESCAPES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
+LEFT_TO_RIGHT = "\u200e"  # takes no cell; what is on both sides of it stays there
 VISIBLE = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -41,10 +43,9 @@ class Surface(NamedTuple):
         """What this console can show. `NO_COLOR`, `TERM=dumb` and `COLUMNS` are respected."""
         if not console.encoding.startswith("utf"):
             return cls(console.width, "ascii")
-        inks: dict[str | None, Ink] = {"truecolor": "truecolor", "256": "256"}
-        return cls(
-            console.width, inks.get(None if console.no_color else console.color_system, "shades")
-        )
+        inks: dict[str | None, Ink] = {"truecolor": "truecolor", "256": "256", "standard": "16"}
+        system = None if console.no_color else console.color_system
+        return cls(console.width, inks.get(system, "shades"))
 
 
 def heat(
@@ -126,7 +127,9 @@ def _seen(char: str) -> str:
 
 
 def _pad(text: str, width: int) -> str:
-    return text + " " * (width - cell_len(text))
+    """Of neighbours that are read from the right, a terminal would show the first at the right."""
+    turned = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
+    return text + LEFT_TO_RIGHT * turned + " " * (width - cell_len(text))
 
 
 def cell(level: float, width: int, ink: Ink) -> str:
@@ -136,9 +139,14 @@ def cell(level: float, width: int, ink: Ink) -> str:
     level = min(max(level, 0.0), 1.0)
     if ink == "ascii":
         return _pad(DIGITS[int(level * 10 + 0.5)], width)
-    if ink == "shades":  # below 5 % nothing, as with the digits; then a shade for each quarter
-        return SHADES[0 if level < 0.05 else min(int(level * 4), 3) + 1] * width
+    if ink == "shades":
+        return SHADES[step(level)] * width
     return ground(" " * width, level, ink)
+
+
+def step(level: float) -> int:
+    """Which of five: below 5 % the first, as with the digits; then one for each quarter."""
+    return 0 if level < 0.05 else min(int(level * 4), 3) + 1
 
 
 def ground(text: str, level: float, ink: Ink) -> str:
@@ -146,6 +154,8 @@ def ground(text: str, level: float, ink: Ink) -> str:
     level = min(max(level, 0.0), 1.0)
     red, green, blue = _mix(level)
     letters = "" if text.isspace() else f";{30 if level > 0.5 else 97}"
+    if ink == "16":
+        return f"\x1b[{NAMED[step(level)]}{letters}m{text}\x1b[0m"
     if ink == "truecolor":
         return f"\x1b[48;2;{red};{green};{blue}{letters}m{text}\x1b[0m"
     cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
