@@ -46,6 +46,8 @@ def configs(steps: int, hard: int) -> dict[str, str]:
             one = one.replace("[train]\n", "[train]\ndoubly = 0.02\n")
         if name == "tell":
             one = one.replace('kind = "show_attend"', 'kind = "show_tell"')
+        if name == "hard":
+            one = one.replace("[train]\n", f"[train]\nsoft_steps = {hard // 2}\n")
         found[name] = one
     return found
 
@@ -80,7 +82,7 @@ def variance(run: Any, pairs: Sequence[Pair], *, baseline: bool) -> float:
     for draw in range(DRAWS):
         torch.manual_seed(draw)
         model.zero_grad()
-        run.task.reinforced(batch).total.backward()
+        run.task.reinforced(batch, model.expected).total.backward()
         grads.append(torch.cat([p.grad.flatten() for p in model.attention.parameters()]))
     model.reinforce.baseline.copy_(kept)
     return float(torch.stack(grads).double().var(0).sum()) / len(pairs) ** 2

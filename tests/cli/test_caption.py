@@ -104,6 +104,10 @@ def test_look(capsys):
             ["train", "all.toml", "model.normalise=reinforce"],
             "train.doubly is for soft attention, not for hard attention: set it to 0",
         ),
+        (
+            ["train", "all.toml", "train.doubly=0", "train.soft_steps=5"],
+            "train.soft_steps is for hard attention",
+        ),
         (["train", "all.toml", "model.pools=5"], "too small for model.pools = 5"),
         (
             ["train", "all.toml", "train.longest=1", "--run", "short"],

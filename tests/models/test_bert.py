@@ -91,6 +91,14 @@ def test_sizes_are_the_published_ones(size, count):
     assert sum(weight.numel() for weight in heads.parameters()) == count + more
 
 
+@pytest.mark.parametrize("std", [0.02, 0.1])
+def test_weights_start_as_far_from_zero_as_asked(std):
+    model = Bert(500, dim=64, heads=2, layers=2, context=64, pretrain="both", std=std)
+    for name, weight in model.named_parameters():
+        if weight.ndim == 2 and weight.numel() > 1000:
+            assert weight.std().item() == pytest.approx(std, rel=0.1), name
+
+
 def test_padding_changes_nothing():
     model = made()
     expected = model.encode(IDS, VALID, SEGMENTS)

@@ -88,6 +88,19 @@ def test_hard_attention_is_taught_by_the_reward_of_whole_captions():
     assert model.attention.score.energy.grad.any()
 
 
+def test_hard_attention_may_be_soft_at_first():
+    """Then its loss is that of soft attention with the same weights, but for the entropies."""
+    hard, soft = task(normalise="reinforce", entropy=0.0), task()
+    weights = hard.model.state_dict()
+    soft.model.load_state_dict({k: v for k, v in weights.items() if "baseline" not in k})
+    batch = hard.collate(list(hard.pairs(RECORDS, 50)))
+    hard.model.train()
+    first, again = (hard.loss(batch, soft=True).total.item() for _ in range(2))
+    assert first == again == pytest.approx(soft.loss(batch).total.item(), rel=1e-4)
+    drawn = {hard.loss(batch).total.item() for _ in range(3)}
+    assert len(drawn) == 3
+
+
 @pytest.mark.parametrize("decode", [Greedy(), Beam(width=3, n_best=2), Sample(seed=3)])
 def test_every_search_serves(decode):
     it, pictures = task(), [record["picture"] for record in RECORDS]

@@ -115,6 +115,10 @@ class CaptionTrain(Train):
         description="Weight of (1 - what a place got in all)^2, summed over places: lambda, in the "
         "paper 1; for soft attention.",
     )
+    soft_steps: Count = Field(
+        default=0,
+        description="For so many steps all places are read, before hard attention draws one.",
+    )
     metric: Literal["loss", "bleu1", "bleu2", "bleu3", "bleu4", "cider", "exact", "pointing"] = (
         Field(
             default="loss",
@@ -135,6 +139,10 @@ def check_captioner(model: ShowTell | ShowAttend, train: CaptionTrain) -> None:
     if train.doubly and (hard or isinstance(model, ShowTell)):
         what = "hard attention" if hard else f"model.kind = {model.kind!r}"
         raise ValueError(f"train.doubly is for soft attention, not for {what}: set it to 0")
+    if train.soft_steps and not hard:
+        raise ValueError(
+            'train.soft_steps is for hard attention: set model.normalise = "reinforce"'
+        )
     if hard and train.label_smoothing:
         raise ValueError("train.label_smoothing is not for hard attention: set it to 0")
 

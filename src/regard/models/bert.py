@@ -34,8 +34,9 @@ class Bert(nn.Module):
     """By default the paper's base model, encoder and pooler; `SIZES` has both.
 
     `context` is how many tokens it can read, `hidden_dim` the feed-forward layer's, 4 dim by
-    default. `pretrain` adds the heads of the paper's tasks: "masked" words, or "both". DistilBERT
-    has no `segments` and no `pooler`, RoBERTa one segment.
+    default. `pretrain` adds the heads of the paper's tasks: "masked" words, or "both". `std` is how
+    far weights are from zero at first: the paper's is for its widths, a narrow model begins better
+    with 1/sqrt(dim). DistilBERT has no `segments` and no `pooler`, RoBERTa one segment.
     """
 
     def __init__(
@@ -54,17 +55,19 @@ class Bert(nn.Module):
         norm_eps: float = 1e-12,
         dropout: float = 0.1,
         attention_dropout: float | None = None,
+        std: float = STD,
     ):
         super().__init__()
         check_positive("heads", heads)
+        check_positive("std", std)
         check_dropout(dropout)
         check_tasks(pretrain, pooler)
         self.context, self.dropout, self.activation = context, dropout, make_activation(activation)
         self.width, self.pooled_width = dim, dim if pooler else None
         masked, both = pretrain != "none", pretrain == "both"
-        self.words = Embedding(size, dim, bias=masked, std=STD)
-        self.position = Learned(context, dim, std=STD)
-        self.segments = Embedding(segments, dim, std=STD) if segments else None
+        self.words = Embedding(size, dim, bias=masked, std=std)
+        self.position = Learned(context, dim, std=std)
+        self.segments = Embedding(segments, dim, std=std) if segments else None
         self.norm = nn.LayerNorm(dim, norm_eps)
         self.encoder = Stack(
             Block(
@@ -83,7 +86,7 @@ class Bert(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 # differs: the authors cut the normal distribution off at two deviations
-                nn.init.normal_(module.weight, std=STD)
+                nn.init.normal_(module.weight, std=std)
                 nn.init.zeros_(module.bias)
 
     def encode(

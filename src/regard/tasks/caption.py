@@ -75,12 +75,19 @@ class Captioner:
             valid,
         )
 
-    def loss(self, batch: Captioned, smoothing: float = 0.0, doubly: float = 0.0) -> Loss:
-        """-log p of the captions. In training, hard attention adds its REINFORCE, and soft
-        attention `doubly` times what is missing from one look at each place."""
+    def loss(
+        self,
+        batch: Captioned,
+        smoothing: float = 0.0,
+        doubly: float = 0.0,
+        *,
+        soft: bool = False,
+    ) -> Loss:
+        """-log p of the captions. In training, hard attention adds its REINFORCE (or is `soft`
+        yet), and soft attention `doubly` times what is missing from one look at each place."""
         model, valid = self.model, batch.target_valid
         if model.training and getattr(model, "reinforce", None) is not None:
-            return self.reinforced(batch)
+            return self.reinforced(batch, 1.0 if soft else model.expected)
         memory = model.remember(batch.pictures)
         if not (model.training and doubly):
             states = model.forced(memory, batch.target_in)
@@ -92,10 +99,10 @@ class Captioner:
         again = doubly * doubly_stochastic(told.weights, valid).sum()
         return loss._replace(total=loss.total + again)
 
-    def reinforced(self, batch: Captioned) -> Loss:
+    def reinforced(self, batch: Captioned, expected: float) -> Loss:
         """Xu et al. 2015, sec. 4.1: the reward of a whole caption is its log-likelihood."""
         model, valid = self.model, batch.target_valid
-        with sampling(model, model.expected) as episode:
+        with sampling(model, expected) as episode:
             states = model.forced(model.remember(batch.pictures), batch.target_in)
         told = model.logits(states).log_softmax(-1).gather(-1, batch.target_out[..., None])
         likely = (told[..., 0] * valid).sum(-1)

@@ -67,9 +67,10 @@ class CaptionRun(Run):
             collate=partial(self.task.collate, crop=train.crop),
         )
 
-    def loss(self, batch: Captioned, done: int) -> Loss:  # noqa: ARG002 - every step is alike
+    def loss(self, batch: Captioned, done: int) -> Loss:
+        train = self.settings.train
         return self.task.loss(
-            batch, self.settings.train.label_smoothing, self.settings.train.doubly
+            batch, train.label_smoothing, train.doubly, soft=done < train.soft_steps
         )
 
     def likelihood(self, records: Iterable[Record]) -> Loss:
