@@ -1,4 +1,5 @@
-"""What every translation model obeys: each law is tried on each model of the catalogue.
+"""What every model obeys that writes of a text or a picture: each law is tried on each model.
+
 
 A model that is added to the catalogue is tried here without further ado; `VARIANTS` adds settings
 that change what is computed. Shapes are checked in the first law; the others go without, for speed.
@@ -34,6 +35,11 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("rnmt", {"decoder_layers": 1, "score": "scaled_dot", "normalise": "sparsemax"}),
     ("rnmt", {"context": "current"}),
 ]
+PICTURED = [
+    *((kind, {}) for kind, entry in MODELS.items() if "caption" in entry.tasks),
+    ("show_attend", {"score": "general", "normalise": "sparsemax", "hidden_dim": 6}),
+]
+VIEW = {"size": 8, "channels": 1, "picture_dim": 4, "picture_layers": 2, "pools": 2}
 
 
 def name(variant: tuple[str, dict[str, Any]]) -> str:
@@ -41,13 +47,14 @@ def name(variant: tuple[str, dict[str, Any]]) -> str:
     return " ".join([kind, *(f"{key}={value}" for key, value in settings.items())])
 
 
-every_model = pytest.mark.parametrize("variant", VARIANTS, ids=name)
+every_model = pytest.mark.parametrize("variant", [*VARIANTS, *PICTURED], ids=name)
+every_reader = pytest.mark.parametrize("variant", VARIANTS, ids=name)
 
 
 class Case(NamedTuple):
     model: Any
     source: Tensor
-    valid: Tensor
+    valid: Tensor | None  # of a picture, all is real
     target: Tensor
 
     def states(self) -> Tensor:
@@ -59,15 +66,28 @@ class Case(NamedTuple):
 
 def case(variant: tuple[str, dict[str, Any]], dtype: torch.dtype = torch.float64) -> Case:
     """Weights are drawn wide: some start at 0, and a law that holds there may not hold after."""
-    kind, settings = variant
-    model = build(kind, {**SMALL, **settings}).eval()
+    model = made(variant)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.4)
+    if "caption" in MODELS[variant[0]].tasks:
+        pictures = torch.randn(4, 1, 8, 8, dtype=dtype)
+        return Case(model.to(dtype), pictures, None, written())
     valid = torch.arange(7) < torch.tensor([7, 3, 1, 5])[:, None]
     source = torch.randint(3, SOURCE, valid.shape) * valid
+    return Case(model.to(dtype), source, valid, written())
+
+
+def made(variant: tuple[str, dict[str, Any]]) -> Any:
+    kind, settings = variant
+    if "caption" in MODELS[variant[0]].tasks:
+        return build(kind, {"target_size": TARGET, "dim": 8, **VIEW, **settings}).eval()
+    return build(kind, {**SMALL, **settings}).eval()
+
+
+def written() -> Tensor:
     target = torch.randint(3, TARGET, (4, 6))
     target[:, 0] = START
-    return Case(model.to(dtype), source, valid, target)
+    return target
 
 
 def stepped(model: Any, memory: Any, target: Tensor) -> Tensor:
@@ -109,10 +129,11 @@ def test_a_step_changes_no_state(variant, unchecked):
         it.model.step(after, it.target[:, 2])
 
 
-@every_model
+@every_reader
 def test_padding_does_not_matter(variant, unchecked):
     """Neither how much of it there is, nor what is in it."""
     it = case(variant)
+    assert it.valid is not None
     expected = it.states()
     more = torch.randint(SOURCE, (4, 4))
     source = torch.cat([torch.where(it.valid, it.source, SOURCE - 1), more], 1)
@@ -124,12 +145,15 @@ def test_padding_does_not_matter(variant, unchecked):
 def test_a_row_does_not_see_the_others(variant, unchecked):
     it = case(variant)
     expected = it.states()
-    for row, length in enumerate(it.valid.sum(1).tolist()):
+    lengths = [8] * 4 if it.valid is None else it.valid.sum(1).tolist()
+    for row, length in enumerate(lengths):
         one = slice(row, row + 1)
-        alone = Case(it.model, it.source[one, :length], it.valid[one, :length], it.target[one])
+        real = None if it.valid is None else it.valid[one, :length]
+        alone = Case(it.model, it.source[one, :length], real, it.target[one])
         close(alone.states(), expected[one])
     order = torch.tensor([2, 0, 3, 1])
-    moved = Case(it.model, it.source[order], it.valid[order], it.target[order])
+    real = None if it.valid is None else it.valid[order]
+    moved = Case(it.model, it.source[order], real, it.target[order])
     close(moved.states(), expected[order])
 
 
@@ -153,7 +177,10 @@ def test_the_source_is_seen(variant, unchecked):
     reach = 1 if "normalise" in variant[1] or "window" in variant[1] else 7
     for position in range(reach):
         source = it.source.clone()
-        source[0, position] = 3 + (source[0, position] - 2) % (SOURCE - 3)
+        if it.valid is None:
+            source[0, 0, position, position] += 1
+        else:
+            source[0, position] = 3 + (source[0, position] - 2) % (SOURCE - 3)
         assert not torch.allclose(it._replace(source=source).states()[0], expected[0], rtol=1e-12)
 
 
@@ -207,8 +234,9 @@ def test_attention_to_the_source_can_be_seen(variant, unchecked):
     for key in it.model.cross:
         weights = seen.whole()[key]
         assert weights.shape[0] == 4
-        assert weights.shape[-2:] == (6, 7)
-        assert not weights.movedim(0, -2).flatten(0, -3)[:, ~it.valid].any()
+        assert weights.shape[-2:] == (6, 4 if it.valid is None else 7)
+        if it.valid is not None:
+            assert not weights.movedim(0, -2).flatten(0, -3)[:, ~it.valid].any()
         total = weights.sum(-1)
         if "window" not in variant[1]:
             close(total, torch.ones_like(total))
@@ -229,7 +257,7 @@ def test_a_search_sees_what_teacher_forcing_sees(variant, unchecked):
         close(searched.whole()[key], forced.whole()[key])
 
 
-@every_model
+@every_reader
 def test_what_is_seen_is_what_was_read_with(variant, unchecked):
     """The weights times the values are what the quick path gave."""
     it = case(variant)
@@ -308,9 +336,8 @@ def test_one_mask_on_the_states_for_a_sequence(kind):
 @every_model
 def test_it_starts_without_knowing_anything(variant):
     """At the given start, an untrained model is close to ignorance, and no weight is NaN."""
-    kind, settings = variant
     torch.manual_seed(7)
-    model: Any = build(kind, {**SMALL, **settings}).eval()
+    model: Any = made(variant)
     it = case(variant, torch.float32)._replace(model=model)
     entropy = -(it.log_probabilities().exp() * it.log_probabilities()).sum(-1)
     assert entropy.mean() > 0.5 * math.log(TARGET)
