@@ -1,6 +1,5 @@
 """What every model obeys that writes of a text or a picture: each law is tried on each model.
 
-
 A model that is added to the catalogue is tried here without further ado; `VARIANTS` adds settings
 that change what is computed. Shapes are checked in the first law; the others go without, for speed.
 """
