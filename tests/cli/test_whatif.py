@@ -6,7 +6,9 @@ import torch
 from regard.cli.look import look
 from regard.cli.whatif import heads_named, marked, pinned, what_if
 from regard.config.load import resolve
+from regard.corpora.build import build
 from regard.train.fit import Fit
+from regard.train.run import prepare
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +63,8 @@ def test_nothing_is_left_behind(run):
     [
         (["atention"], [], "did you mean 'attention'"),
         (["attention:2"], [], "--without attention:2: attention has heads from 1 to 0"),
+        (["L2"], [], "--without L2: there are layers from L1 to L1"),
+        (["L1.H2"], [], "--without L1.H2: attention has heads from 1 to 0"),
         ([], ["x"], "write it as WRITTEN->READ"),
         ([], ["zzz->zzz"], "there is no word 'zzz' in the text"),
     ],
@@ -71,7 +75,20 @@ def test_wrong_wishes_are_told(run, gone, forced, told):
 
 
 def test_heads_by_name(run):
-    assert heads_named(run, ["attention"]) == [("attention", 0)]
+    assert heads_named(run, ["attention"]) == heads_named(run, ["L1"]) == [("attention", 0)]
+
+
+def test_heads_by_layer():
+    size = {"dim": 8, "heads": 2, "layers": 2, "hidden_dim": 8}
+    settings = {
+        "task": "translate",
+        "data": {"kind": "reorder", "size": 20, "held_out": 4},
+        "text": {"kind": "words"},
+        "model": {"kind": "transformer", **size},
+    }
+    known = resolve(settings)
+    run = prepare(known, build(known.data))
+    assert heads_named(run, ["L2.H1"]) == [("decoder.layers.1.cross_attention", 0)]
 
 
 def test_all_weight_goes_to_the_place_at_its_step():

@@ -73,7 +73,7 @@ Gone = Annotated[
         "--without",
         metavar="NAME[:HEAD]",
         help="What would be said without an attention or a head of it, as `regard heads` names "
-        "them; again for another.",
+        "them, or as L2.H3; again for another.",
     ),
 ]
 Forced = Annotated[

@@ -1,5 +1,6 @@
 """`regard look --without`, `--force`: what would be said if attention were elsewhere."""
 
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 from difflib import SequenceMatcher
@@ -13,6 +14,7 @@ from regard.train.run import Run
 from regard.train.translate import TranslateRun
 
 GIVES = "->"
+SHORT = re.compile(r"L(\d+)(?:\.H(\d+))?")
 
 
 def what_if(run: Run, text: str, gone: Sequence[str], forced: Sequence[str]) -> str:
@@ -27,10 +29,10 @@ def what_if(run: Run, text: str, gone: Sequence[str], forced: Sequence[str]) -> 
 
 
 def heads_named(run: Run, words: Sequence[str]) -> list[tuple[str, int]]:
-    """NAME, an attention as `regard heads` calls it, or NAME:HEAD, from 1."""
+    """NAME, an attention as `regard heads` calls it, or NAME:HEAD, from 1; or L3.H5."""
     counts, found = heads_of(run), list[tuple[str, int]]()
     for word in words:
-        name, _, number = word.partition(":")
+        name, _, number = long_name(run, word).partition(":")
         find(named_attentions(run.model), name, "--without")
         several = counts[name]
         if not number:
@@ -40,6 +42,18 @@ def heads_named(run: Run, words: Sequence[str]) -> list[tuple[str, int]]:
         else:
             found.append((name, int(number) - 1))
     return found
+
+
+def long_name(run: Run, word: str) -> str:
+    """L3.H5 is the fifth head of the third layer that `regard look` shows; else the word itself."""
+    short = SHORT.fullmatch(word)
+    if short is None:
+        return word
+    names = run.task.cross if isinstance(run, TranslateRun) else [*named_attentions(run.model)]
+    layer, head = int(short[1]), short[2]
+    if not 1 <= layer <= len(names):
+        raise ValueError(f"--without {word}: there are layers from L1 to L{len(names)}")
+    return names[layer - 1] if head is None else f"{names[layer - 1]}:{head}"
 
 
 def forcing(run: Run, text: str, words: Sequence[str]) -> dict[str, Edit]:
