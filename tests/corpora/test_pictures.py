@@ -220,3 +220,13 @@ def test_wrong_readers():
         Reader(channels=4)
     with pytest.raises(ValueError, match="size must be positive"):
         Reader((0, 4))
+
+
+@pytest.mark.parametrize("fit", ["crop", "pad", "stretch"])
+def test_every_shape_fits(fit):
+    """173 of 96 rows, say: a quotient of two divisions may be a hair more than the picture has."""
+    for side in (28, 96, 224):
+        reader = Reader((side, side), 1, fit)
+        for other in range(1, 400):
+            for shape in ((other, 256), (256, other)):
+                assert reader(np.zeros((*shape, 1), np.uint8)).shape == (side, side, 1)

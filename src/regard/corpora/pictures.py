@@ -82,9 +82,10 @@ class Reader:
         inner = (width, height)
         ratios = height / image.height, width / image.width
         if self.fit == "crop":  # cut and made smaller at once: a thin picture never becomes huge
-            tall, wide = height / max(ratios), width / max(ratios)
+            scale = max(ratios)  # rounding may go past the border, which Pillow does not allow
+            tall, wide = min(height / scale, image.height), min(width / scale, image.width)
             top, left = (image.height - tall) / 2, (image.width - wide) / 2
-            box = (left, top, left + wide, top + tall)
+            box = (left, top, min(left + wide, image.width), min(top + tall, image.height))
         elif self.fit == "pad":
             scale = min(ratios)
             inner = (max(1, round(image.width * scale)), max(1, round(image.height * scale)))
