@@ -77,11 +77,7 @@ class Bert(Table):
     attention_dropout: Part | None = Field(
         default=None, description="The same, of attention weights; as dropout where not set."
     )
-    std: float = Field(
-        default=0.02,
-        gt=0,
-        description="Deviation of weights at first; a narrow model begins better with 1/sqrt(dim).",
-    )
+    std: float = Field(default=0.02, gt=0, description="Deviation of weights at first.")
 
     @model_validator(mode="after")
     def _is_divided(self) -> "Bert":

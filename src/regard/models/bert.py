@@ -35,8 +35,8 @@ class Bert(nn.Module):
 
     `context` is how many tokens it can read, `hidden_dim` the feed-forward layer's, 4 dim by
     default. `pretrain` adds the heads of the paper's tasks: "masked" words, or "both". `std` is how
-    far weights are from zero at first: the paper's is for its widths, a narrow model begins better
-    with 1/sqrt(dim). DistilBERT has no `segments` and no `pooler`, RoBERTa one segment.
+    far weights are from zero at first. DistilBERT has no `segments` and no `pooler`, RoBERTa one
+    segment.
     """
 
     def __init__(
