@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from regard.view.terminal import COLUMN_LABEL, LEFT_TO_RIGHT, Surface, heat, label, scale
+from regard.view.terminal import (
+    COLUMN_LABEL,
+    LEFT_TO_RIGHT,
+    Surface,
+    ground,
+    heat,
+    label,
+    scale,
+)
 
 WEIGHTS = [[0.9, 0.1, 0.0], [0.04, 0.26, 0.7]]
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -63,6 +71,11 @@ def test_256_colours_are_of_the_cube():
 def test_sixteen_colours_have_a_step_for_each_quarter():
     row = heat([[0.04, 0.2, 0.4, 0.6, 1.0]], ["q"], list("abcde"), Surface(80, "16")).split("\n")[1]
     assert row == "q " + "".join(f"\x1b[{code}m  \x1b[0m" for code in (40, 44, 46, 102, 103))
+
+
+def test_letters_can_be_read_on_sixteen_colours():
+    white, black = (ground("a", level, "16") for level in (0.2, 0.3))
+    assert (white, black) == ("\x1b[44;97ma\x1b[0m", "\x1b[46;30ma\x1b[0m")
 
 
 def test_top_is_drawn_in_full_and_more_is_cut():

@@ -98,7 +98,9 @@ def told(found: list[Head], whole: float) -> str:
     rows[0] += ["own AER"] if known else []
     for one in sorted(found, key=lambda one: -one.rise):
         name, head = one.name
-        numbers = [f"{one.rise:+.4f}", *(f"{one.changes[metric]:+.2f}" for metric in first)]
+        numbers = [f"{one.rise:+.4f}"]
+        # rates of error are shares, the metrics of a task per cent
+        numbers += [f"{one.changes[m]:+.{3 if m == 'aer' else 2}f}" for m in first]
         numbers += [f"{one.place.entropy:.2f}", f"{one.place.distance:.1f}"]
         aer = "-" if one.aer is None else f"{one.aer:.3f}"
         rows.append([name, str(head + 1), *numbers, habit(one), *([aer] if known else [])])

@@ -153,7 +153,8 @@ def ground(text: str, level: float, ink: Ink) -> str:
     """A text on the colour of a level, in black or white, whichever can be read."""
     level = min(max(level, 0.0), 1.0)
     red, green, blue = _mix(level)
-    letters = "" if text.isspace() else f";{30 if level > 0.5 else 97}"
+    bright = step(level) > 1 if ink == "16" else level > 0.5  # of the sixteen, cyan is bright
+    letters = "" if text.isspace() else f";{30 if bright else 97}"
     if ink == "16":
         return f"\x1b[{NAMED[step(level)]}{letters}m{text}\x1b[0m"
     if ink == "truecolor":
