@@ -32,10 +32,14 @@ heads = 2
 layers = 2
 context = 128
 pretrain = "both"
+dropout = 0.0
+std = 0.08
+[mask]
+rate = 0.3
 [train]
 steps = STEPS
-sentences_per_batch = 32
-longest = 80
+sentences_per_batch = 64
+longest = 40
 learning_rate = 2e-3
 validate_every = 500
 save_every = 500
@@ -87,7 +91,7 @@ validate_every = 50
 save_every = 200
 metric = "accuracy"
 """
-STEPS = {"bert": 15000, "elmo": 3000}  # of pretraining: masked words take long to be found out
+STEPS = {"bert": 6000, "elmo": 3000}  # of pretraining
 OWN = """text = { kind = "words", size = 20000 }
 model = { kind = "birnn", dim = 128, hidden_dim = 64, dropout = 0.5 }"""
 

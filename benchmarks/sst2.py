@@ -2,17 +2,27 @@
 
     REGARD_MIRROR=FOLDER python benchmarks/sst2.py [--folder runs/sst2] [--seed 1]
 
-SST-2 has 6,920 sentences to train on: a network that sees nothing else soon knows them by heart. So
-it first learns to tell reviews of IMDB's sample (10,000 with their labels, cut to 200 words, in
-SST-2's spelling) and these sentences together, and then the sentences alone. The same command goes
-on.
+SST-2 has 6,920 sentences to train on: a network that sees nothing else soon knows them by heart.
+IMDB's sample has 120,000 more in 10,000 reviews, but the label of a review is not that of each of
+its sentences. So teachers, bags of words and of pairs of words (Joulin et al. 2016, 1607.01759),
+say how likely it is that a sentence is positive; none is asked of a review that it learnt from. A
+label is drawn for each sentence, by what its teacher says and by the label of its review. The
+network learns these sentences together with those of SST-2, and then SST-2 alone. The same command
+goes on.
 """
 
 import argparse
+import random
 import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 
+import torch
+import torch.nn.functional as F
 from command import regard
+from torch import Tensor, nn
 
 from regard.config.data import NamedLabelled
 from regard.config.whole import write_whole
@@ -21,48 +31,131 @@ from regard.corpora.corpus import Corpus
 
 LINES = re.compile(r"<br\s*/?>")
 WORD = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+|[^\w\s-]")
-LONGEST = 200  # words
+LONGEST = 400  # words of a review that a teacher reads
+SENTENCE = range(4, 51)  # words of a sentence that is learnt
+TEACHERS = 4
+DIM, RATE, DROPPED = 64, 3e-3, 0.3
+TIMES = 3  # each sentence of SST-2 to a teacher, beside each review
+REVIEW = 1.0  # log odds that a sentence is what its review is
+MORE = 6  # times each sentence of SST-2 among those of the reviews
 FIRST = """
 task = "classify"
 seed = SEED
 data = { kind = "labelled", train = "both.tsv", dev = "dev.tsv", test = "test.tsv" }
-text = { kind = "words", size = 30000, min_count = 2 }
-model = { kind = "birnn", dim = 128, hidden_dim = 128, dropout = 0.4 }
-head = { dropout = 0.5 }
+text = { kind = "words", size = 40000, min_count = 2 }
+model = { kind = "birnn", dim = 128, hidden_dim = 128, align_dim = 64, dropout = 0.4 }
+head = { dropout = 0.4 }
 [train]
-steps = 1600
-tokens_per_batch = 4000
+steps = 2500
+sentences_per_batch = 64
 learning_rate = 0.002
-validate_every = 200
-save_every = 400
+validate_every = 250
+save_every = 500
 metric = "accuracy"
-schedule = { kind = "cosine", warmup = 50, floor = 0.05 }
+ema = 0.998
+schedule = { kind = "cosine", warmup = 50, floor = 0.02 }
 """
 THEN = """
 task = "classify"
 seed = SEED
-data = { kind = "named", name = "sst2" }
+data = { kind = "labelled", train = "train.tsv", dev = "dev.tsv", test = "test.tsv" }
 start = { run = "runs/reviews" }
-head = { dropout = 0.5 }
+head = { dropout = 0.4 }
 [train]
-steps = 600
-sentences_per_batch = 50
-learning_rate = 0.0005
-validate_every = 50
-save_every = 200
+steps = 250
+sentences_per_batch = 64
+learning_rate = 0.0003
+validate_every = 25
+save_every = 125
 metric = "accuracy"
+ema = 0.98
 schedule = { kind = "cosine", warmup = 20 }
 """
+LABELS = ("negative", "positive")
+Labelled = tuple[list[str], int]  # words, and which of these they are
 
 
-def spelled(text: str) -> str:
+def labelled(corpus: Corpus, *splits: str) -> list[Labelled]:
     """In lower case, words and marks apart, "n't" and "'s" by themselves, as SST-2 has them."""
-    return " ".join(WORD.findall(LINES.sub(" ", text.lower()))[:LONGEST])
+    records = chain.from_iterable(map(corpus.read, splits))
+    return [
+        (WORD.findall(LINES.sub(" ", r["text"].lower())), LABELS.index(r["label"])) for r in records
+    ]
 
 
-def rows(corpus: Corpus, *splits: str) -> list[str]:
-    records = (record for split in splits for record in corpus.read(split))
-    return [f"{spelled(r['text'])}\t{r['label']}\n" for r in records]
+class Bag(nn.Module):
+    """log odds = w . (sum of vectors of words and pairs) / words + b."""
+
+    def __init__(self, known: dict[str | tuple[str, str], int]):
+        super().__init__()
+        self.known = known
+        self.vectors = nn.EmbeddingBag(len(known), DIM, mode="sum")
+        nn.init.normal_(self.vectors.weight, std=0.1)
+        self.output = nn.Linear(DIM, 1)
+
+    def forward(self, texts: Sequence[list[str]]) -> Tensor:
+        ids = [self.ids(words[:LONGEST]) for words in texts]
+        if self.training:
+            ids = [one[torch.rand(len(one)) > DROPPED] for one in ids]
+        starts = torch.tensor([0, *map(len, ids[:-1])]).cumsum(0)
+        words = torch.tensor([min(max(1, len(words)), LONGEST) for words in texts])
+        return self.output(self.vectors(torch.cat(ids), starts) / words[:, None]).squeeze(1)
+
+    def ids(self, words: list[str]) -> Tensor:
+        found = (self.known.get(one) for one in chain(words, pairwise(words)))
+        return torch.tensor([one for one in found if one is not None], dtype=torch.int64)
+
+
+def taught(texts: list[Labelled], known: dict[str | tuple[str, str], int]) -> Bag:
+    """Once through the texts."""
+    bag = Bag(known)
+    optimiser = torch.optim.Adam(bag.parameters(), RATE)
+    texts = random.sample(texts, len(texts))
+    for start in range(0, len(texts), 32):
+        optimiser.param_groups[0]["lr"] = RATE * (1 - 0.9 * start / len(texts))
+        words, labels = zip(*texts[start : start + 32], strict=True)
+        loss = F.binary_cross_entropy_with_logits(bag(words), torch.tensor(labels).float())
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return bag.eval()
+
+
+def counted(texts: list[Labelled]) -> dict[str | tuple[str, str], int]:
+    """The words that are there twice, and the pairs of words that are there four times."""
+    words = Counter(word for text, _ in texts for word in text)
+    pairs = Counter(pair for text, _ in texts for pair in pairwise(text))
+    kept = [w for w, n in words.items() if n > 1], [p for p, n in pairs.items() if n > 3]
+    return {one: number for number, one in enumerate(chain(*kept))}
+
+
+def sentences(words: list[str]) -> list[list[str]]:
+    ends = [0, *(place for place, word in enumerate(words, 1) if word in ".!?"), len(words)]
+    return [words[a:b] for a, b in pairwise(ends) if b - a in SENTENCE]
+
+
+@torch.no_grad()
+def drawn(bag: Bag, review: Labelled) -> list[Labelled]:
+    """A review's sentences, each with a label of its own."""
+    words, label = review
+    parts = sentences(words)
+    if not parts:
+        return []
+    likely = (bag(parts) + REVIEW * (2 * label - 1)).sigmoid()
+    return list(zip(parts, likely.bernoulli().int().tolist(), strict=True))
+
+
+def lessons(sst2: list[Labelled], reviews: list[Labelled]) -> list[Labelled]:
+    known = counted(sst2 + reviews)
+    part = [random.randrange(TEACHERS) for _ in reviews]
+    rows = MORE * sst2
+    for one in range(TEACHERS):
+        others = [review for review, its in zip(reviews, part, strict=True) if its != one]
+        bag = taught(others + TIMES * sst2, known)
+        print(f"teacher {one + 1} of {TEACHERS} has learnt", flush=True)
+        own = [review for review, its in zip(reviews, part, strict=True) if its == one]
+        rows += chain.from_iterable(drawn(bag, review) for review in own)
+    return rows
 
 
 def main() -> None:
@@ -72,14 +165,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(given.threads)
+    torch.manual_seed(given.seed)
+    random.seed(given.seed)
     sst2, imdb = build(NamedLabelled(name="sst2")), build(NamedLabelled(name="imdb_sample"))
     files = {
-        "both.tsv": rows(imdb, *imdb.splits) + rows(sst2, "train"),
-        "dev.tsv": rows(sst2, "dev"),
-        "test.tsv": rows(sst2, "test"),
+        "train.tsv": lambda: labelled(sst2, "train"),
+        "dev.tsv": lambda: labelled(sst2, "dev"),
+        "test.tsv": lambda: labelled(sst2, "test"),
+        "both.tsv": lambda: lessons(labelled(sst2, "train"), labelled(imdb, *imdb.splits)),
     }
-    for name, lines in files.items():
-        write_whole(given.folder / name, "".join(lines).encode())
+    for name, make in files.items():
+        if not (given.folder / name).exists():
+            rows = [f"{' '.join(words)}\t{LABELS[label]}\n" for words, label in make()]
+            write_whole(given.folder / name, "".join(rows).encode())
     for name, text in (("reviews", FIRST), ("sst2", THEN)):
         write_whole(given.folder / f"{name}.toml", text.replace("SEED", str(given.seed)).encode())
         regard(given.folder, "train", f"{name}.toml", "--threads", str(given.threads))
