@@ -68,11 +68,12 @@ TUNED = """
 task = "classify"
 data = { kind = "named", name = "sst2" }
 start = { run = "runs/START" }
+head = { pooling = "mean", dropout = 0.5 }
 [train]
 steps = 650
 sentences_per_batch = 32
 longest = 80
-learning_rate = 2e-4
+learning_rate = 1e-3
 validate_every = 108
 save_every = 325
 metric = "accuracy"
