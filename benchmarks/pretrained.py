@@ -4,9 +4,10 @@
 
 The text is that of IMDB's sample (10,000 reviews, without their labels). Each network is pretrained
 here, and once more for a single step, which leaves it as chance made it: the two then have the same
-vocabulary, size and training. BERT is fine-tuned on all of SST-2; ELMo rests, only its mix and the
-head learn, from a tenth of the labels, beside a recurrent network with vectors of its own. Three
-seeds each, `regard compare` tells their mean and spread. The same command goes on.
+vocabulary, size and training. BERT is fine-tuned on all of SST-2, and on a tenth of it; ELMo rests,
+only its mix and the head learn, from a tenth of the labels, beside a recurrent network with vectors
+of its own. Three seeds each, `regard compare` tells their mean and spread. The same command goes
+on.
 """
 
 import argparse
@@ -79,11 +80,13 @@ save_every = 325
 metric = "accuracy"
 schedule = { kind = "cosine", warmup = 50 }
 """
-FEW = """
+FILES = '{ kind = "labelled", train = "tenth.tsv", dev = "dev.tsv", test = "test.tsv" }'
+TENTH = TUNED.replace('{ kind = "named", name = "sst2" }', FILES).replace("650", "220")
+FEW = f"""
 task = "classify"
-data = { kind = "labelled", train = "tenth.tsv", dev = "dev.tsv", test = "test.tsv" }
+data = {FILES}
 FROM
-head = { dropout = 0.5 }
+head = {{ dropout = 0.5 }}
 [train]
 steps = 400
 sentences_per_batch = 32
@@ -117,7 +120,8 @@ def configs(which: str, steps: int) -> tuple[dict[str, str], dict[str, str]]:
         fresh: text.replace("STEPS", "1").replace("WARMUP", "0"),
     }
     if which == "bert":
-        return first, {f"{name}-tuned": TUNED.replace("START", name) for name in first}
+        tuned = {f"{name}-tuned": TUNED.replace("START", name) for name in first}
+        return first, tuned | {f"{name}-tenth": TENTH.replace("START", name) for name in first}
     few = {
         f"{name}-mixed": FEW.replace("RATE", "1e-2").replace(
             "FROM", f'start = {{ run = "runs/{name}", freeze = true }}'
