@@ -12,6 +12,7 @@ on.
 
 import argparse
 import re
+from itertools import chain
 from pathlib import Path
 
 from command import regard
@@ -111,8 +112,8 @@ def reviews() -> str:
     return "\n\n".join(map(apart, texts)) + "\n"
 
 
-def configs(which: str, steps: int) -> tuple[dict[str, str], dict[str, str]]:
-    """What is pretrained, and what is compared."""
+def configs(which: str, steps: int) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """What is pretrained, and what is compared: for each report its own."""
     text = BERT if which == "bert" else ELMO
     read, fresh = f"{which}-read", f"{which}-fresh"
     first = {
@@ -121,14 +122,16 @@ def configs(which: str, steps: int) -> tuple[dict[str, str], dict[str, str]]:
     }
     if which == "bert":
         tuned = {f"{name}-tuned": TUNED.replace("START", name) for name in first}
-        return first, tuned | {f"{name}-tenth": TENTH.replace("START", name) for name in first}
+        tenth = {f"{name}-tenth": TENTH.replace("START", name) for name in first}
+        return first, {"bert": tuned, "bert-tenth": tenth}
     few = {
         f"{name}-mixed": FEW.replace("RATE", "1e-2").replace(
             "FROM", f'start = {{ run = "runs/{name}", freeze = true }}'
         )
         for name in first
     }
-    return first, {**few, "birnn": FEW.replace("RATE", "1e-3").replace("FROM", OWN)}
+    own = {"birnn": FEW.replace("RATE", "1e-3").replace("FROM", OWN)}
+    return first, {"elmo": few | own}
 
 
 def main() -> None:
@@ -146,13 +149,13 @@ def main() -> None:
         rows = [f"{r['text']}\t{r['label']}\n" for r in list(sst.read(split))[::every]]
         write_whole(folder / f"{name}.tsv", "".join(rows).encode())
     first, compared = configs(given.which, given.steps or STEPS[given.which])
-    for name, text in {**first, **compared}.items():
+    for name, text in chain(first.items(), *(texts.items() for texts in compared.values())):
         write_whole(folder / f"{name}.toml", text.encode())
     for name in first:
         regard(folder, "train", f"{name}.toml", *threads)
-    names = [f"{name}.toml" for name in compared]
-    report = ["--vary", "seed=1,2,3", "--to", f"runs/report-{given.which}"]
-    regard(folder, "compare", *names, *report, *threads)
+    for report, texts in compared.items():
+        options = ["--vary", "seed=1,2,3", "--to", f"runs/report-{report}", *threads]
+        regard(folder, "compare", *(f"{name}.toml" for name in texts), *options)
 
 
 if __name__ == "__main__":
