@@ -41,7 +41,7 @@ MORE = 6  # times each sentence of SST-2 among those of the reviews
 CONFIG = """
 task = "classify"
 seed = SEED
-data = { kind = "labelled", train = "both.tsv", dev = "dev.tsv", test = "test.tsv" }
+data = { kind = "labelled", train = "both-SEED.tsv", dev = "dev.tsv", test = "test.tsv" }
 text = { kind = "words", size = 40000, min_count = 2 }
 model = { kind = "birnn", dim = 128, hidden_dim = 128, align_dim = 64, dropout = 0.4 }
 head = { dropout = 0.4 }
@@ -168,15 +168,18 @@ def main() -> None:
     files = {
         "dev.tsv": lambda: labelled(sst2, "dev"),
         "test.tsv": lambda: labelled(sst2, "test"),
-        "both.tsv": lambda: lessons(labelled(sst2, "train"), labelled(imdb, *imdb.splits)),
+        f"both-{given.seed}.tsv": lambda: lessons(
+            labelled(sst2, "train"), labelled(imdb, *imdb.splits)
+        ),
     }
     for name, make in files.items():
         if not (given.folder / name).exists():
             rows = [f"{' '.join(words)}\t{LABELS[label]}\n" for words, label in make()]
             write_whole(given.folder / name, "".join(rows).encode())
-    write_whole(given.folder / "sst2.toml", CONFIG.replace("SEED", str(given.seed)).encode())
-    regard(given.folder, "train", "sst2.toml", "--threads", str(given.threads))
-    regard(given.folder, "score", "runs/sst2")
+    name = f"sst2-{given.seed}"
+    write_whole(given.folder / f"{name}.toml", CONFIG.replace("SEED", str(given.seed)).encode())
+    regard(given.folder, "train", f"{name}.toml", "--threads", str(given.threads))
+    regard(given.folder, "score", f"runs/{name}")
 
 
 if __name__ == "__main__":
