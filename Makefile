@@ -26,7 +26,7 @@ demo: $(VENV)/.installed
 	$(BIN)/regard demo
 
 test: lint
-	REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -4,7 +4,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -85,46 +85,49 @@ def given_names(text: str) -> Iterator[str]:
                 yield name
 
 
-def sources() -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("file", SOURCES, ids=lambda f: str(f.relative_to(PACKAGE)))
+TEXTS = {str(file.relative_to(PACKAGE)): file.read_text() for file in SOURCES}
 
 
-@sources()
-def test_files_are_short(file):
-    assert len(code_lines(file.read_text())) <= FILE_LINES
+def offenders(rule: Callable[[str], Iterable[object]]) -> dict[str, list[object]]:
+    """Return what a rule finds, by file."""
+    found = {name: list(rule(text)) for name, text in TEXTS.items()}
+    return {name: things for name, things in found.items() if things}
 
 
-@sources()
-def test_functions_are_short(file):
-    assert list(long_functions(file.read_text(), FUNCTION_LINES)) == []
+def test_files_are_short():
+    sizes = {name: len(code_lines(text)) for name, text in TEXTS.items()}
+    assert {name: size for name, size in sizes.items() if size > FILE_LINES} == {}
 
 
-@sources()
-def test_nothing_unsafe_is_called(file):
-    assert list(unsafe(file.read_text())) == []
+def test_functions_are_short():
+    assert offenders(lambda text: long_functions(text, FUNCTION_LINES)) == {}
 
 
-@sources()
-def test_signatures_are_closed(file):
-    assert list(open_signatures(file.read_text())) == []
+def test_nothing_unsafe_is_called():
+    assert offenders(unsafe) == {}
 
 
-@sources()
-def test_annotations_are_evaluated(file):
+def test_signatures_are_closed():
+    assert offenders(open_signatures) == {}
+
+
+def test_annotations_are_evaluated():
     """Postponed annotations would turn the shape checks off."""
-    assert not re.search(r"^from __future__ import .*annotations", file.read_text(), re.MULTILINE)
+    postponed = re.compile(r"^from __future__ import .*annotations", re.MULTILINE)
+    assert offenders(postponed.findall) == {}
 
 
-@sources()
-def test_names_are_of_the_glossary(file):
-    assert set(given_names(file.read_text())) & OTHER_NAMES == set()
-    assert set(file.relative_to(PACKAGE).with_suffix("").parts) & NO_ROOM == set()
+def test_names_are_of_the_glossary():
+    assert offenders(lambda text: set(given_names(text)) & OTHER_NAMES) == {}
+    parts = {part for name in TEXTS for part in Path(name).with_suffix("").parts}
+    assert parts & NO_ROOM == set()
 
 
-@sources()
-def test_files_say_what_they_are(file):
-    text = file.read_text()
-    assert text == "" or ast.get_docstring(ast.parse(text))
+def test_files_say_what_they_are():
+    silent = [
+        name for name, text in TEXTS.items() if text and not ast.get_docstring(ast.parse(text))
+    ]
+    assert silent == []
 
 
 def test_lines_of_code_are_counted_right():
