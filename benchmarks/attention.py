@@ -14,13 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.attend.additive import tanh_energy
-from regard.attend.attention import Attention
-from regard.attend.heads import MultiHead
-from regard.attend.mask import causal
-from regard.attend.memory import Memory
-from regard.attend.score import ScaledDot
-from regard.attend.tap import observe
+from regard.attention.additive import tanh_energy
+from regard.attention.core import Attention
+from regard.attention.masks import causal
+from regard.attention.memory import Memory
+from regard.attention.multihead import MultiHead
+from regard.attention.observe import observe
+from regard.attention.scores import ScaledDot
 
 
 def compare(title: str, calls: dict[str, Callable[[], object]], rounds: int) -> None:
@@ -86,7 +86,7 @@ def cache(rounds: int) -> None:
             memory = append(memory, piece)
 
     calls = {
-        "torch.cat at every step": lambda: grow(Memory.joined),
+        "torch.cat at every step": lambda: grow(Memory.concatenate),
         "append": lambda: grow(Memory.append),
     }
     compare("a cache of 512 steps, batch 8, 8 heads, d 64", calls, max(5, rounds // 20))

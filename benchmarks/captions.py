@@ -19,35 +19,35 @@ import torch
 from command import regard
 from torch import Tensor
 
-from regard.batch.pair import Pair
-from regard.config.presets import presets
-from regard.config.whole import write_whole
-from regard.corpora.digits import WORDS, Digits
-from regard.models.caption import doubly_stochastic
+from regard.batching.example import Example
+from regard.config.presets import preset_paths
+from regard.data.synthetic.digits import WORDS_PER_DIGIT, Digits
+from regard.files import write_atomic
+from regard.models.caption import doubly_stochastic_penalty
 from regard.train.run import Run
 
 DRAWS = 64  # of hard attention, for the same pictures
 MODELS = {
     "soft": "",
     "doubly": "",
-    "hard": 'normalise = "reinforce"\nentropy = 0.02\n',
+    "hard": 'normalize = "reinforce"\nentropy_weight = 0.02\n',
     "tell": "",
 }
 
 
 def configs(steps: int, hard: int) -> dict[str, str]:
     """The preset, but for what is compared."""
-    text = presets()["digits-caption"].read_text("utf-8")
+    text = preset_paths()["digits-caption"].read_text("utf-8")
     found = {}
     for name, more in MODELS.items():
         one = re.sub(r"(?m)^steps = .*$", f"steps = {hard if name == 'hard' else steps}", text)
         one = one.replace('kind = "show_attend"\n', f'kind = "show_attend"\n{more}')
         if name == "doubly":
-            one = one.replace("[train]\n", "[train]\ndoubly = 0.02\n")
+            one = one.replace("[train]\n", "[train]\ndoubly_stochastic_weight = 0.02\n")
         if name == "tell":
             one = one.replace('kind = "show_attend"', 'kind = "show_tell"')
         if name == "hard":
-            one = one.replace("[train]\n", f"[train]\nsoft_steps = {hard // 2}\n")
+            one = one.replace("[train]\n", f"[train]\nsoft_attention_steps = {hard // 2}\n")
         found[name] = one
     return found
 
@@ -56,22 +56,26 @@ def by_digits(run: Any, settings: dict[str, Any]) -> list[float]:
     """Captions that are exactly right, in per cent, of pictures with one to four digits."""
     found = []
     for count in range(1, 5):
-        corpus = Digits(1, **{**settings, "fewest": count, "most": count, "held_out": 250})
+        corpus = Digits(
+            1, **{**settings, "min_digits": count, "max_digits": count, "held_out": 250}
+        )
         found.append(run.score(corpus.read("test"))["exact"])
     return found
 
 
 @torch.no_grad()
-def penalty(run: Any, pairs: Sequence[Pair]) -> float:
+def penalty(run: Any, pairs: Sequence[Example]) -> float:
     """sum_i (1 - sum_t alpha_ti)^2, in the mean over pictures."""
     total = 0.0
-    for batch in run.task.in_order(pairs):
-        told = run.model.eval().told(run.model.remember(batch.pictures), batch.target_in)
-        total += float(doubly_stochastic(told.weights, batch.target_valid).sum())
+    for batch in run.task.iterate_by_length(pairs):
+        told = run.model.eval().decode_with_attention(
+            run.model.remember(batch.pictures), batch.target_in
+        )
+        total += float(doubly_stochastic_penalty(told.weights, batch.target_valid).sum())
     return total / len(pairs)
 
 
-def variance(run: Any, pairs: Sequence[Pair], *, baseline: bool) -> float:
+def variance(run: Any, pairs: Sequence[Example], *, baseline: bool) -> float:
     """Of the gradient of the score's parameters over draws, summed, beside its squared mean."""
     model, batch = run.model.train(), run.task.collate(pairs)
     kept = model.reinforce.baseline.clone()
@@ -82,7 +86,7 @@ def variance(run: Any, pairs: Sequence[Pair], *, baseline: bool) -> float:
     for draw in range(DRAWS):
         torch.manual_seed(draw)
         model.zero_grad()
-        run.task.reinforced(batch, model.expected).total.backward()
+        run.task.reinforce_loss(batch, model.expectation_rate).total.backward()
         grads.append(torch.cat([p.grad.flatten() for p in model.attention.parameters()]))
     model.reinforce.baseline.copy_(kept)
     return float(torch.stack(grads).double().var(0).sum()) / len(pairs) ** 2
@@ -101,7 +105,7 @@ def main() -> None:
     texts = configs(given.steps, given.hard_steps)
     print("model    parameters  exact  by digits: 1      2      3      4  pointing  penalty")
     for name in given.models:
-        write_whole(given.folder / f"{name}.toml", texts[name].encode())
+        write_atomic(given.folder / f"{name}.toml", texts[name].encode())
         regard(given.folder, "train", f"{name}.toml", "--threads", str(given.threads))
         run: Any = Run.load(given.folder / "runs" / name)
         records = list(run.corpus().read("test"))
@@ -109,7 +113,7 @@ def main() -> None:
             run.score(records),
             run.settings.data.model_dump(exclude={"kind", "size"}),
         )
-        pairs = list(run.task.pairs(records, 10 * WORDS))
+        pairs = list(run.task.examples(records, 10 * WORDS_PER_DIGIT))
         shares = "  ".join(f"{one:5.1f}" for one in by_digits(run, settings))
         count = sum(p.numel() for p in run.model.parameters())
         told = f"{name:8} {count:10,}  {scores['exact']:5.1f}        {shares}"

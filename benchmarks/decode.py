@@ -17,11 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.decode.beam import beam
-from regard.decode.greedy import greedy
-from regard.decode.rules import Rules
-from regard.decode.sample import Draw, sample
-from regard.models.catalogue import build
+from regard.decoding.beam import beam_search
+from regard.decoding.constraints import Constraints
+from regard.decoding.greedy import greedy_search
+from regard.decoding.sampling import SamplingOptions, sample
+from regard.models.catalogue import build_model
 
 LENGTH = 24
 Search = Callable[[Any, Sequence[int]], list[list[Any]]]  # (memory, seeds) -> n-best outputs
@@ -30,7 +30,7 @@ Search = Callable[[Any, Sequence[int]], list[list[Any]]]  # (memory, seeds) -> n
 def made(kind: str, size: int) -> Any:
     """A model of random weights, wide enough that some words are likelier than others."""
     torch.manual_seed(0)
-    model = build(kind, {"source_size": size, "target_size": size, "dim": 256}).eval()
+    model = build_model(kind, {"source_size": size, "target_size": size, "dim": 256}).eval()
     with torch.no_grad():
         for weight in model.parameters():
             if weight.ndim > 1:
@@ -68,24 +68,31 @@ def alone(model: Any, memory: Any, count: int, width: int) -> None:
             state, tokens = model.select(state, rows), torch.ones(len(rows), dtype=torch.long)
 
 
-def searches_of(model: Any, rules: Rules) -> dict[str, tuple[int, Search]]:
+def searches_of(model: Any, rules: Constraints) -> dict[str, tuple[int, Search]]:
     """Each by name, with the rows that it needs for an input."""
     return {
-        "greedy": (1, lambda memory, seeds: greedy(model, memory, len(seeds), rules)),
+        "greedy": (1, lambda memory, seeds: greedy_search(model, memory, len(seeds), rules)),
         "top_k 50": (
             1,
-            lambda memory, seeds: sample(model, memory, seeds, Draw(top_k=50), rules=rules),
+            lambda memory, seeds: sample(
+                model, memory, seeds, SamplingOptions(top_k=50), constraints=rules
+            ),
         ),
         "top_p 0.9": (
             1,
-            lambda memory, seeds: sample(model, memory, seeds, Draw(top_p=0.9), rules=rules),
+            lambda memory, seeds: sample(
+                model, memory, seeds, SamplingOptions(top_p=0.9), constraints=rules
+            ),
         ),
-        "beam 5": (5, lambda memory, seeds: beam(model, memory, len(seeds), 5, rules=rules)),
+        "beam 5": (
+            5,
+            lambda memory, seeds: beam_search(model, memory, len(seeds), 5, constraints=rules),
+        ),
     }
 
 
 def costs(kind: str, size: int, batches: Sequence[int]) -> None:
-    model, rules = made(kind, size), Rules(max_length=LENGTH, min_length=LENGTH)
+    model, rules = made(kind, size), Constraints(max_length=LENGTH, min_length=LENGTH)
     for count in batches:
         memory = read(model, [torch.randint(4, size, (20,)) for _ in range(count)])
         for name, (width, search) in searches_of(model, rules).items():
@@ -99,7 +106,7 @@ def differences(kind: str, size: int, inputs: int = 256) -> None:
     model = made(kind, size)
     sources = [torch.randint(4, size, (3 + n % 15,)) for n in range(inputs)]
     order = random.Random(0).sample(range(inputs), inputs)
-    for name, (_, search) in searches_of(model, Rules(max_length=LENGTH)).items():
+    for name, (_, search) in searches_of(model, Constraints(max_length=LENGTH)).items():
 
         def run(some: list[int], search: Search = search) -> list[list[Any]]:
             return search(read(model, [sources[n] for n in some]), some)

@@ -15,41 +15,50 @@ import time
 import torch
 
 from regard.config.load import resolve
-from regard.corpora.build import build
-from regard.train.make import training_of
-from regard.train.run import prepare
+from regard.data.build import build_corpus
+from regard.train.run import build_run
+from regard.training.build import build_training
 
 PARTS = ("none", "letters", "words", "c2q", "q2c")
+KEYS = {"letters": "use_characters", "words": "use_words"}  # of parts with another name in [model]
 NEW = 6  # letters of a new name; known ones have four
 
 
 def row(without: str, steps: int, seed: int) -> str:
-    model = {"kind": "bidaf", "dim": 32, "hidden_dim": 32, "letters_dim": 16, "filters": [[3, 16]]}
+    model = {
+        "kind": "bidaf",
+        "dim": 32,
+        "hidden_dim": 32,
+        "character_output_dim": 16,
+        "filters": [[3, 16]],
+    }
     settings = resolve(
         {
             "task": "answer",
             "seed": seed,
-            "data": {"kind": "facts", "size": 8000, "held_out": 1000, "seed": seed, "things": 2},
+            "data": {"kind": "facts", "size": 8000, "held_out": 1000, "seed": seed, "entities": 2},
             "text": {"kind": "words", "min_count": 20},
             "model": {
                 **model,
                 "layers": 1,
                 "dropout": 0.0,
-                **({} if without == "none" else {without: False}),
+                **({} if without == "none" else {KEYS.get(without, without): False}),
             },
-            "head": {"longest": 3, "dropout": 0.0},
+            "head": {"max_answer_tokens": 3, "dropout": 0.0},
             "train": {
                 "steps": steps,
-                "sentences_per_batch": 64,
+                "examples_per_batch": 64,
                 "learning_rate": 0.005,
                 "schedule": {"kind": "cosine"},
-                "clip": 5.0,
+                "max_grad_norm": 5.0,
             },
         }
     )
-    corpus = build(settings.data)
-    run = prepare(settings, corpus)
-    training = training_of(settings, run.model, run.loss, run.batches(corpus), run.groups())
+    corpus = build_corpus(settings.data)
+    run = build_run(settings, corpus)
+    training = build_training(
+        settings, run.model, run.loss, run.batches(corpus), run.parameter_groups()
+    )
     start = time.process_time()
     for _ in training.steps(steps):
         pass

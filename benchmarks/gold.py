@@ -11,9 +11,9 @@ import gzip
 import sys
 from pathlib import Path
 
-from regard.metric.alignment import agreement
-from regard.metric.links import Links, read_gold, read_links
-from regard.metric.translation import bleu
+from regard.metrics.alignment import agreement
+from regard.metrics.alignment_files import Links, read_gold, read_links
+from regard.metrics.translation import bleu
 
 
 def slow_aer(path: Path, guessed: list[Links]) -> float:

@@ -64,8 +64,8 @@ class ByHand(nn.Module):
 
 def ours(model: Gpt2, ids: Tensor, label: Tensor) -> Tensor:
     valid = torch.ones_like(ids, dtype=torch.bool)
-    loss = cross_entropy(model.output, model.forced(None, ids), label, valid)
-    return loss.total / loss.tokens
+    loss = cross_entropy(model.output, model.teacher_forced(None, ids), label, valid)
+    return loss.total / loss.count
 
 
 def step(model: nn.Module, loss: Callable[[], Tensor], optimiser: torch.optim.Optimizer) -> float:
@@ -91,7 +91,7 @@ def main() -> None:
         dim=given.dim,
         heads=given.heads,
         layers=given.layers,
-        context=given.context,
+        max_positions=given.context,
         dropout=given.dropout,
     )
     ids, label = torch.randint(given.words, (2, given.batch, given.context))

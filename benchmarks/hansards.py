@@ -15,9 +15,9 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.data import NamedData
-from regard.config.whole import write_whole
-from regard.corpora.build import build
+from regard.config.data import PublicTranslationDataConfig
+from regard.data.build import build_corpus
+from regard.files import write_atomic
 
 WORD = re.compile(r"\w+(?:-\w+)*|'\w+|\.\.\.|[^\w\s]")
 ELIDED = re.compile(r"\b(d|l|n|s|j|c|m|t|qu|jusqu|lorsqu|puisqu)'")
@@ -43,7 +43,7 @@ dim = 128
 hidden_dim = 256
 heads = 4
 layers = 3
-shared = "all"
+tie_embeddings = "all"
 norm = "pre"
 dropout = 0.1
 
@@ -52,7 +52,7 @@ steps = {steps}
 tokens_per_batch = 3000
 learning_rate = 0.003
 label_smoothing = 0.1
-clip = 5.0
+max_grad_norm = 5.0
 validate_every = 500
 save_every = 250
 
@@ -85,20 +85,20 @@ def main() -> None:
     wpt = (Path(os.environ["REGARD_MIRROR"]) / "alignment" / "wpt_enfr").resolve()
     hansards = (wpt / "enfr.src-tgt").read_text("utf-8").lower().splitlines()
     tested = ["\t".join(side.strip() for side in line.split("|||")) for line in hansards]
-    tatoeba = build(NamedData(name="tatoeba", source="en", target="fr"))
+    tatoeba = build_corpus(PublicTranslationDataConfig(name="tatoeba", source="en", target="fr"))
     for part, more in (("train", tested * given.copies), ("dev", [])):
         rows = (f"{english(r['source'])}\t{french(r['target'])}" for r in tatoeba.read(part))
-        write_whole(given.folder / f"{part}.tsv", ("\n".join([*rows, *more]) + "\n").encode())
-    write_whole(given.folder / "test.tsv", ("\n".join(tested) + "\n").encode())
+        write_atomic(given.folder / f"{part}.tsv", ("\n".join([*rows, *more]) + "\n").encode())
+    write_atomic(given.folder / "test.tsv", ("\n".join(tested) + "\n").encode())
     for name, columns in (("en-fr", ["source", "target"]), ("fr-en", ["target", "source"])):
         text = CONFIG.format(columns=columns, steps=given.steps).replace("'", '"')
-        write_whole(given.folder / f"{name}.toml", text.encode())
+        write_atomic(given.folder / f"{name}.toml", text.encode())
         regard(given.folder, "train", f"{name}.toml", "--threads", str(given.threads))
-    gold = ["--gold", str(wpt / "enfr.gold"), "--gold-base", "1", "--out", "test.align"]
+    gold = ["--gold", str(wpt / "enfr.gold"), "--gold-base", "1", "--save", "test.align"]
     both = ["--reverse", "runs/fr-en", "--dev", "test.tsv"]
     for way in ("intersection", "grow-diag", "grow-diag-final"):
         print(way, flush=True)
-        regard(given.folder, "align", "runs/en-fr", "test.tsv", *both, "--symmetrise", way, *gold)
+        regard(given.folder, "align", "runs/en-fr", "test.tsv", *both, "--symmetrize", way, *gold)
 
 
 if __name__ == "__main__":

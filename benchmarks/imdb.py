@@ -12,16 +12,16 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.whole import write_whole
+from regard.files import write_atomic
 
 COMMON = """
 task = "classify"
-data = { kind = "named", name = "imdb_sample" }
+data = { kind = "public", name = "imdb_sample" }
 text = { kind = "words", size = 20000, lower = true, min_count = 3 }
 head = { dropout = 0.5 }
 [train]
 tokens_per_batch = 6000
-longest = 400
+max_tokens = 400
 learning_rate = 0.002
 validate_every = 100
 save_every = 200
@@ -43,9 +43,9 @@ def main() -> None:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     for name, model in MODELS.items():
-        write_whole(given.folder / f"{name}.toml", f"{COMMON}\n[model]\n{model}\n".encode())
+        write_atomic(given.folder / f"{name}.toml", f"{COMMON}\n[model]\n{model}\n".encode())
     names = [f"{name}.toml" for name in MODELS]
-    options = ["--vary", "seed=1,2,3", "--threads", str(given.threads)]
+    options = ["--sweep", "seed=1,2,3", "--threads", str(given.threads)]
     regard(given.folder, "compare", *names, f"train.steps={given.steps}", *options)
 
 

@@ -32,10 +32,10 @@ dim = 16
 dropout = 0.1
 [train]
 steps = {steps}
-sentences_per_batch = 16
+examples_per_batch = 16
 save_every = 4
 validate_every = 10
-keep = 3
+keep_checkpoints = 3
 [decode]
 kind = "greedy"
 """

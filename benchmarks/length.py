@@ -13,12 +13,12 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.data import NamedData
-from regard.config.presets import presets
-from regard.config.whole import write_whole
-from regard.corpora.build import build
-from regard.corpora.corpus import Record
-from regard.metric.comparison import joined
+from regard.config.data import PublicTranslationDataConfig
+from regard.config.presets import preset_paths
+from regard.data.build import build_corpus
+from regard.data.corpus import Record
+from regard.files import write_atomic
+from regard.metrics.comparison import concatenated_records
 
 MODELS = ("ladder-encdec", "ladder-rnnsearch")
 JOINED = 4
@@ -28,13 +28,13 @@ def short(records: Iterable[Record], longest: int) -> list[dict[str, str]]:
     """Joined records with at most so many words on both sides."""
     return [
         record
-        for record in joined(list(records), JOINED)
+        for record in concatenated_records(list(records), JOINED)
         if all(len(text.split()) <= longest for text in record.values())
     ]
 
 
 def write(path: Path, records: Iterable[Record]) -> None:
-    write_whole(path, "".join(f"{r['source']}\t{r['target']}\n" for r in records).encode())
+    write_atomic(path, "".join(f"{r['source']}\t{r['target']}\n" for r in records).encode())
 
 
 def main() -> None:
@@ -45,18 +45,20 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    corpus = build(NamedData(name="multi30k_tok", source="de", target="en"))
+    corpus = build_corpus(
+        PublicTranslationDataConfig(name="multi30k_tok", source="de", target="en")
+    )
     write(given.folder / "train.tsv", short(corpus.read("train"), given.longest))
     write(given.folder / "dev.tsv", short(corpus.read("dev"), given.longest))
     write(given.folder / "test.tsv", corpus.read("test"))
     files = "".join(f'{part} = "{part}.tsv"\n' for part in ("train", "dev", "test"))
     data = f'[data]\nkind = "files"\n{files}'
     for name in MODELS:
-        head, _, rest = presets()[name].read_text("utf-8").partition("[data]")
+        head, _, rest = preset_paths()[name].read_text("utf-8").partition("[data]")
         rest = rest[rest.index("[text]") :]
-        write_whole(given.folder / f"{name}.toml", f"{head}{data}\n{rest}".encode())
+        write_atomic(given.folder / f"{name}.toml", f"{head}{data}\n{rest}".encode())
     words = [f"{name}.toml" for name in MODELS] + [f"train.steps={given.steps}"]
-    options = ["--joined", str(JOINED), "--tokenize", "none", "--threads", str(given.threads)]
+    options = ["--join", str(JOINED), "--tokenize", "none", "--threads", str(given.threads)]
     regard(given.folder, "compare", *words, *options)
 
 

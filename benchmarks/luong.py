@@ -15,8 +15,8 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.presets import presets
-from regard.config.whole import write_whole
+from regard.config.presets import preset_paths
+from regard.files import write_atomic
 
 SLOW = {"general": 0.01, "additive": 0.05}  # share of the rate for a score's own matrices
 MODELS = {
@@ -34,13 +34,15 @@ ALL = ["train.learning_rate=0.006", "model.dropout=0.2"]
 
 def configs() -> dict[str, str]:
     """The settings of the ladder's model without attention; the others differ in [model]."""
-    plain = presets()["ladder-encdec"].read_text("utf-8")
+    plain = preset_paths()["ladder-encdec"].read_text("utf-8")
     head, _, rest = plain.partition("[model]")
     rest = rest[rest.index("[train]") + len("[train]") :]
     made: dict[str, str] = {}
     for name, way in MODELS.items():
         score = way.split('"')[1]
-        slow = f'rates = {{ "attention.score" = {SLOW[score]} }}' if score in SLOW else ""
+        slow = (
+            f'rate_multipliers = {{ "attention.score" = {SLOW[score]} }}' if score in SLOW else ""
+        )
         made[name] = f"{head}[model]\n{LUONG}\n{way}\n\n[train]\n{slow}{rest}"
     return {"no-attention": plain} | made
 
@@ -66,12 +68,20 @@ def main() -> None:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     for name, text in configs().items():
-        write_whole(given.folder / f"{name}.toml", text.encode())
+        write_atomic(given.folder / f"{name}.toml", text.encode())
     gold, pairs = truth(Path(os.environ["REGARD_MIRROR"]) / "alignment" / "europarl_deen_bicici")
-    write_whole(given.folder / "gold.txt", gold.encode())
-    write_whole(given.folder / "pairs.txt", pairs.encode())
+    write_atomic(given.folder / "gold.txt", gold.encode())
+    write_atomic(given.folder / "pairs.txt", pairs.encode())
     words = [f"{name}.toml" for name in configs()] + [f"train.steps={given.steps}", *ALL]
-    options = ["--gold", "gold.txt", "--pairs", "pairs.txt", "--tokenize", "none", "--show"]
+    options = [
+        "--gold",
+        "gold.txt",
+        "--pairs",
+        "pairs.txt",
+        "--tokenize",
+        "none",
+        "--show-attention",
+    ]
     regard(given.folder, "compare", *words, *options, "--threads", str(given.threads))
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from regard.view.map import AttentionMap
+from regard.view.attention_map import AttentionMap
 
 LAYERS = HEADS = 12
 

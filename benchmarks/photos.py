@@ -17,31 +17,31 @@ from pathlib import Path
 
 from command import regard
 
-from regard.cli.maps import map_of
-from regard.config.whole import write_whole
+from regard.cli.maps import attention_map
+from regard.files import write_atomic
 from regard.train.run import Run
-from regard.view.files import form_of
+from regard.view.export import build_serializer
 
 CONFIG = """
 task = "caption"
 data = { kind = "captions", train = "SET/captions.jsonl" }
-text = { kind = "words", lower = true, apart = true, min_count = COMMON }
-picture = { size = [SIDE, SIDE] }
+text = { kind = "words", lower = true, split_punctuation = true, min_count = COMMON }
+image = { size = [SIDE, SIDE] }
 decode = { kind = "beam", width = 3, max_length = 25 }
 [model]
 kind = "show_attend"
 dim = 64
 hidden_dim = 128
-picture_dim = 64
-picture_layers = LAYERS
-pools = POOLS
+image_dim = 64
+image_layers = LAYERS
+pooling_layers = POOLS
 dropout = 0.3
 [train]
 steps = STEPS
-sentences_per_batch = 32
+examples_per_batch = 32
 learning_rate = 0.002
-clip = 1.0
-crop = 4
+max_grad_norm = 1.0
+crop_padding = 4
 metric = "cider"
 validate_every = 100
 save_every = 200
@@ -67,7 +67,7 @@ def unpack(name: str, folder: Path) -> None:
     with zipfile.ZipFile(place / "images.zip") as pictures:
         pictures.extractall(folder)
     lines = [json.dumps(one, ensure_ascii=False) for one in captions(place)]
-    write_whole(folder / "captions.jsonl", ("\n".join(lines) + "\n").encode())
+    write_atomic(folder / "captions.jsonl", ("\n".join(lines) + "\n").encode())
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def main() -> None:
     text = CONFIG.replace("SET", given.which, 1)
     for word, value in settings.items():
         text = text.replace(word, str(value))
-    write_whole(given.folder / f"{given.which}.toml", text.encode())
+    write_atomic(given.folder / f"{given.which}.toml", text.encode())
     regard(given.folder, "train", f"{given.which}.toml", "--threads", str(given.threads))
     os.chdir(given.folder)
     run = Run.load(Path("runs") / given.which)
@@ -94,9 +94,9 @@ def main() -> None:
         print(f"{split:5} {len(records):4} pictures  {'  '.join(told)}", flush=True)
     for split, records in {"train": learnt, "test": held_out["test"]}.items():
         for number, record in enumerate(records[: given.shown], 1):
-            seen = map_of(run, str(record["picture"]))
+            seen = attention_map(run, str(record["picture"]))
             path = Path(f"{given.which}-{split}-{number}.png")
-            write_whole(path, form_of(path, "strip")(seen))
+            write_atomic(path, build_serializer(path, "strip")(seen))
             print(f"{path}: {seen.title}  ({record['captions'][0]})", flush=True)
 
 

@@ -22,9 +22,9 @@ from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.text import Text
 
-from regard.config.whole import write_whole
-from regard.view.map import AttentionMap
-from regard.view.picture import picture
+from regard.files import write_atomic
+from regard.view.attention_map import AttentionMap
+from regard.view.picture import picture_bytes
 
 GERMAN = "ein mann in einem roten hemd fährt fahrrad ."
 LINKS = "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-8 8-9"
@@ -82,7 +82,7 @@ def arcs(to: Path) -> None:
     tokens = tokeniser.convert_ids_to_tokens(ids["input_ids"][0])
     found = model(**ids, output_attentions=True).attentions
     seen = AttentionMap(found, tokens, title="all-MiniLM-L6-v2, layer 2, head 3")
-    write_whole(to, picture(seen.pick(2, 3), "png", "arcs"))
+    write_atomic(to, picture_bytes(seen.pick(2, 3), "png", "arcs"))
 
 
 def main() -> None:
@@ -110,7 +110,12 @@ def main() -> None:
             terminal(browser, coloured, to / "terminal.png", here)
         if given.translate and given.beside:
             look(
-                given.translate, GERMAN, "--beside", given.beside, "--html", str(here / "two.html")
+                given.translate,
+                GERMAN,
+                "--compare-run",
+                given.beside,
+                "--html",
+                str(here / "two.html"),
             )
             shot(browser, here / "two.html", to / "beside.png", (1200, 660))
         if given.heads:

@@ -16,12 +16,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.corpora.corpus import Record
-from regard.corpora.planted import Planted
-from regard.encode.head import Classifier
+from regard.attention.observe import observe
+from regard.data.corpus import Record
+from regard.data.synthetic.planted import PlantedWords
+from regard.layers.output_heads import ClassifierHead
 from regard.models.birnn import BiRnn
-from regard.models.han import Han, laid_out
+from regard.models.han import Han, scatter_rows
 
 BATCH = 32
 
@@ -59,7 +59,7 @@ def pooled(model: Han | BiRnn, ids: Tensor) -> Tensor:
 
 def train(
     model: Han | BiRnn,
-    head: Classifier,
+    head: ClassifierHead,
     ids: Sequence[Tensor],
     labels: Sequence[Tensor],
     epochs: int,
@@ -84,14 +84,14 @@ def masses(model: Han, ids: Tensor, records: Sequence[Record]) -> Tensor:
     valid = ids > 0
     with observe(model) as seen:
         model.encode(ids, valid)
-    words = laid_out(seen.whole()["word_attention"], valid.any(-1))[:, :, 0]
-    sentences = seen.whole()["sentence_attention"][:, 0]
+    words = scatter_rows(seen.joined()["word_attention"], valid.any(-1))[:, :, 0]
+    sentences = seen.joined()["sentence_attention"][:, 0]
     places = torch.tensor([(record["sentence"], record["word"]) for record in records]).T
     row = torch.arange(len(records))
     return torch.stack([words[row, places[0], places[1]], sentences[row, places[0]]], -1)
 
 
-def row(kind: str, corpus: Planted, epochs: int, seed: int) -> str:
+def row(kind: str, corpus: PlantedWords, epochs: int, seed: int) -> str:
     torch.manual_seed(seed)
     made, unseen = list(corpus.read("train")), list(corpus.read("test"))
     ids, classes = vocabulary(made + unseen), sorted(corpus.keys)
@@ -100,7 +100,7 @@ def row(kind: str, corpus: Planted, epochs: int, seed: int) -> str:
         model = BiRnn(len(ids) + 1, dim=100, hidden_dim=50, cell="gru", pooling="last")
     else:
         model = Han(len(ids) + 1, dim=100, pooling="mean" if kind == "mean" else "attention")
-    head = Classifier(model.pooled_width, len(classes))
+    head = ClassifierHead(model.pooled_width, len(classes))
 
     def batches(records: Sequence[Record]) -> list[tuple[Tensor, Tensor, list[Record]]]:
         parts = [list(records[start : start + BATCH]) for start in range(0, len(records), BATCH)]
@@ -139,7 +139,7 @@ def main() -> None:
     torch.set_num_threads(1)
     print(f"{'model':10} {'accuracy %':>10} {'word, sentence, both':>20} {'CPU s':>8}")
     for kind in given.models:
-        corpus = Planted(given.size, held_out=1000, seed=given.seed)
+        corpus = PlantedWords(given.size, held_out=1000, seed=given.seed)
         print(row(kind, corpus, given.epochs, given.seed), flush=True)
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.presets import presets
-from regard.config.whole import write_whole
+from regard.config.presets import preset_paths
+from regard.files import write_atomic
 
 WAYS = {
     "plain": "copying = false\ncoverage = false",
@@ -24,7 +24,7 @@ WAYS = {
 }
 STEPS = {"headlines": 600, "aeslc": 3000}
 HEADLINES = """
-task = "summarise"
+task = "summarize"
 seed = 1
 [data]
 kind = "headlines"
@@ -34,7 +34,7 @@ dim = 64
 hidden_dim = 64
 [train]
 steps = 1
-sentences_per_batch = 32
+examples_per_batch = 32
 learning_rate = 0.003
 validate_every = 100
 save_every = 300
@@ -44,7 +44,7 @@ coverage_after = 1
 
 def configs(data: str, steps: int) -> dict[str, str]:
     """The same settings but for [model]; what has no coverage does not wait for it."""
-    text = HEADLINES if data == "headlines" else presets()["aeslc-pointer"].read_text("utf-8")
+    text = HEADLINES if data == "headlines" else preset_paths()["aeslc-pointer"].read_text("utf-8")
     text = re.sub(r"(?m)^steps = .*$", f"steps = {steps}", text)
     text = re.sub(r"(?m)^coverage_after = .*$", f"coverage_after = {steps * 4 // 5}", text)
     head = '[model]\nkind = "pointer"\n'
@@ -61,9 +61,9 @@ def main() -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     made = configs(given.data, given.steps or STEPS[given.data])
     for name, text in made.items():
-        write_whole(given.folder / f"{name}.toml", text.encode())
+        write_atomic(given.folder / f"{name}.toml", text.encode())
     words = [f"{name}.toml" for name in made]
-    regard(given.folder, "compare", *words, "--show", "--threads", str(given.threads))
+    regard(given.folder, "compare", *words, "--show-attention", "--threads", str(given.threads))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.data import NamedLabelled
-from regard.config.whole import write_whole
-from regard.corpora.build import build
+from regard.config.data import PublicLabeledDataConfig
+from regard.data.build import build_corpus
+from regard.files import write_atomic
 
 WORD = re.compile(r"\w+|[^\w\s]")
 LINES = re.compile(r"<br\s*/?>")
@@ -32,16 +32,16 @@ kind = "bert"
 dim = 128
 heads = 2
 layers = 2
-context = 128
+max_positions = 128
 pretrain = "both"
 dropout = 0.0
-std = 0.08
+init_std = 0.08
 [mask]
 rate = 0.3
 [train]
 steps = STEPS
-sentences_per_batch = 64
-longest = 40
+examples_per_batch = 64
+max_tokens = 40
 learning_rate = 2e-3
 validate_every = 500
 save_every = 500
@@ -56,11 +56,11 @@ kind = "elmo"
 dim = 64
 hidden_dim = 128
 filters = [[1, 16], [2, 16], [3, 32], [4, 64]]
-highways = 1
+highway_layers = 1
 [train]
 steps = STEPS
-sentences_per_batch = 48
-longest = 40
+examples_per_batch = 48
+max_tokens = 40
 learning_rate = 3e-3
 validate_every = 500
 save_every = 500
@@ -68,21 +68,21 @@ schedule = { kind = "cosine", warmup = WARMUP }
 """
 TUNED = """
 task = "classify"
-data = { kind = "named", name = "sst2" }
+data = { kind = "public", name = "sst2" }
 start = { run = "runs/START" }
 head = { pooling = "mean", dropout = 0.5 }
 [train]
 steps = 650
-sentences_per_batch = 32
-longest = 80
+examples_per_batch = 32
+max_tokens = 80
 learning_rate = 1e-3
 validate_every = 108
 save_every = 325
 metric = "accuracy"
 schedule = { kind = "cosine", warmup = 50 }
 """
-FILES = '{ kind = "labelled", train = "tenth.tsv", dev = "dev.tsv", test = "test.tsv" }'
-TENTH = TUNED.replace('{ kind = "named", name = "sst2" }', FILES).replace("650", "220")
+FILES = '{ kind = "labeled", train = "tenth.tsv", dev = "dev.tsv", test = "test.tsv" }'
+TENTH = TUNED.replace('{ kind = "public", name = "sst2" }', FILES).replace("650", "220")
 FEW = f"""
 task = "classify"
 data = {FILES}
@@ -90,7 +90,7 @@ FROM
 head = {{ dropout = 0.5 }}
 [train]
 steps = 400
-sentences_per_batch = 32
+examples_per_batch = 32
 learning_rate = RATE
 validate_every = 50
 save_every = 200
@@ -107,7 +107,7 @@ def apart(text: str) -> str:
 
 
 def reviews() -> str:
-    corpus = build(NamedLabelled(name="imdb_sample"))
+    corpus = build_corpus(PublicLabeledDataConfig(name="imdb_sample"))
     texts = [record["text"] for split in corpus.splits for record in corpus.read(split)]
     return "\n\n".join(map(apart, texts)) + "\n"
 
@@ -143,18 +143,18 @@ def main() -> None:
     given = parser.parse_args()
     folder, threads = given.folder, ["--threads", str(given.threads)]
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / "reviews.txt", reviews().encode())
-    sst = build(NamedLabelled(name="sst2"))
+    write_atomic(folder / "reviews.txt", reviews().encode())
+    sst = build_corpus(PublicLabeledDataConfig(name="sst2"))
     for split, name, every in (("train", "tenth", 10), ("dev", "dev", 1), ("test", "test", 1)):
         rows = [f"{r['text']}\t{r['label']}\n" for r in list(sst.read(split))[::every]]
-        write_whole(folder / f"{name}.tsv", "".join(rows).encode())
+        write_atomic(folder / f"{name}.tsv", "".join(rows).encode())
     first, compared = configs(given.which, given.steps or STEPS[given.which])
     for name, text in chain(first.items(), *(texts.items() for texts in compared.values())):
-        write_whole(folder / f"{name}.toml", text.encode())
+        write_atomic(folder / f"{name}.toml", text.encode())
     for name in first:
         regard(folder, "train", f"{name}.toml", *threads)
     for report, texts in compared.items():
-        options = ["--vary", "seed=1,2,3", "--to", f"runs/report-{report}", *threads]
+        options = ["--sweep", "seed=1,2,3", "--report-folder", f"runs/report-{report}", *threads]
         regard(folder, "compare", *(f"{name}.toml" for name in texts), *options)
 
 

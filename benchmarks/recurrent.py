@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from regard.encode.cell import GRU, LSTM, Cell
-from regard.encode.recurrent import Recurrent
+from regard.layers.cells import GRU, LSTM, Cell
+from regard.layers.recurrent import Recurrent
 
 SIZES = [(32, 50, 128, 256, 1, False), (64, 25, 256, 512, 1, False), (32, 30, 128, 128, 2, True)]
 
@@ -46,9 +46,9 @@ def layers(
 ) -> None:
     batch, steps, input_dim, hidden_dim, depth, both = size
     theirs = peer(input_dim, hidden_dim, depth, bidirectional=both, batch_first=True)
-    ours = Recurrent(kind, input_dim, hidden_dim, depth, both).adopt(theirs)
+    ours = Recurrent(kind, input_dim, hidden_dim, depth, both).load_torch_weights(theirs)
     unfused = type("Loop", (kind,), {"kernel": None})
-    loop = Recurrent(unfused, input_dim, hidden_dim, depth, both).adopt(theirs)
+    loop = Recurrent(unfused, input_dim, hidden_dim, depth, both).load_torch_weights(theirs)
     inputs = torch.randn(batch, steps, input_dim)
     lengths = torch.randint(steps // 3, steps + 1, (batch,))
     lengths[0] = steps
@@ -78,7 +78,7 @@ def layers(
 
 def step(batch: int, dim: int, rounds: int) -> None:
     cell, layer = nn.LSTMCell(dim, dim), Recurrent(LSTM, dim, dim)
-    x, state = torch.randn(batch, dim), layer.initial(batch)
+    x, state = torch.randn(batch, dim), layer.initial_state(batch)
     pair = (state[0][0], state[1][0])
     calls = {"torch.nn": lambda: cell(x, pair), "ours": lambda: layer.step(x, state)}
     with torch.no_grad():

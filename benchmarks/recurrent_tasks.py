@@ -25,10 +25,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.encode.cell import GRU, LSTM, Elman
-from regard.encode.recurrent import Recurrent
-from regard.encode.tape import TapeLSTM
+from regard.attention.observe import observe
+from regard.layers.cells import GRU, LSTM, Elman
+from regard.layers.recurrent import Recurrent
+from regard.layers.tape_lstm import TapeLSTM
 from regard.models.rnnlm import Rnnlm
 
 VALUES, UNITS = 8, 16  # of recall
@@ -130,12 +130,14 @@ def reber(cell: str) -> Row:
         ids, lengths = batch(32)
         given, target = ids[:, :-1], ids[:, 1:]
         valid = torch.arange(target.shape[1]) < lengths[:, None] - 1
-        return F.cross_entropy(model.logits(model.forced(None, given)[valid]), target[valid])
+        return F.cross_entropy(
+            model.logits(model.teacher_forced(None, given)[valid]), target[valid]
+        )
 
     train(list(model.parameters()), loss, 1500, 1e-2)
     ids, lengths = batch(1000)
     with torch.no_grad():
-        told = model.logits(model.forced(None, ids))
+        told = model.logits(model.teacher_forced(None, ids))
     rows, T, P = torch.arange(len(ids)), LETTERS.index("T"), LETTERS.index("P")
     said = told[rows, lengths - 3][:, [T, P]].argmax(-1)
     right = torch.tensor([T, P])[said] == ids[:, 1]
@@ -166,7 +168,7 @@ def recall(kind: str, count: int) -> Row:
     out = nn.Linear(UNITS, VALUES)
 
     def told(inputs: Tensor, asked: int) -> Tensor:
-        begin = layer.begin(len(inputs)) if isinstance(layer, TapeLSTM) else None
+        begin = layer.initial_tape(len(inputs)) if isinstance(layer, TapeLSTM) else None
         return out(layer(inputs, begin)[0][:, -asked:])
 
     def loss() -> Tensor:
@@ -181,7 +183,7 @@ def recall(kind: str, count: int) -> Row:
         if kind == "lstmn":
             with observe(layer) as seen:
                 told(inputs, asked)
-            weights = seen.whole()["attention"][:, -asked:]
+            weights = seen.joined()["attention"][:, -asked:]
             peak = (weights.argmax(-1) == place).float().mean().item()
             mean = weights.gather(2, place[..., None]).mean().item()
             beside = f"greatest weight there {peak:.3f}, mean weight there {mean:.3f}"

@@ -16,13 +16,13 @@ import torch
 
 from regard.config.load import resolve
 from regard.config.settings import Settings
-from regard.metric.translation import exact_match
-from regard.train.compare import alignment_error, planted
-from regard.train.fit import Fit
+from regard.explain.comparison import alignment_error, alignments_from_records
+from regard.metrics.translation import exact_match
 from regard.train.run import Run
+from regard.training.trainer import Trainer
 
 LUONG = {"kind": "luong", "dim": 32, "hidden_dim": 64, "layers": 1, "init": "scaled"}
-LUONG |= {"reverse": False, "longest": 32, "radius": 2}
+LUONG |= {"reverse": False, "max_positions": 32, "radius": 2}
 MODELS: dict[str, dict[str, Any]] = {
     "general": LUONG | {"score": "general"},
     "local_m general": LUONG | {"score": "general", "window": "local_m"},
@@ -41,12 +41,12 @@ def settings(model: dict[str, Any], order: str, steps: int, seed: int) -> Settin
     return resolve(
         {
             "seed": seed,
-            "data": {"kind": "reorder", "order": order, "words": 20, "size": 10_000},
+            "data": {"kind": "reorder", "order": order, "vocabulary_size": 20, "size": 10_000},
             "text": {"kind": "words"},
             "model": model,
             "train": {
                 "steps": steps,
-                "sentences_per_batch": 64,
+                "examples_per_batch": 64,
                 "learning_rate": 2e-3 if model["kind"] == "transformer" else 5e-3,
                 "schedule": {"kind": "cosine", "warmup": 50},
                 "validate_every": 1_000_000,
@@ -62,14 +62,14 @@ def row(
 ) -> tuple[float, float | None, float]:
     """Exact match in percent, AER, and CPU seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        fit = Fit(settings(model, order, steps, seed), Path(folder))
+        fit = Trainer(settings(model, order, steps, seed), Path(folder))
         start = time.process_time()
         for _ in fit.events():
             pass
         seconds = time.process_time() - start
         run = Run.load(folder)
         records = list(run.corpus().read("test"))
-        aer = alignment_error(run.task, planted(records))
+        aer = alignment_error(run.task, alignments_from_records(records))
         outputs = [best[0].text for best in run.predict([r["source"] for r in records])]
         return exact_match(outputs, [r["target"] for r in records]), aer, seconds
 

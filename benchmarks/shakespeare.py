@@ -19,10 +19,10 @@ from gpt2 import ByHand
 from torch import Tensor
 
 from regard.config.load import load
-from regard.config.presets import presets
-from regard.corpora.build import build
-from regard.train.fit import Fit
-from regard.train.loop import Step
+from regard.config.presets import preset_paths
+from regard.data.build import build_corpus
+from regard.training.loop import Step
+from regard.training.trainer import Trainer
 
 TURN = 20  # steps of the plain loop between two turns of ours
 WARMUP, HIGHEST, LOWEST = 100, 1e-3, 1e-4
@@ -79,13 +79,13 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     settings = load(
-        presets()["shakespeare-gpt2"],
+        preset_paths()["shakespeare-gpt2"],
         [f"seed={given.seed}", f"train.steps={given.steps}", "train.validate_every=1000000"],
     )
     with tempfile.TemporaryDirectory() as folder:
-        fit = Fit(settings, Path(folder), lambda _: None)
-        corpus, task = build(settings.data), fit.run.task
-        train, dev = (task.stream(corpus.read(part)).long() for part in ("train", "dev"))
+        fit = Trainer(settings, Path(folder), lambda _: None)
+        corpus, task = build_corpus(settings.data), fit.run.task
+        train, dev = (task.token_stream(corpus.read(part)).long() for part in ("train", "dev"))
         plain = Plain(train, dev, task.text.size, given.steps, given.seed)
         events, ours, theirs, made = fit.events(), 0.0, 0.0, 0
         while plain.done < given.steps:
@@ -97,9 +97,9 @@ def main() -> None:
                 start = time.process_time()
                 made += isinstance(next(events), Step)
                 ours += time.process_time() - start
-        found = fit.run.likelihood(corpus.read("dev"))
+        found = fit.run.negative_log_likelihood(corpus.read("dev"))
     print(f"plain loop  {plain.done} steps  {theirs:.0f} CPU s  dev loss {plain.loss():.4f}")
-    print(f"regard      {made} steps  {ours:.0f} CPU s  dev loss {found.total / found.tokens:.4f}")
+    print(f"regard      {made} steps  {ours:.0f} CPU s  dev loss {found.total / found.count:.4f}")
 
 
 if __name__ == "__main__":

@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from command import regard
 from torch import Tensor, nn
 
-from regard.config.data import NamedLabelled
-from regard.config.whole import write_whole
-from regard.corpora.build import build
-from regard.corpora.corpus import Corpus
+from regard.config.data import PublicLabeledDataConfig
+from regard.data.build import build_corpus
+from regard.data.corpus import Corpus
+from regard.files import write_atomic
 
 LINES = re.compile(r"<br\s*/?>")
 WORD = re.compile(r"\w+(?=n't\b)|n't\b|'(?:s|re|ve|ll|d|m)\b|\w+|[^\w\s-]")
@@ -41,13 +41,13 @@ MORE = 6  # times each sentence of SST-2 among those of the reviews
 CONFIG = """
 task = "classify"
 seed = SEED
-data = { kind = "labelled", train = "both-SEED.tsv", dev = "dev.tsv", test = "test.tsv" }
+data = { kind = "labeled", train = "both-SEED.tsv", dev = "dev.tsv", test = "test.tsv" }
 text = { kind = "words", size = 40000, min_count = 2 }
 model = { kind = "birnn", dim = 128, hidden_dim = 128, align_dim = 64, dropout = 0.4 }
 head = { dropout = 0.4 }
 [train]
 steps = 2500
-sentences_per_batch = 64
+examples_per_batch = 64
 learning_rate = 0.002
 validate_every = 250
 save_every = 500
@@ -56,7 +56,7 @@ ema = 0.998
 schedule = { kind = "cosine", warmup = 50, floor = 0.02 }
 """
 LABELS = ("negative", "positive")
-Labelled = tuple[list[str], int]  # words, and which of these they are
+Labeled = tuple[list[str], int]  # words, and which of these they are
 Known = dict[str | tuple[str, str], int]  # the number of each word and pair of words
 
 
@@ -67,7 +67,7 @@ class Counts(NamedTuple):
     words: int
 
 
-def labelled(corpus: Corpus, *splits: str) -> list[Labelled]:
+def labeled(corpus: Corpus, *splits: str) -> list[Labeled]:
     """In lower case, words and marks apart, "n't" and "'s" by themselves, as SST-2 has them."""
     records = chain.from_iterable(map(corpus.read, splits))
     return [
@@ -114,7 +114,7 @@ def counts_of(words: list[str], known: Known) -> Counts:
     return Counts(torch.tensor(found, dtype=torch.int64), max(1, len(words)))
 
 
-def counted(texts: list[Labelled]) -> Known:
+def counted(texts: list[Labeled]) -> Known:
     """The words that are there twice, and the pairs of words that are there four times."""
     words = Counter(word for text, _ in texts for word in text)
     pairs = Counter(pair for text, _ in texts for pair in pairwise(text))
@@ -128,7 +128,7 @@ def sentences(words: list[str]) -> list[list[str]]:
 
 
 @torch.no_grad()
-def drawn(bags: list[Bag], review: Labelled, known: Known) -> list[Labelled]:
+def drawn(bags: list[Bag], review: Labeled, known: Known) -> list[Labeled]:
     """A review's sentences, each with a label of its own."""
     words, label = review
     parts = sentences(words)
@@ -139,7 +139,7 @@ def drawn(bags: list[Bag], review: Labelled, known: Known) -> list[Labelled]:
     return list(zip(parts, likely.sigmoid().bernoulli().int().tolist(), strict=True))
 
 
-def lessons(sst2: list[Labelled], reviews: list[Labelled]) -> list[Labelled]:
+def lessons(sst2: list[Labeled], reviews: list[Labeled]) -> list[Labeled]:
     known = counted(sst2 + reviews)
     own = [(counts_of(words, known), label) for words, label in sst2]
     read = [(counts_of(words, known), label) for words, label in reviews]
@@ -164,20 +164,23 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     torch.manual_seed(given.seed)
     random.seed(given.seed)
-    sst2, imdb = build(NamedLabelled(name="sst2")), build(NamedLabelled(name="imdb_sample"))
+    sst2, imdb = (
+        build_corpus(PublicLabeledDataConfig(name="sst2")),
+        build_corpus(PublicLabeledDataConfig(name="imdb_sample")),
+    )
     files = {
-        "dev.tsv": lambda: labelled(sst2, "dev"),
-        "test.tsv": lambda: labelled(sst2, "test"),
+        "dev.tsv": lambda: labeled(sst2, "dev"),
+        "test.tsv": lambda: labeled(sst2, "test"),
         f"both-{given.seed}.tsv": lambda: lessons(
-            labelled(sst2, "train"), labelled(imdb, *imdb.splits)
+            labeled(sst2, "train"), labeled(imdb, *imdb.splits)
         ),
     }
     for name, make in files.items():
         if not (given.folder / name).exists():
             rows = [f"{' '.join(words)}\t{LABELS[label]}\n" for words, label in make()]
-            write_whole(given.folder / name, "".join(rows).encode())
+            write_atomic(given.folder / name, "".join(rows).encode())
     name = f"sst2-{given.seed}"
-    write_whole(given.folder / f"{name}.toml", CONFIG.replace("SEED", str(given.seed)).encode())
+    write_atomic(given.folder / f"{name}.toml", CONFIG.replace("SEED", str(given.seed)).encode())
     regard(given.folder, "train", f"{name}.toml", "--threads", str(given.threads))
     regard(given.folder, "score", f"runs/{name}")
 

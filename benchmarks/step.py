@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.encode.dropout import dropout
+from regard.layers.dropout import dropout
 from regard.tasks.loss import cross_entropy
 
 

@@ -14,7 +14,7 @@ import time
 import torch
 from torch import Tensor, nn
 
-from regard.encode.evoformer import Evoformer, weights_of
+from regard.layers.evoformer import EvoformerBlock, parameter_count
 
 POINTS, SHOWN, DIM = 12, 0.35, 32
 
@@ -27,7 +27,7 @@ class Completer(nn.Module):
         sizes = {"heads": 1, "pair_heads": 4, "head_dim": 8, "dropout": 0.0, "pair_dropout": 0.0}
         self.shown = nn.Linear(2, DIM)
         self.blocks = nn.ModuleList(
-            Evoformer(4, DIM, triangles="both" if triangles else "axial", **sizes)
+            EvoformerBlock(4, DIM, triangles="both" if triangles else "axial", **sizes)
             for _ in range(blocks)
         )
         self.told = nn.Sequential(nn.LayerNorm(DIM), nn.Linear(DIM, 1))
@@ -71,7 +71,7 @@ def trained(blocks: int, triangles: bool, steps: int) -> tuple[float, int, float
     seconds = time.process_time() - began
     with torch.no_grad():
         final = error(model, *batch(500, torch.Generator().manual_seed(2)))
-    return final.sqrt().item(), weights_of(model), seconds
+    return final.sqrt().item(), parameter_count(model), seconds
 
 
 def main() -> None:

@@ -37,8 +37,8 @@ def main() -> None:
     run = Run.load(given.run)
     if not isinstance(run, TuneRun):
         parser.error(f"{given.run} is no run of tunes")
-    found = run.drawn([""] * given.count)
-    faults = [run.fault(*one) for one in found]
+    found = run.sample_tunes([""] * given.count)
+    faults = [run.playback_error(*one) for one in found]
     ours = faults.count(None)
     theirs = sum(parses(text) for text, _ in found)
     print(f"drawn {len(found)}, played by us {ours}, parsed by music21 {theirs}")

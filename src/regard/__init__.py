@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"
 
-PLACES = {"AttentionMap": "regard.view.map"}
+PLACES = {"AttentionMap": "regard.view.attention_map"}
 
 
 def __getattr__(name: str):

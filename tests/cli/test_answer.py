@@ -13,14 +13,14 @@ from regard.cli.look import look
 from regard.cli.predict import predict
 from regard.cli.score import score
 from regard.config.load import load
-from regard.train.compare import check_models
-from regard.train.fit import Fit
+from regard.explain.comparison import check_models
+from regard.training.trainer import Trainer
 
 CONFIG = """
 task = "answer"
 data = { kind = "questions", train = "q.jsonl", dev = "q.jsonl", test = "q.jsonl" }
-model = { kind = "bidaf", dim = 8, hidden_dim = 8, letters_dim = 4, filters = [[3, 4]] }
-train = { steps = 2, sentences_per_batch = 4, validate_every = 2 }
+model = { kind = "bidaf", dim = 8, hidden_dim = 8, character_output_dim = 4, filters = [[3, 4]] }
+train = { steps = 2, examples_per_batch = 4, validate_every = 2 }
 """
 QUESTION, TEXT = "Where is Ada?", "Ada is in Rome, not in Oslo."
 
@@ -45,7 +45,7 @@ def test_all_verbs(monkeypatch, capsys):
     for one in ("questions seen before", "contexts also in train", "question tokens, median"):
         assert one in told
     assert "1 of 1 contexts are also in train" in told
-    list(Fit(load("ask.toml"), Path("run"), lambda _: None).events())
+    list(Trainer(load("ask.toml"), Path("run"), lambda _: None).events())
     score(Path("run"), as_json=True)
     assert set(json.loads(said())) >= {"exact", "f1", "loss", "questions"}
     lines = f"{QUESTION}\t{TEXT}\n".encode()
@@ -73,4 +73,4 @@ def test_bad_data_is_one_line(folder, regard):
 
 def test_init(capsys):
     init("answer", ["model.kind=bert", "text.kind=wordpiece"])
-    assert "no_answer = false" in capsys.readouterr().out
+    assert "allow_no_answer = false" in capsys.readouterr().out

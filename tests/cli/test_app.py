@@ -9,7 +9,7 @@ import typer
 
 import regard as package
 from regard.cli import app
-from regard.cli.app import VERBS, Verb, build, main
+from regard.cli.app import COMMANDS, Command, build_app, main
 
 # The whole surface. A change here is a change for every user and every script: make it on purpose.
 SURFACE = {
@@ -21,38 +21,39 @@ SURFACE = {
     "train": {"config", "changes", "--run", "--threads"},
     "score": {"folder", "--split", "--tokenize", "--json"},
     "predict": {"folder", "inputs", "--json"},
-    "chat": {"folder", "--seed", "--facts"},
-    "play": {"folder", "beginning", "--to", "--picture", "--steps", "--voices", "--seed"}
-    | {"--temperature", "--tempo"},
+    "chat": {"folder", "--seed", "--show-belief"},
+    "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}
+    | {"--seed", "--temperature", "--tempo"},
     "look": {"folder", "text", "--target", "--save", "--html", "--png", "--svg", "--layer"}
-    | {"--head", "--words", "--trust", "--split", "--limit", "--without", "--force", "--gradient"}
-    | {"--shape", "--gold", "--steps", "--beside", "--other"},
+    | {"--head", "--merge-subwords", "--faithfulness", "--split", "--limit", "--ablate"}
+    | {"--force-attention", "--gradient-attention", "--style", "--gold", "--step-table"}
+    | {"--compare-run", "--compare-text"},
     "heads": {
         "folder",
         "--split",
         "--limit",
-        "--scores",
-        "--curve",
-        "--keep",
-        "--to",
+        "--metrics",
+        "--curve-points",
+        "--keep-heads",
+        "--save-run",
         "--save",
         "--json",
     },
     "align": {
         *(
             "folder",
-            "files",
+            "pairs",
             "--split",
             "--reverse",
-            "--symmetrise",
+            "--symmetrize",
             "--layer",
             "--head",
             "--shift",
         ),
-        *("--threshold", "--dev", "--dev-gold", "--gold", "--gold-base", "--out", "--json"),
+        *("--threshold", "--dev", "--dev-gold", "--gold", "--gold-base", "--save", "--json"),
     },
-    "compare": {"words", "--vary", "--runs", "--to", "--split", "--joined", "--gold", "--pairs"}
-    | {"--base", "--tokenize", "--show", "--threads"},
+    "compare": {"arguments", "--sweep", "--runs", "--report-folder", "--split", "--join", "--gold"}
+    | {"--pairs", "--gold-base", "--tokenize", "--show-attention", "--threads"},
     "import": {"folder", "run"},
     "export": {"run", "folder"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
@@ -65,18 +66,18 @@ def options(command) -> set[str]:
 
 @pytest.mark.parametrize("verb", SURFACE)
 def test_the_command_line_is_frozen(verb):
-    group = typer.main.get_command(build(verb or None))
+    group = typer.main.get_command(build_app(verb or None))
     assert options(group.commands[verb] if verb else group) == SURFACE[verb]
 
 
 def test_every_verb_is_in_the_frozen_surface():
-    assert set(VERBS) == set(SURFACE) - {""}
+    assert set(COMMANDS) == set(SURFACE) - {""}
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", COMMANDS)
 def test_every_verb_exists_and_tells_what_it_does(verb):
-    assert VERBS[verb].load().__doc__
-    assert len(f"  {verb:8}{VERBS[verb].help}") <= 80
+    assert COMMANDS[verb].load().__doc__
+    assert len(f"  {verb:8}{COMMANDS[verb].help}") <= 80
 
 
 def test_help_lists_the_verbs(regard):
@@ -84,7 +85,7 @@ def test_help_lists_the_verbs(regard):
         done = regard(flag)
         assert done.returncode == 0
         assert not done.stderr
-        assert all(f"\n  {verb} " in done.stdout for verb in VERBS)
+        assert all(f"\n  {verb} " in done.stdout for verb in COMMANDS)
         assert max(map(len, done.stdout.splitlines())) <= 80
 
 
@@ -115,8 +116,8 @@ def test_wrong_usage_is_one_line_and_exit_code_2(words, said, regard):
 
 def run(function, monkeypatch, capsys, *words) -> tuple[int, str]:
     """Run a verb `fail` that is this function, in this process."""
-    monkeypatch.setitem(app.VERBS, "fail", Verb("nowhere:nothing", "fails"))
-    monkeypatch.setattr(Verb, "load", lambda _: function)
+    monkeypatch.setitem(app.COMMANDS, "fail", Command("nowhere:nothing", "fails"))
+    monkeypatch.setattr(Command, "load", lambda _: function)
     monkeypatch.delenv("REGARD_DEBUG", raising=False)
     with pytest.raises(SystemExit) as end:
         main([*words, "fail"])

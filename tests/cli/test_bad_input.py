@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
+from regard import files as whole
 from regard.cli.app import main
-from regard.config import whole
-from regard.train import checkpoint
+from regard.training import checkpoint
 
 GOOD = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "abc", "bca", "cab", "cba", "aabb"))
 CONFIG = """
@@ -24,10 +24,10 @@ kind = "rnnsearch"
 dim = 8
 [train]
 steps = 4
-sentences_per_batch = 4
+examples_per_batch = 4
 save_every = 2
 validate_every = 2
-longest = 12
+max_tokens = 12
 [decode]
 kind = "greedy"
 """
@@ -97,8 +97,8 @@ FILES = {
     "no file": ({}, ["data.train=gone.tsv"], ["gone.tsv: there is no such file"]),
     "all pairs too long": (
         {},
-        ["train.longest=1"],
-        ["no pair is left; is the data empty, or train.longest small?"],
+        ["train.max_tokens=1"],
+        ["no pair is left; is the data empty, or train.max_tokens small?"],
     ),
     "an unknown setting": (
         {},
@@ -171,7 +171,7 @@ def test_a_run_and_what_is_none(regard):
     says(regard(*TRAIN), "out: holds a run of task 'sing', not 'translate'; take another folder")
     known = '"translate", "language", "classify", "pretrain", "tag", "understand", "chat", '
     known += (
-        '"answer", "summarise", "music", "image", "copy", "recall", "bandit", "fewshot", '
+        '"answer", "summarize", "music", "image", "copy", "recall", "bandit", "fewshot", '
         '"caption", "fold"'
     )
     says(regard("predict", "out"), f'out/config.toml: task: must be one of {known}, not "sing"')
@@ -208,9 +208,9 @@ def test_a_full_disk(regard, monkeypatch, place):
         if place == "weights":
             patch.setattr(whole.os, "fsync", full)
         elif place == "checkpoint":
-            patch.setattr(checkpoint, "write", full)
+            patch.setattr(checkpoint, "write_synced", full)
         else:
-            patch.setattr("regard.train.log.written", full)
+            patch.setattr("regard.training.log.write_all", full)
         ended = regard(*TRAIN)
     assert ended.code == 1
     last = ended.err.splitlines()[-1]

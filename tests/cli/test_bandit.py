@@ -9,20 +9,24 @@ import pytest
 import regard as package
 from regard.cli.app import main
 from regard.config.load import loads
-from regard.train.fit import Fit
-from regard.train.loop import Step
+from regard.training.loop import Step
+from regard.training.trainer import Trainer
 
 BANDIT = """
 task = "bandit"
 data = { arms = 3, steps = 4, held_out = 50 }
 model = { kind = "snail", dim = 6, blocks = ["A(4, 4)", "TC(4)", "A(4, 4)"] }
-train = { steps = 4, worlds = 16, sentences_per_batch = 8, passes = 1, validate_every = 2 }
+train.steps = 4
+train.rollout_environments = 16
+train.examples_per_batch = 8
+train.rollout_epochs = 1
+train.validate_every = 2
 """
 MDP = """
 task = "bandit"
 data = { kind = "mdp", states = 3, actions = 2, horizon = 2, episodes = 2, held_out = 30 }
 model = { kind = "snail", dim = 6, blocks = ["TC(4)", "A(4, 4)"], dilation = 2 }
-train = { steps = 2, worlds = 16, sentences_per_batch = 8 }
+train = { steps = 2, rollout_environments = 16, examples_per_batch = 8 }
 """
 
 
@@ -50,14 +54,14 @@ def test_a_config_for_every_setting(inside, tmp_path):
 
 
 def test_the_doctor(inside):
-    found = json.loads(inside("check", "mdp.toml", "train.worlds=4", "--json"))
+    found = json.loads(inside("check", "mdp.toml", "train.rollout_environments=4", "--json"))
     assert found["splits"]["test"]["worlds"] == 30
     assert found["splits"]["test"]["random"] < found["splits"]["test"]["known"]
     assert "optimal" not in found["splits"]["test"]
     assert found["warnings"] == [
         "dev: only 30 worlds: differences of its score may be chance; raise data.held_out",
         "test: only 30 worlds: differences of its score may be chance; raise data.held_out",
-        "train.worlds = 4 is less than a batch of 8: raise it",
+        "train.rollout_environments = 4 is less than a batch of 8: raise it",
     ]
 
 
@@ -108,10 +112,10 @@ def test_a_page_and_a_record(inside, tmp_path):
 
 def test_it_is_resumed_exactly(tmp_path):
     """In the middle of a round, too: what is being learnt from is kept."""
-    settings = loads(BANDIT, ["train.steps=9", "train.passes=2"])
-    list(Fit(settings, tmp_path / "whole", lambda _: None).events())
+    settings = loads(BANDIT, ["train.steps=9", "train.rollout_epochs=2"])
+    list(Trainer(settings, tmp_path / "whole", lambda _: None).events())
     for steps in (3, 2, 9):
-        fit = Fit(settings, tmp_path / "parts", lambda _: None)
+        fit = Trainer(settings, tmp_path / "parts", lambda _: None)
         events = fit.events()
         for _ in range(steps):
             next((one for one in events if isinstance(one, Step)), None)
@@ -141,7 +145,7 @@ def test_it_is_resumed_exactly(tmp_path):
         ),
         (["init", "bandit", "data.arms=1"], "", "data.arms: must be at least 2, not 1"),
         (["init", "bandit", "model.dilation=3"], "", "model.dilation: must be one of 1, 2, not 3"),
-        (["init", "bandit", "train.tokens_per_batch=9"], "", "is not for worlds: give sentences_p"),
+        (["init", "bandit", "train.tokens_per_batch=9"], "", "is not for worlds: give examples_p"),
         (
             ["train", "bandit.toml", "model.blocks=['B(2)']", "--run", "no"],
             "",

@@ -10,15 +10,20 @@ from regard.cli.app import main
 
 COPY = """
 task = "copy"
-data = { size = 60, held_out = 6, width = 3, longest = 4, tested = [3, 9] }
+data = { size = 60, held_out = 6, width = 3, max_vectors = 4, test_sizes = [3, 9] }
 model = { kind = "ntm", controller = "feedforward", dim = 8, slots = 10, slot_dim = 4 }
-train = { steps = 4, sentences_per_batch = 8, validate_every = 2 }
+train = { steps = 4, examples_per_batch = 8, validate_every = 2 }
 """
 RECALL = """
 task = "recall"
-data = { size = 40, held_out = 4, width = 2, vectors = 2, most = 3, tested = [3, 4] }
+data.size = 40
+data.held_out = 4
+data.width = 2
+data.vectors_per_item = 2
+data.max_items = 3
+data.test_sizes = [3, 4]
 model = { kind = "ntm", dim = 8, slots = 9, slot_dim = 4, read_heads = 2 }
-train = { steps = 2, sentences_per_batch = 8 }
+train = { steps = 2, examples_per_batch = 8 }
 """
 ASKED = {"copy": "011 100 001", "recall": "01 10 | 11 00 | 00 00 ? 01 10"}
 
@@ -49,14 +54,14 @@ def test_a_config_for_every_setting(task, inside, tmp_path):
 
 
 def test_the_doctor_tells_what_cannot_be_remembered(inside):
-    said = inside("check", "copy.toml", "model.slots=5", "train.longest=8")
+    said = inside("check", "copy.toml", "model.slots=5", "train.max_tokens=8")
     assert "test: sequences of up to 9 vectors do not fit into model.slots = 5" in said
-    assert "has more steps than train.longest = 8; raise it" in said
+    assert "has more steps than train.max_tokens = 8; raise it" in said
     found = json.loads(inside("check", "copy.toml", "--json"))
     assert found["splits"]["test"]["largest"] == 9
     assert found["splits"]["train"]["sequences"] == 60
     assert found["warnings"] == []
-    assert "no pair is left" in inside("check", "copy.toml", "train.longest=2", code=1)
+    assert "no pair is left" in inside("check", "copy.toml", "train.max_tokens=2", code=1)
 
 
 def test_scores_by_size(inside):
@@ -116,10 +121,22 @@ def test_a_page_and_a_record(inside, tmp_path):
         (["look", "copy", "0110"], "", "TEXT: '0110' is not a vector of 3 bits, as 011"),
         (["look", "lstm", "011"], "", "Lstm has no attention to look at"),
         (["look", "copy", "011", "--target", "1"], "", "--target is for translations, summ"),
-        (["init", "copy", "data.tested=[]"], "", "data.tested: must not be empty"),
-        (["train", "copy.toml", "data.longest=0"], "", "data.longest: must be at least 1, not 0"),
-        (["train", "copy.toml", "data.shortest=5"], "", "shortest must be from 1 to longest (4)"),
-        (["train", "copy.toml", "model.shift=9", "--run", "no"], "", "shift = 9 goes around 10 sl"),
+        (["init", "copy", "data.test_sizes=[]"], "", "data.test_sizes: must not be empty"),
+        (
+            ["train", "copy.toml", "data.max_vectors=0"],
+            "",
+            "data.max_vectors: must be at least 1, not 0",
+        ),
+        (
+            ["train", "copy.toml", "data.min_vectors=5"],
+            "",
+            "min_vectors must be from 1 to max_vectors (4)",
+        ),
+        (
+            ["train", "copy.toml", "model.max_shift=9", "--run", "no"],
+            "",
+            "max_shift = 9 goes around 10 sl",
+        ),
         (["train", "copy.toml", "model.layers=2"], "", "kind 'lstm' has it"),
     ],
 )
@@ -135,4 +152,4 @@ def test_another_kind_of_batch(inside):
     """The default, sequences of a batch, steps back."""
     said = inside("init", "copy", "train.tokens_per_batch=500")
     assert "tokens_per_batch = 500" in said
-    assert "# sentences_per_batch = (not set)" in said
+    assert "# examples_per_batch = (not set)" in said

@@ -13,15 +13,19 @@ from regard.cli.look import look
 from regard.cli.predict import predict
 from regard.cli.score import score
 from regard.cli.train import train
-from regard.corpora.digits import Digits
-from regard.view.map import AttentionMap
+from regard.data.synthetic.digits import Digits
+from regard.view.attention_map import AttentionMap
 
 CONFIG = """
 task = "caption"
 data = { kind = "captions", train = "all.jsonl", dev = "all.jsonl", test = "all.jsonl" }
-picture = { size = [16, 24], channels = 1, fit = "stretch" }
-model = { kind = "show_attend", dim = 8, picture_dim = 4 }
-train = { steps = 3, sentences_per_batch = 8, validate_every = 2, crop = 1, doubly = 0.1 }
+image = { size = [16, 24], channels = 1, fit = "stretch" }
+model = { kind = "show_attend", dim = 8, image_dim = 4 }
+train.steps = 3
+train.examples_per_batch = 8
+train.validate_every = 2
+train.crop_padding = 1
+train.doubly_stochastic_weight = 0.1
 decode = { kind = "beam", width = 2, max_length = 5 }
 """
 
@@ -61,8 +65,10 @@ def test_init_and_check(capsys):
     assert re.search(r"^caption tokens, median +\d+", told, re.MULTILINE)
     assert "an epoch     3 batches" in told
     assert "dev: 20 of 20 pictures are also in train: scores will flatter" in told
-    check(Path("all.toml"), ["train.longest=3"])
-    assert "of the captions are longer than train.longest = 3; raise it" in capsys.readouterr().out
+    check(Path("all.toml"), ["train.max_tokens=3"])
+    assert (
+        "of the captions are longer than train.max_tokens = 3; raise it" in capsys.readouterr().out
+    )
 
 
 def test_score_and_predict(capsys):
@@ -101,16 +107,24 @@ def test_look(capsys):
         (["predict", "runs/all", "all.toml"], "input 1: all.toml: not a picture"),
         (["look", "runs/all", "no.png"], "no.png: there is no such file"),
         (
-            ["train", "all.toml", "model.normalise=reinforce"],
-            "train.doubly is for soft attention, not for hard attention: set it to 0",
+            ["train", "all.toml", "model.normalize=reinforce"],
+            (
+                "train.doubly_stochastic_weight is for soft attention, not for hard "
+                "attention: set it to 0"
+            ),
         ),
         (
-            ["train", "all.toml", "train.doubly=0", "train.soft_steps=5"],
-            "train.soft_steps is for hard attention",
+            [
+                "train",
+                "all.toml",
+                "train.doubly_stochastic_weight=0",
+                "train.soft_attention_steps=5",
+            ],
+            "train.soft_attention_steps is for hard attention",
         ),
-        (["train", "all.toml", "model.pools=5"], "too small for model.pools = 5"),
+        (["train", "all.toml", "model.pooling_layers=5"], "too small for model.pooling_layers = 5"),
         (
-            ["train", "all.toml", "train.longest=1", "--run", "short"],
+            ["train", "all.toml", "train.max_tokens=1", "--run", "short"],
             "no caption is left; is the data",
         ),
         (

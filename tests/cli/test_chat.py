@@ -11,7 +11,7 @@ import time
 import pytest
 
 from regard.config.load import resolve
-from regard.train.fit import Fit
+from regard.training.trainer import Trainer
 
 ROWS = [{"name": "Copper Pot", "food": "thai"}, {"name": "Blue Door", "food": "greek"}]
 
@@ -38,7 +38,7 @@ def guide(tmp_path_factory):
             "kind": "dialogues",
             **paths,
             "database": str(folder / "places.json"),
-            "asked": ["food"],
+            "slot_columns": ["food"],
         },
         "text": {"kind": "words"},
         "model": {
@@ -46,19 +46,19 @@ def guide(tmp_path_factory):
             "dim": 32,
             "heads": 2,
             "layers": 1,
-            "context": 32,
+            "max_positions": 32,
             "dropout": 0.0,
         },
         "train": {
             "steps": 60,
-            "sentences_per_batch": 16,
-            "longest": 32,
+            "examples_per_batch": 16,
+            "max_tokens": 32,
             "learning_rate": 0.01,
             "validate_every": 60,
         },
         "decode": {"kind": "greedy", "max_length": 8},
     }
-    list(Fit(resolve(settings), folder / "run", lambda _: None).events())
+    list(Trainer(resolve(settings), folder / "run", lambda _: None).events())
     return str(folder / "run")
 
 
@@ -75,7 +75,7 @@ def heard(*words: str, text: str) -> "subprocess.CompletedProcess[str]":
 
 def test_through_a_pipe(guide):
     lines = "thai please\n\n/undo\n/what\ngreek please\n/new\n/quit\nthai please\n"
-    done = heard("chat", guide, "--facts", text=lines)
+    done = heard("chat", guide, "--show-belief", text=lines)
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
     assert told[:3] == ["> thai please", "Copper Pot !", "(food=thai: 1 found)"]

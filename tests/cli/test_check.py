@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.batch.forecast import Shape
+from regard.batching.memory_forecast import BatchShape
 from regard.cli.app import main
-from regard.train.check import check
-from regard.train.measure import Memory
+from regard.train.check import check_data
+from regard.training.memory import MemoryUsage
 
 TRAIN = "".join(f"satz {n}\tsentence {n}\n" for n in range(40))
 
@@ -18,11 +18,11 @@ TRAIN = "".join(f"satz {n}\tsentence {n}\n" for n in range(40))
 def regard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """The command line in this process; memory is not measured, which takes one of its own."""
 
-    def guess(settings, sizes, shape: Shape) -> Memory:
-        return Memory(*(n * 10**6 for n in (300, 1, 2, 3, 40, 5)), shape)
+    def guess(settings, sizes, shape: BatchShape) -> MemoryUsage:
+        return MemoryUsage(*(n * 10**6 for n in (300, 1, 2, 3, 40, 5)), shape)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regard.cli.check.examine", partial(check, asked=guess))
+    monkeypatch.setattr("regard.cli.check.examine", partial(check_data, memory_probe=guess))
     Path("train.tsv").write_text(TRAIN)
     Path("dev.tsv").write_text("satz 1\tsentence 1\nneuer satz\t\n")
     Path("config.toml").write_text(
@@ -39,7 +39,7 @@ def regard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def test_a_report_with_warnings_ends_well(regard):
-    out, err = regard("train.sentences_per_batch=5")
+    out, err = regard("train.examples_per_batch=5")
     assert err == ""
     lines = out.splitlines()
     rows = {line[:30].strip(): line[30:].split() for line in lines[2:24]}
@@ -48,7 +48,7 @@ def test_a_report_with_warnings_ends_well(regard):
     assert rows["empty target"] == ["0", "1"]
     assert rows["pairs also in train"] == ["1"]
     assert rows["source tokens, median"] == ["7", "6"]
-    assert rows["over train.longest"] == ["0.00%", "0.00%"]
+    assert rows["over train.max_tokens"] == ["0.00%", "0.00%"]
     assert "an epoch     8 batches, " in out
     assert "the model    rnnsearch, " in out
     assert "memory       about 346 MB at its peak: 300 for Python and torch, 6 for weights" in out
@@ -67,6 +67,6 @@ def test_json_is_the_same_for_a_program(regard):
 
 
 def test_what_was_not_counted_in_full_is_said(regard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("regard.train.count.TOKENISED", 10)
+    monkeypatch.setattr("regard.train.count.MAX_TOKENIZED_RECORDS", 10)
     out, _ = regard()
     assert "train: tokens are from one pair in 4\n" in out

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from regard.cli import compare as module
-from regard.cli.compare import compare, shortened
-from regard.corpora.corpus import Record
-from regard.metric.links import Links
-from regard.tasks.align import Aligner, Way
-from regard.train.compare import from_files, planted
-from regard.train.log import read
+from regard.cli.compare import compare, short_name
+from regard.data.corpus import Record
+from regard.explain.comparison import alignments_from_files, alignments_from_records
+from regard.metrics.alignment_files import Links
+from regard.tasks.align import Aligner, WeightSelection
 from regard.train.run import Run
+from regard.training.log import read_log
 from regard.view import chart
 
 
 def looked_up(run: Run, records: list[Record]) -> list[Links]:
     """By the one attention of this model."""
     texts = [(record["source"], record["target"]) for record in records]
-    return Aligner(run.task).links(texts, [Way(0)])[0]
+    return Aligner(run.task).links(texts, [WeightSelection(0)])[0]
 
 
 CONFIG = """
@@ -29,7 +29,7 @@ CONFIG = """
 kind = "reorder"
 size = 60
 held_out = 12
-words = 12
+vocabulary_size = 12
 [text]
 kind = "words"
 [model]
@@ -37,7 +37,7 @@ kind = "luong"
 dim = 8
 [train]
 steps = 3
-sentences_per_batch = 16
+examples_per_batch = 16
 validate_every = 2
 [decode]
 kind = "greedy"
@@ -53,7 +53,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "base.toml").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        compare(["base.toml"], vary=["model.score=dot,location"])
+        compare(["base.toml"], sweep=["model.score=dot,location"])
     return folder
 
 
@@ -98,12 +98,12 @@ def test_the_numbers_are_those_of_the_run(folder: Path):
         for metric in ("bleu", "chrf", "exact", "perplexity"):
             assert float(row[metric]) == pytest.approx(float(scores[metric])), metric
         assert int(row["parameters"]) == sum(p.numel() for p in run.model.parameters())
-        steps = [e for e in read(Path(f"runs/base,score={name}")) if e["kind"] == "step"]
+        steps = [e for e in read_log(Path(f"runs/base,score={name}")) if e["kind"] == "step"]
         seconds = sum(entry["seconds"] for entry in steps)
         assert float(row["training_seconds"]) == pytest.approx(seconds)
         speed = sum(entry["tokens"] for entry in steps) / seconds
         assert float(row["training_tokens"]) == pytest.approx(speed)
-        truth = planted(records)
+        truth = alignments_from_records(records)
         assert truth is not None
         wrong = hits = total = 0
         for links, gold in zip(looked_up(run, records), truth.gold, strict=True):
@@ -116,7 +116,7 @@ def test_the_numbers_are_those_of_the_run(folder: Path):
 def test_the_same_command_trains_nothing_again_and_goes_on_with_more(undrawn: Path, capsys):
     place = Path("runs/base,score=dot")
     before = (place / "log.jsonl").read_bytes()
-    compare(["base.toml"], vary=["model.score=dot,location"], join=3, show=True)
+    compare(["base.toml"], sweep=["model.score=dot,location"], join=3, show_attention=True)
     assert (place / "log.jsonl").read_bytes() == before
     shown = capsys.readouterr().out
     assert "sentences of 1 to 3 consecutive pairs" in shown
@@ -124,13 +124,13 @@ def test_the_same_command_trains_nothing_again_and_goes_on_with_more(undrawn: Pa
     assert "for pictures, pip install 'regard[plot]'" in shown
     models = json.loads(Path("runs/report/report.json").read_text())["models"]
     assert set(models[0]["by_length"]) == {"1-10", "11-20", "21-30"}
-    compare(["base.toml", "train.steps=4"], vary=["model.score=dot,location"])
-    assert [e["kind"] for e in read(place)] == ["step", "step", "dev", "step", "step", "dev"]
+    compare(["base.toml", "train.steps=4"], sweep=["model.score=dot,location"])
+    assert [e["kind"] for e in read_log(place)] == ["step", "step", "dev", "step", "step", "dev"]
 
 
 def test_a_model_without_attention_has_no_map(folder: Path, capsys):
     (folder / "plain.toml").write_text(CONFIG.replace('"luong"', '"encdec"'))
-    compare(["plain.toml"], to=Path("other"), show=True)
+    compare(["plain.toml"], report_folder=Path("other"), show_attention=True)
     shown = capsys.readouterr().out
     assert " - " in shown.splitlines()[1]
     assert {path.name for path in Path("other").iterdir()} == FILES | {"length.png", "learning.png"}
@@ -144,8 +144,8 @@ def test_ctrl_c_keeps_what_there_is(undrawn: Path, monkeypatch, capsys):
         asked.append(name)
         return len(asked) < 2
 
-    monkeypatch.setattr(module, "trained", stopped)
-    compare(["base.toml"], vary=["model.score=dot,location"])
+    monkeypatch.setattr(module, "train_model", stopped)
+    compare(["base.toml"], sweep=["model.score=dot,location"])
     shown = capsys.readouterr().out
     assert "base,score=location: stopped. The same command goes on" in shown
     assert [row["name"] for row in table(undrawn)] == ["score=dot"]
@@ -155,11 +155,11 @@ def test_gold_of_a_file(undrawn: Path):
     record = next(Run.load("runs/base,score=dot").corpus().read("test"))
     Path("pairs.txt").write_text(f"{record['source']} ||| {record['target']}\n")
     Path("gold.txt").write_text(record["links"] + "\n")
-    truth = from_files(Path("gold.txt"), Path("pairs.txt"))
-    assert truth == planted([record])._replace(records=truth.records)
+    truth = alignments_from_files(Path("gold.txt"), Path("pairs.txt"))
+    assert truth == alignments_from_records([record])._replace(records=truth.records)
     compare(
         ["base.toml"],
-        vary=["model.score=dot,location"],
+        sweep=["model.score=dot,location"],
         gold=Path("gold.txt"),
         pairs=Path("pairs.txt"),
     )
@@ -170,25 +170,25 @@ def test_gold_of_a_file(undrawn: Path):
     assert float(table(undrawn)[0]["aer"]) == pytest.approx(wanted)
     Path("pairs.txt").write_text("a b c\n")
     with pytest.raises(ValueError, match=r"pairs\.txt:1: "):
-        from_files(Path("gold.txt"), Path("pairs.txt"))
+        alignments_from_files(Path("gold.txt"), Path("pairs.txt"))
     Path("pairs.tsv").write_text("a\tb\nc\td\n")
     with pytest.raises(ValueError, match=r"gold\.txt"):
-        from_files(Path("gold.txt"), Path("pairs.tsv"))
+        alignments_from_files(Path("gold.txt"), Path("pairs.tsv"))
     with pytest.raises(ValueError, match="--gold and --pairs belong together"):
         compare(["base.toml"], gold=Path("gold.txt"))
 
 
 def test_names_say_what_differs():
-    assert shortened("base,score=dot", ["base,score=dot", "base"]) == "score=dot"
-    assert shortened("base", ["base,score=dot", "base"]) == "base"
-    assert shortened("base,score=dot", ["base,score=dot", "other"]) == "base,score=dot"
+    assert short_name("base,score=dot", ["base,score=dot", "base"]) == "score=dot"
+    assert short_name("base", ["base,score=dot", "base"]) == "base"
+    assert short_name("base,score=dot", ["base,score=dot", "other"]) == "base,score=dot"
 
 
 def test_wrong_words(folder: Path):
     with pytest.raises(ValueError, match="models are compared on the same data"):
-        compare(["base.toml"], vary=["data.size=5,6"])
+        compare(["base.toml"], sweep=["data.size=5,6"])
     with pytest.raises(ValueError, match=r"base,kind=rnnsearch,score=dot: score 'dot' needs a que"):
-        compare(["base.toml"], vary=["model.kind=luong,rnnsearch", "model.score=general,dot"])
+        compare(["base.toml"], sweep=["model.kind=luong,rnnsearch", "model.score=general,dot"])
     assert not Path("runs/base,kind=luong,score=general").exists()
     with pytest.raises(ValueError, match="did you mean 'test'"):
         compare(["base.toml"], split="tset")

@@ -10,8 +10,8 @@ import pytest
 from regard.cli.compare import compare
 from regard.cli.contest import CONTESTS
 from regard.tasks.catalogue import TASKS
-from regard.train.log import read
 from regard.train.run import Run
+from regard.training.log import read_log
 from regard.view import chart
 
 TEXT = "The cat sat. It saw a mouse.\nThe mouse ran away.\n\nA dog ran. It sat down on a log.\n\n"
@@ -19,109 +19,114 @@ TAGGED = """
 task = "{}"
 data = {{ kind = "tagged", train = "tagged", dev = "tagged", test = "tagged" }}
 model = {{ kind = "birnn_attention", dim = 4, hidden_dim = 4 }}
-train = {{ steps = 2, sentences_per_batch = 4 }}
+train = {{ steps = 2, examples_per_batch = 4 }}
 """
 CONFIGS = {
     "classify": """
 task = "classify"
-data = { kind = "planted", size = 20, held_out = 6, classes = 2, fewest = 2, most = 3 }
+data.kind = "planted"
+data.size = 20
+data.held_out = 6
+data.classes = 2
+data.min_sentences = 2
+data.max_sentences = 3
 text = { kind = "words" }
 model = { kind = "birnn", dim = 4, hidden_dim = 4 }
-train = { steps = 2, sentences_per_batch = 4, metric = "accuracy", validate_every = 1 }
+train = { steps = 2, examples_per_batch = 4, metric = "accuracy", validate_every = 1 }
 """,
     "language": """
 task = "language"
 data = { kind = "text", train = "text.txt", unit = "paragraph" }
 text = { kind = "characters" }
 model = { kind = "rnnlm", dim = 4, hidden_dim = 4 }
-train = { steps = 2, context = 8, sentences_per_batch = 2 }
+train = { steps = 2, context_length = 8, examples_per_batch = 2 }
 """,
     "pretrain": """
 task = "pretrain"
 data = { kind = "text", train = "text.txt", unit = "paragraph" }
 text = { kind = "wordpiece", size = 60, lower = true }
 model = { kind = "bert", dim = 4, heads = 2, layers = 1, pretrain = "both" }
-train = { steps = 2, sentences_per_batch = 8, longest = 24 }
+train = { steps = 2, examples_per_batch = 8, max_tokens = 24 }
 """,
     "music": """
 task = "music"
 data = { kind = "rolls", train = "rolls.jsonl", dev = "rolls.jsonl", test = "rolls.jsonl" }
 model = { kind = "roll_gpt", dim = 4, heads = 2, layers = 1 }
-train = { steps = 2, sentences_per_batch = 4 }
+train = { steps = 2, examples_per_batch = 4 }
 """,
     "image": """
 task = "image"
 data = { kind = "shapes", size = 16, held_out = 6, side = 16 }
-picture = { size = [16, 16] }
-model = { patch = 8, dim = 4, heads = 2, layers = 1 }
-train = { steps = 2, sentences_per_batch = 4 }
+image = { size = [16, 16] }
+model = { patch_size = 8, dim = 4, heads = 2, layers = 1 }
+train = { steps = 2, examples_per_batch = 4 }
 """,
     "copy": """
 task = "copy"
-data = { size = 20, held_out = 4, width = 2, longest = 3, tested = [2, 4] }
+data = { size = 20, held_out = 4, width = 2, max_vectors = 3, test_sizes = [2, 4] }
 model = { kind = "ntm", dim = 4, slots = 6, slot_dim = 3 }
-train = { steps = 2, sentences_per_batch = 4 }
+train = { steps = 2, examples_per_batch = 4 }
 """,
     "recall": """
 task = "recall"
-data = { size = 20, held_out = 4, width = 2, vectors = 2, most = 3, tested = [3] }
+data = { size = 20, held_out = 4, width = 2, vectors_per_item = 2, max_items = 3, test_sizes = [3] }
 model = { kind = "lstm", dim = 4 }
-train = { steps = 2, sentences_per_batch = 4 }
+train = { steps = 2, examples_per_batch = 4 }
 """,
     "bandit": """
 task = "bandit"
 data = { arms = 2, steps = 3, held_out = 20 }
 model = { kind = "snail", dim = 4, blocks = ["TC(3)", "A(2, 2)"] }
-train = { steps = 2, worlds = 8, sentences_per_batch = 4, validate_every = 1 }
+train = { steps = 2, rollout_environments = 8, examples_per_batch = 4, validate_every = 1 }
 """,
     "fewshot": """
 task = "fewshot"
-data = { ways = 2, dim = 3, episodes = 12 }
+data = { ways = 2, dim = 3, eval_episodes = 12 }
 model = { kind = "snail", blocks = ["TC(3)", "A(2, 2)"] }
-train = { steps = 2, sentences_per_batch = 4, validate_every = 1 }
+train = { steps = 2, examples_per_batch = 4, validate_every = 1 }
 """,
     "caption": """
 task = "caption"
 data = { kind = "digits", size = 16, held_out = 6, side = 16 }
-picture = { size = [16, 16], channels = 1 }
-model = { kind = "show_attend", dim = 4, picture_dim = 4 }
-train = { steps = 2, sentences_per_batch = 4 }
+image = { size = [16, 16], channels = 1 }
+model = { kind = "show_attend", dim = 4, image_dim = 4 }
+train = { steps = 2, examples_per_batch = 4 }
 decode = { kind = "greedy", max_length = 4 }
 """,
     "fold": """
 task = "fold"
 data = { kind = "proteins", train = "some.fasta", dev = "some.fasta", test = "some.fasta" }
 model = { kind = "msa", dim = 4, pair_dim = 4, heads = 1, pair_heads = 1, head_dim = 2, layers = 1 }
-train = { steps = 2, sentences_per_batch = 4 }
+train = { steps = 2, examples_per_batch = 4 }
 """,
     "tag": TAGGED.format("tag"),
     "understand": TAGGED.format("understand"),
-    "summarise": """
-task = "summarise"
+    "summarize": """
+task = "summarize"
 data = { kind = "headlines", size = 30, held_out = 5 }
 model = { kind = "pointer", dim = 4, hidden_dim = 4 }
-train = { steps = 2, sentences_per_batch = 8 }
+train = { steps = 2, examples_per_batch = 8 }
 decode = { kind = "greedy", max_length = 8 }
 """,
     "answer": """
 task = "answer"
 data = { kind = "facts", size = 30, held_out = 5 }
 model = { kind = "bidaf", dim = 4, hidden_dim = 4 }
-train = { steps = 2, sentences_per_batch = 8 }
+train = { steps = 2, examples_per_batch = 8 }
 """,
     "chat": """
 task = "chat"
 data = { kind = "dialogues", train = "talk.txt", dev = "talk.txt", test = "talk.txt" }
 text = { kind = "words" }
 model = { kind = "rnnlm", dim = 4 }
-train = { steps = 2, sentences_per_batch = 8 }
+train = { steps = 2, examples_per_batch = 8 }
 decode = { kind = "greedy", max_length = 4 }
 """,
     "translate": """
-data = { kind = "reorder", size = 30, held_out = 5, words = 8 }
+data = { kind = "reorder", size = 30, held_out = 5, vocabulary_size = 8 }
 text = { kind = "words" }
 model = { kind = "luong", dim = 4 }
-train = { steps = 2, sentences_per_batch = 8 }
+train = { steps = 2, examples_per_batch = 8 }
 decode = { kind = "greedy", max_length = 8 }
 """,
 }
@@ -141,13 +146,13 @@ METRICS = {
     "pretrain": ["accuracy", "perplexity", "next_sentence"],
     "tag": ["f1", "precision", "recall", "loss"],
     "understand": ["slot_f1", "intent", "sentence", "loss"],
-    "summarise": ["rouge1", "rouge2", "rougeL", "repeated", "copied", "perplexity"],
+    "summarize": ["rouge1", "rouge2", "rougeL", "repeated", "copied", "perplexity"],
     "translate": ["bleu", "chrf", "exact", "perplexity"],
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
 COUNTED |= {"answer": "questions", "chat": "tokens", "image": "pictures"}
 COUNTED |= {"caption": "tokens", "fold": "residues"}
-COUNTED |= {"tag": "words", "understand": "words", "summarise": "tokens", "music": "steps"}
+COUNTED |= {"tag": "words", "understand": "words", "summarize": "tokens", "music": "steps"}
 COUNTED |= {"copy": "sequences", "recall": "sequences", "bandit": "worlds"}
 COUNTED |= {"fewshot": "queries"}
 ROWS = {"mean": mean, "deviation": stdev}
@@ -185,7 +190,7 @@ def test_there_is_a_contest_of_every_task():
 
 @pytest.mark.parametrize("task", CONFIGS)
 def test_every_task_over_seeds(task: str, undrawn: Path, capsys: pytest.CaptureFixture[str]):
-    compare([f"{task}.toml"], vary=["seed=1,2,3"])
+    compare([f"{task}.toml"], sweep=["seed=1,2,3"])
     *rows, middle, away = table()
     assert [row["name"] for row in rows] == ["seed=1", "seed=2", "seed=3"]
     speed = f"training_{COUNTED[task]}"
@@ -195,7 +200,7 @@ def test_every_task_over_seeds(task: str, undrawn: Path, capsys: pytest.CaptureF
         scores = run.score(run.corpus().read("test"))
         for metric in METRICS[task]:
             assert float(row[metric]) == pytest.approx(scores[metric]), metric
-        steps = [entry for entry in read(place) if entry["kind"] == "step"]
+        steps = [entry for entry in read_log(place) if entry["kind"] == "step"]
         seconds = sum(step["seconds"] for step in steps)
         assert float(row["training_seconds"]) == pytest.approx(seconds)
         assert float(row[speed]) == pytest.approx(sum(step["tokens"] for step in steps) / seconds)
@@ -218,7 +223,7 @@ def test_every_task_over_seeds(task: str, undrawn: Path, capsys: pytest.CaptureF
 
 def test_a_table_for_each_group(undrawn: Path):
     Path("other.toml").write_text(CONFIGS["classify"].replace("hidden_dim = 4", "hidden_dim = 6"))
-    compare(["classify.toml", "other.toml"], vary=["seed=1,2"])
+    compare(["classify.toml", "other.toml"], sweep=["seed=1,2"])
     groups = json.loads(Path("runs/report/report.json").read_text())["seeds"]
     assert {group["name"]: group["models"] for group in groups} == {
         name: [f"{name},seed=1", f"{name},seed=2"] for name in ("classify", "other")
@@ -238,7 +243,7 @@ def test_a_picture_of_learning(task: str, title: str, folder: Path):
 
 
 def test_words_are_shaded_where_there_is_attention(undrawn: Path, capsys):
-    compare(["classify.toml"], vary=["model.pooling=attention,mean"], show=True)
+    compare(["classify.toml"], sweep=["model.pooling=attention,mean"], show_attention=True)
     shown = capsys.readouterr().out
     assert "pooling=attention: " in shown
     assert shown.count("weight: ") == 1
@@ -247,16 +252,16 @@ def test_words_are_shaded_where_there_is_attention(undrawn: Path, capsys):
 def test_options_of_another_task_are_refused(undrawn: Path):
     file = Path("text.txt")
     for words, says in (
-        ({"join": 2}, "--joined is for translate, not for classify"),
+        ({"join": 2}, "--join is for translate, not for classify"),
         ({"gold": file, "pairs": file}, "--gold is for translate, not for classify"),
         ({"tokenize": "none"}, "--tokenize is for translate, not for classify"),
     ):
         with pytest.raises(ValueError, match=says):
             compare(["classify.toml"], **words)
     with pytest.raises(
-        ValueError, match="--show is for translate, summarise, classify, image and c"
+        ValueError, match="--show-attention is for translate, summarize, classify, image and c"
     ):
-        compare(["language.toml"], show=True)
+        compare(["language.toml"], show_attention=True)
     assert not Path("runs").exists()
 
 
@@ -264,7 +269,7 @@ def test_a_model_that_cannot_be_made_is_said_first(undrawn: Path):
     with pytest.raises(
         ValueError, match=r"classify,layer_decay=0\.5: start\.layer_decay is for a tr"
     ):
-        compare(["classify.toml"], vary=["start.layer_decay=1.0,0.5"])
+        compare(["classify.toml"], sweep=["start.layer_decay=1.0,0.5"])
     assert not Path("runs").exists()
 
 

@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from regard.cli.app import main
-from regard.cli.demo import settings
+from regard.cli.demo import demo_settings
 
 # Ctrl-C at a known moment: a signal to itself when the third step begins.
 INTERRUPTED = f"""
 import os, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where we run in the background
-from regard.train.loop import Training
+from regard.training.loop import Training
 step = Training.step
 def interrupted(training):
-    if training.done == 2:
+    if training.steps_done == 2:
         os.kill(os.getpid(), {int(signal.SIGINT)})
     return step(training)
 Training.step = interrupted
@@ -60,7 +60,7 @@ def test_ctrl_c_shows_what_was_learnt_so_far(tmp_path: Path):
 
 def test_every_number_of_steps_has_settings():
     for steps in (1, 2, 50, 520):
-        assert settings(steps, 1).train.steps == steps
+        assert demo_settings(steps, 1).train.steps == steps
 
 
 @pytest.mark.parametrize(

@@ -10,27 +10,27 @@ from PIL import Image
 import regard as package
 from regard.cli.app import main
 from regard.config.load import loads
-from regard.train.fit import Fit
-from regard.train.loop import Step
+from regard.training.loop import Step
+from regard.training.trainer import Trainer
 
 POINTS = """
 task = "fewshot"
-data = { ways = 2, shots = 2, dim = 2, episodes = 30 }
+data = { ways = 2, shots = 2, dim = 2, eval_episodes = 30 }
 model = { kind = "snail", blocks = ["A(4, 4)", "TC(4)", "A(4, 4)"] }
-train = { steps = 4, sentences_per_batch = 4, queries = 3, varied = true, validate_every = 2 }
+train = { steps = 4, examples_per_batch = 4, queries = 3, vary_shots = true, validate_every = 2 }
 """
 PICTURES = """
 task = "fewshot"
 embed = { layers = 2, hidden_dim = 4, dim = 4 }
 model = { kind = "snail", blocks = ["TC(4)", "A(4, 4)"] }
-train = { steps = 2, sentences_per_batch = 4, queries = 2, validate_every = 1 }
+train = { steps = 2, examples_per_batch = 4, queries = 2, validate_every = 1 }
 [data]
 kind = "classes"
 train = "faces"
 ways = 2
-size = [8, 8]
+image_size = [8, 8]
 held_out = 0.34
-episodes = 20
+eval_episodes = 20
 """
 ASKED = '{"support": {"a": [[0, 1]], "b": [[1, 0]]}, "query": [0.1, 1]}'
 SEEN = "support\tfaces/face0/0.png"
@@ -67,7 +67,7 @@ def test_a_config_for_every_setting(inside, tmp_path):
     assert 'kind = "prototypes"' in written
     assert "# dim = (not set)" in written
     (tmp_path / "all.toml").write_text(written)
-    said = inside("check", str(tmp_path / "all.toml"), "data.episodes=500")
+    said = inside("check", str(tmp_path / "all.toml"), "data.eval_episodes=500")
     assert "% right, by the nearest mean" in said
     assert "Nothing to warn of." in said
 
@@ -128,9 +128,9 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
     """With the running means of its norms."""
     monkeypatch.chdir(folder)
     settings = loads(PICTURES, ["train.steps=5"])
-    list(Fit(settings, tmp_path / "whole", lambda _: None).events())
+    list(Trainer(settings, tmp_path / "whole", lambda _: None).events())
     for steps in (2, 9):
-        fit = Fit(settings, tmp_path / "parts", lambda _: None)
+        fit = Trainer(settings, tmp_path / "parts", lambda _: None)
         events = fit.events()
         for _ in range(steps):
             next((one for one in events if isinstance(one, Step)), None)

@@ -6,23 +6,27 @@ from pathlib import Path
 import pytest
 
 from regard.cli.app import main
-from regard.view.map import AttentionMap
+from regard.view.attention_map import AttentionMap
 
 PROTEINS = """
 task = "fold"
 data = { kind = "proteins", train = "a.fasta", dev = "a.fasta", test = "a.fasta" }
 model = { kind = "msa", dim = 8, pair_dim = 4, heads = 2, pair_heads = 1, head_dim = 4, layers = 2 }
-train = { steps = 4, sentences_per_batch = 4, longest = 8, validate_every = 2, metric = "accuracy" }
+train.steps = 4
+train.examples_per_batch = 4
+train.max_tokens = 8
+train.validate_every = 2
+train.metric = "accuracy"
 """
 POINTS = """
 task = "fold"
-data = { kind = "points", size = 30, held_out = 5, shortest = 5, longest = 7 }
+data = { kind = "points", size = 30, held_out = 5, min_points = 5, max_points = 7 }
 model = { kind = "msa", dim = 4, pair_dim = 8, heads = 1, pair_heads = 2, head_dim = 4, layers = 1 }
-train = { steps = 4, sentences_per_batch = 4, validate_every = 2, metric = "mae" }
+train = { steps = 4, examples_per_batch = 4, validate_every = 2, metric = "mae" }
 """
 CHANGES = {
     "birnn": "model={ kind = 'birnn', dim = 4, hidden_dim = 4 }",
-    "bert": "model={ kind = 'bert', dim = 8, heads = 2, layers = 1, context = 6 }",
+    "bert": "model={ kind = 'bert', dim = 8, heads = 2, layers = 1, max_positions = 6 }",
 }
 TABLE = '{"distances": [[0, 3.8, null], [3.8, 0, 4], [null, 4, 0]], "sequence": "MKV"}'
 
@@ -47,7 +51,14 @@ def folder(tmp_path_factory):
 
 def test_a_config_for_every_setting(inside, tmp_path):
     written = inside("init", "fold")
-    for name in ("triangles", "pair_dim", "contact", "longest", "relative", "states"):
+    for name in (
+        "triangles",
+        "pair_dim",
+        "contact_distance",
+        "max_tokens",
+        "max_relative_position",
+        "states",
+    ):
         assert name in written
     (tmp_path / "all.toml").write_text(written)
     given = ", ".join(f"{split} = 'a.fasta'" for split in ("train", "dev", "test"))
@@ -66,11 +77,11 @@ def test_what_check_tells(inside):
     assert any("also in train" in line for line in found["warnings"])
     birnn = json.loads(inside("check", "birnn.toml", CHANGES["birnn"], "--json"))
     assert any("reads no aligned sequences" in line for line in birnn["warnings"])
-    points = json.loads(inside("check", "points.toml", "head.farthest=9", "--json"))
+    points = json.loads(inside("check", "points.toml", "head.max_distance=9", "--json"))
     assert points["splits"]["train"]["texts"] == 30
     assert 0.1 < points["splits"]["train"]["far"] < 0.6
-    assert any("beyond head.farthest = 9" in line for line in points["warnings"])
-    few = inside("check", "points.toml", "train.longest=3", code=1)
+    assert any("beyond head.max_distance = 9" in line for line in points["warnings"])
+    few = inside("check", "points.toml", "train.max_tokens=3", code=1)
     assert "no set is left" in few
 
 
@@ -143,16 +154,19 @@ def test_distances_are_scored_told_and_shown(inside, tmp_path):
         (("look", "points", "{}"), "TEXT: expected an object with either points or distances"),
         (
             ("predict", "points", json.dumps({"points": [[0, 0, n] for n in range(130)]})),
-            "input 1: 130 points, but train.longest = 128: give fewer",
+            "input 1: 130 points, but train.max_tokens = 128: give fewer",
         ),
         (
             ("train", "points.toml", CHANGES["bert"]),
             "model.kind = 'bert' knows no pairs: take 'msa'",
         ),
         (("train", "msa.toml", "train.metric=mae"), "train.metric = 'mae' is not for data.kind"),
-        (("train", "msa.toml", "head.contact=30"), "nearest = 2.0, contact = 30.0 and farthest ="),
         (
-            ("train", "msa.toml", "data={ kind = 'named', name = 'uci_structure', states = 8 }"),
+            ("train", "msa.toml", "head.contact_distance=30"),
+            "min_distance = 2.0, contact_distance = 30.0 and max_distance =",
+        ),
+        (
+            ("train", "msa.toml", "data={ kind = 'public', name = 'uci_structure', states = 8 }"),
             "states = 8: uci_structure has 3 of them",
         ),
         (("look", "msa", "MKV", "--target", "HHH"), "--target is for translations, summaries or"),

@@ -1,4 +1,4 @@
-"""`regard heads` and `regard look --trust`, as somebody would call them."""
+"""`regard heads` and `regard look --faithfulness`, as somebody would call them."""
 
 import json
 
@@ -7,28 +7,34 @@ import pytest
 from regard.cli.heads import heads
 from regard.cli.look import look
 from regard.config.load import resolve
-from regard.train.fit import Fit
 from regard.train.run import Run
-from regard.view.map import AttentionMap
+from regard.training.trainer import Trainer
+from regard.view.attention_map import AttentionMap
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     settings = {
         "task": "translate",
-        "data": {"kind": "reorder", "size": 40, "held_out": 6, "words": 6},
+        "data": {"kind": "reorder", "size": 40, "held_out": 6, "vocabulary_size": 6},
         "text": {"kind": "words"},
         "model": {"kind": "transformer", "dim": 8, "heads": 2, "layers": 1, "hidden_dim": 8},
-        "train": {"steps": 4, "sentences_per_batch": 8},
+        "train": {"steps": 4, "examples_per_batch": 8},
         "decode": {"kind": "greedy", "max_length": 6},
     }
     place = tmp_path_factory.mktemp("run") / "run"
-    list(Fit(resolve(settings), place, lambda _: None).events())
+    list(Trainer(resolve(settings), place, lambda _: None).events())
     return place
 
 
 def test_a_table_a_curve_a_picture_and_a_run(folder, tmp_path, capsys):
-    heads(folder, points=2, keep=4, to=tmp_path / "fewer", save=tmp_path / "curve.png")
+    heads(
+        folder,
+        curve_points=2,
+        keep_heads=4,
+        save_run=tmp_path / "fewer",
+        save=tmp_path / "curve.png",
+    )
     said = capsys.readouterr().out
     assert "decoder.layers.0.cross_attention" in said
     assert "loss without it" in said
@@ -38,7 +44,7 @@ def test_a_table_a_curve_a_picture_and_a_run(folder, tmp_path, capsys):
 
 
 def test_scores_without_each_head(folder, capsys):
-    heads(folder, limit=3, scored=True)
+    heads(folder, limit=3, with_metrics=True)
     head, *rows = capsys.readouterr().out.splitlines()
     assert head.split("  ")[0] == "attention"
     assert all(name in head for name in ("loss without it", "bleu", "aer", "own AER"))
@@ -46,7 +52,7 @@ def test_scores_without_each_head(folder, capsys):
 
 
 def test_as_json(folder, capsys):
-    heads(folder, points=3, as_json=True, scored=True)
+    heads(folder, curve_points=3, as_json=True, with_metrics=True)
     found = json.loads(capsys.readouterr().out)
     assert len(found["heads"]) == 6
     assert {"attention", "head", "rise", "entropy", "previous"} <= set(found["heads"][0])
@@ -60,20 +66,20 @@ def test_as_json(folder, capsys):
 
 
 def test_wrong_wishes_are_told(folder, tmp_path):
-    with pytest.raises(ValueError, match="--keep and --to are given together"):
-        heads(folder, keep=3)
-    with pytest.raises(ValueError, match="--keep 9: there are 6 heads"):
-        heads(folder, keep=9, to=tmp_path / "more")
+    with pytest.raises(ValueError, match="--keep-heads and --save-run are given together"):
+        heads(folder, keep_heads=3)
+    with pytest.raises(ValueError, match="--keep-heads 9: there are 6 heads"):
+        heads(folder, keep_heads=9, save_run=tmp_path / "more")
     assert not (tmp_path / "more").exists()
 
 
 def test_trust_of_a_text_and_of_a_split(folder, capsys):
     record = next(Run.load(folder).corpus().read("test"))
-    look(folder, record["source"], trusted=True)
+    look(folder, record["source"], faithfulness=True)
     said = capsys.readouterr().out
     assert "log p lost without it" in said
     assert "Kendall" in said
-    look(folder, trusted=True, limit=3)
+    look(folder, faithfulness=True, limit=3)
     assert "3 texts of test" in capsys.readouterr().out
 
 
@@ -84,7 +90,7 @@ def test_a_text_is_wanted(folder):
 
 def test_gradient_x_attention(folder, tmp_path):
     record = next(Run.load(folder).corpus().read("test"))
-    look(folder, record["source"], files=[tmp_path / "map.npz"], gradient=True)
+    look(folder, record["source"], files=[tmp_path / "map.npz"], gradient_attention=True)
     found = AttentionMap.load(tmp_path / "map.npz")
     assert max(float(one.weights.sum(-1).max()) for one in found.layers) == pytest.approx(
         1, abs=1e-3

@@ -10,21 +10,21 @@ from PIL import Image
 
 import regard as package
 from regard.cli.check import check
-from regard.cli.exchange import export, import_
+from regard.cli.convert import export, import_
 from regard.cli.init import init
 from regard.cli.look import look
 from regard.cli.predict import predict
 from regard.cli.score import score
 from regard.cli.train import train
-from regard.corpora.shapes import Shapes
+from regard.data.synthetic.shapes import Shapes
 from regard.train.run import Run
 
 CONFIG = """
 task = "image"
 data = { kind = "pictures", train = "pets", dev = "pets", test = "pets" }
-picture = { size = [16, 24] }
-model = { patch = 8, dim = 8, heads = 2, layers = 3 }
-train = { steps = 3, sentences_per_batch = 8, validate_every = 2, crop = 2, flip = true }
+image = { size = [16, 24] }
+model = { patch_size = 8, dim = 8, heads = 2, layers = 3 }
+train = { steps = 3, examples_per_batch = 8, validate_every = 2, crop_padding = 2, flip = true }
 """
 
 
@@ -57,7 +57,7 @@ def test_init_and_check(capsys):
     init("image")
     text = capsys.readouterr().out
     assert 'kind = "shapes"' in text
-    assert "[picture]" in text
+    assert "[image]" in text
     check(Path("pets.toml"))
     told = capsys.readouterr().out
     assert re.search(r"^pictures +30 +30 +30$", told, re.MULTILINE)
@@ -67,7 +67,7 @@ def test_init_and_check(capsys):
     assert re.search(r"^label ring +\d", told, re.MULTILINE)
     assert "an epoch     4 batches" in told
     assert "dev: 30 of 30 pictures are also in train: scores will flatter" in told
-    assert "have another shape, and lose their borders; set picture.fit = 'pad'" in told
+    assert "have another shape, and lose their borders; set image.fit = 'pad'" in told
 
 
 def test_what_is_broken_is_told(tmp_path, capsys, said):
@@ -107,7 +107,7 @@ def test_score_and_predict(capsys, regard):
     done = regard("predict", "runs/pets", one_of())
     assert (done.returncode, done.stdout) == (0, f"{one['label']}\n"), done.stderr
     run = Run.load("runs/pets")
-    assert [reply.text for reply in run.reply([one_of()])] == [one["label"]]
+    assert [reply.text for reply in run.predict_lines([one_of()])] == [one["label"]]
     assert run(np.asarray(Image.open(one_of()))).label == one["label"]
 
 
@@ -123,7 +123,7 @@ def test_look(capsys, tmp_path):
     found = package.AttentionMap.load(tmp_path / "a.npz")
     assert [layer.weights.shape for layer in found.layers] == [(2, 2, 3)] * 3
     assert {layer.kind for layer in found.layers} == {"grid"}
-    seen = Run.load("runs/pets").task.by_patch(one_of())
+    seen = Run.load("runs/pets").task.patch_attention_weights(one_of())
     for layer, (name, weights) in zip(found.layers, seen.items(), strict=True):
         assert layer.name == name
         np.testing.assert_allclose(layer.weights, weights, atol=1e-3)
@@ -142,11 +142,14 @@ def test_what_is_wrong(capsys, tmp_path, said):
         "look", "runs/pets", one_of(), "--layer", "4"
     )
     for words, why in (
-        (["picture.size=[15,24]"], "picture.size = [15, 24] cannot be cut into patches of model"),
-        (["picture.mean=[0.1,0.2]"], "mean must have one value, or 3, not 2"),
-        (["picture.std=[0.0]"], "std must be positive"),
+        (["image.size=[15,24]"], "image.size = [15, 24] cannot be cut into patches of model"),
+        (["image.mean=[0.1,0.2]"], "mean must have one value, or 3, not 2"),
+        (["image.std=[0.0]"], "std must be positive"),
         (["model.heads=3"], "dim = 8 cannot be divided among heads = 3"),
-        (["model.stem=convolution", "model.patch=12"], "needs patch = 2, 4, 8, …, not 12"),
+        (
+            ["model.stem=convolution", "model.patch_size=12"],
+            "needs patch_size = 2, 4, 8, …, not 12",
+        ),
         (["model.kind=bert"], 'model.kind: must be one of "vit", not "bert"'),
         (["train.tokens_per_batch=64"], "tokens_per_batch is not for pictures"),
         (["data.train=gone"], "gone: this is no folder of pictures and no table; give a folder"),
@@ -168,7 +171,7 @@ def test_training_goes_on_exactly(tmp_path):
 
 
 def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
-    square = ["picture.size=[16,16]", "train.steps=1"]
+    square = ["image.size=[16,16]", "train.steps=1"]
     train(Path("pets.toml"), square, folder=tmp_path / "run")
     export(tmp_path / "run", tmp_path / "folder")
     import_(tmp_path / "folder", tmp_path / "back")
@@ -177,7 +180,7 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
     pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
     assert back(pixels).probabilities == pytest.approx(one(pixels).probabilities)
     capsys.readouterr()
-    assert "picture.size, of two sides has no form" in said(
+    assert "image.size, of two sides has no form" in said(
         "export", "runs/pets", str(tmp_path / "no")
     )
 
@@ -187,9 +190,9 @@ def test_more_pictures_than_memory(monkeypatch):
     run = Run.load("runs/pets")
     corpus = run.corpus()
     kept = next(run.batches(corpus))
-    monkeypatch.setattr("regard.train.image.IN_MEMORY", 0)
+    monkeypatch.setattr("regard.train.image.MAX_PIXEL_BYTES_IN_MEMORY", 0)
     batches = run.batches(corpus)
-    assert isinstance(batches.examples.pairs[0].source[0], str)
+    assert isinstance(batches.examples.examples[0].source[0], str)
     late = next(batches)
-    assert late.numbers.tolist() == kept.numbers.tolist()
+    assert late.indices.tolist() == kept.indices.tolist()
     assert late.inputs["pictures"].shape == kept.inputs["pictures"].shape == (8, 3, 16, 24)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from regard.attend.catalogue import NORMALISERS, SCORES
+from regard.attention.catalogue import NORMALIZERS, SCORES
 
 GROUPS = ["models", "tasks", "presets", "corpora", "scores", "normalisers"]
 SOURCES = Path(__file__).parents[2] / "src"
@@ -19,7 +19,7 @@ def test_json_holds_every_catalogue(regard):
     assert (done.returncode, done.stderr) == (0, "")
     assert list(groups) == GROUPS
     assert [entry["name"] for entry in groups["scores"]] == list(SCORES)
-    assert [entry["name"] for entry in groups["normalisers"]] == list(NORMALISERS)
+    assert [entry["name"] for entry in groups["normalisers"]] == list(NORMALIZERS)
     for entry in groups["models"]:
         assert list(entry) == ["name", "paper", "file", "tasks"]
     for entry in groups["scores"] + groups["normalisers"]:
@@ -36,7 +36,7 @@ def test_the_files_it_names_exist(regard):
 
 def test_a_pipe_gets_one_line_an_entry_without_colour(regard):
     lines = regard("list", COLUMNS="40").stdout.splitlines()
-    for name, piece in (SCORES | NORMALISERS).items():
+    for name, piece in (SCORES | NORMALIZERS).items():
         (line,) = [line for line in lines if line.split()[:1] == [name]]
         assert piece.equation in line
         assert piece.paper in line

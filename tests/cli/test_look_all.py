@@ -9,14 +9,14 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from regard.attend.memory import Memory
-from regard.attend.tap import named_attentions, observe
+from regard.attention.memory import Memory
+from regard.attention.observe import named_attentions, observe
 from regard.cli.look import look
 from regard.config.load import resolve
-from regard.models.catalogue import MODELS, settings_of
-from regard.train.fit import Fit
-from regard.view.files import FORMS
-from regard.view.map import AttentionMap
+from regard.models.catalogue import MODELS, model_settings
+from regard.training.trainer import Trainer
+from regard.view.attention_map import AttentionMap
+from regard.view.export import SERIALIZERS
 
 BLIND = {  # models without attention, and their word for it
     "encdec": "no attention",
@@ -31,16 +31,16 @@ SMALL = {"dim": 8, "hidden_dim": 8, "heads": 2, "layers": 2}
 LINES = "The cat sat. It saw a mouse.\nThe mouse ran away.\n\nA dog ran. It sat down on a log.\n\n"
 TASKS = {
     "translate": {
-        "data": {"kind": "reorder", "size": 20, "held_out": 4, "words": 6},
+        "data": {"kind": "reorder", "size": 20, "held_out": 4, "vocabulary_size": 6},
         "text": {"kind": "words"},
         "decode": {"kind": "greedy", "max_length": 6},
     },
-    "summarise": {
+    "summarize": {
         "data": {"kind": "headlines", "size": 20, "held_out": 4},
         "decode": {"kind": "greedy", "max_length": 6},
     },
     "classify": {
-        "data": {"kind": "planted", "size": 20, "held_out": 4, "classes": 2, "fewest": 2},
+        "data": {"kind": "planted", "size": 20, "held_out": 4, "classes": 2, "min_sentences": 2},
         "text": {"kind": "words"},
     },
     "tag": {"data": {"kind": "tagged"} | dict.fromkeys(("train", "dev", "test"), "tagged")},
@@ -51,14 +51,14 @@ TASKS = {
         "text": {"kind": "wordpiece", "size": 60},
     },
     "fold": {"data": {"kind": "proteins"} | dict.fromkeys(("train", "dev", "test"), "some.fasta")},
-    "copy": {"data": {"size": 20, "held_out": 4, "width": 2, "longest": 3, "tested": [2]}},
+    "copy": {"data": {"size": 20, "held_out": 4, "width": 2, "max_vectors": 3, "test_sizes": [2]}},
     "image": {
         "data": {"kind": "shapes", "size": 16, "held_out": 6, "side": 16},
-        "picture": {"size": [16, 16]},
+        "image": {"size": [16, 16]},
     },
     "caption": {
         "data": {"kind": "digits", "size": 16, "held_out": 6, "side": 16},
-        "picture": {"size": [16, 16]},
+        "image": {"size": [16, 16]},
         "decode": {"kind": "greedy", "max_length": 3},
     },
     "bandit": {"data": {"kind": "bandit", "arms": 3, "steps": 4, "held_out": 4}},
@@ -80,24 +80,24 @@ SAID |= {
 ASKED = [(kind, entry.tasks[0]) for kind, entry in MODELS.items()] + [("bert", "pretrain")]
 
 
-def trained(kind: str, task: str) -> Fit:
-    known = set(settings_of(kind))
+def trained(kind: str, task: str) -> Trainer:
+    known = set(model_settings(kind))
     wanted = {name: n for name, n in SMALL.items() if name in known}
     wanted |= {
         "pretrain": {"pretrain": "both"},
-        "image": {"patch": 8},
+        "image": {"patch_size": 8},
         "copy": {"slots": 6} if kind == "ntm" else {},
     }.get(task, {})
-    steps = {"steps": 2, "sentences_per_batch": 4}
+    steps = {"steps": 2, "examples_per_batch": 4}
     if task == "language":
-        steps["context"] = 8
+        steps["context_length"] = 8
     settings = {"task": task, **TASKS[task], "model": {"kind": kind, **wanted}, "train": steps}
-    fit = Fit(resolve(settings), Path("run"), lambda _: None)
+    fit = Trainer(resolve(settings), Path("run"), lambda _: None)
     list(fit.events())
     return fit
 
 
-def said(fit: Fit, task: str) -> str:
+def said(fit: Trainer, task: str) -> str:
     if task in SAID:
         return SAID[task]
     record = next(fit.run.corpus().read("test"))
@@ -119,7 +119,7 @@ def test_every_model_can_be_looked_into(kind, task, tmp_path, monkeypatch, capsy
     Path("tagged/label").write_text("travel\nphone\n" * 6)
     fit = trained(kind, task)
     text = said(fit, task)
-    files = [Path(f"map{ending}") for ending in FORMS]
+    files = [Path(f"map{ending}") for ending in SERIALIZERS]
     if kind in BLIND:
         with pytest.raises(ValueError, match=BLIND[kind]):
             look(Path("run"), text, files=files)

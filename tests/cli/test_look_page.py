@@ -4,13 +4,13 @@ import pytest
 
 import regard as package
 from regard.config.load import resolve
-from regard.train.fit import Fit
-from regard.view.files import FORMS
+from regard.training.trainer import Trainer
+from regard.view.export import SERIALIZERS
 
-SMALL = {"steps": 2, "sentences_per_batch": 4}
+SMALL = {"steps": 2, "examples_per_batch": 4}
 TEXTS = {
     "translate": {
-        "data": {"kind": "reorder", "size": 20, "held_out": 4, "words": 6},
+        "data": {"kind": "reorder", "size": 20, "held_out": 4, "vocabulary_size": 6},
         "text": {"kind": "words"},
         "model": {"kind": "transformer", "dim": 8, "heads": 2, "layers": 2, "hidden_dim": 8},
         "decode": {"kind": "greedy", "max_length": 6},
@@ -22,7 +22,7 @@ TEXTS = {
     },
     "language": {
         "text": {"kind": "characters"},
-        "model": {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 2, "context": 16},
+        "model": {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 2, "max_positions": 16},
     },
 }
 
@@ -34,8 +34,8 @@ def test_a_page_and_a_record(task, tmp_path, regard):
         (tmp_path / "a.txt").write_text("to be or not to be. " * 40)
         settings["data"] = {"kind": "text", "train": str(tmp_path / "a.txt"), "unit": "line"}
         settings["data"] |= dict.fromkeys(("dev", "test"), str(tmp_path / "a.txt"))
-        settings["train"] = {**SMALL, "context": 8}
-    fit = Fit(resolve(settings), tmp_path / "run", lambda _: None)
+        settings["train"] = {**SMALL, "context_length": 8}
+    fit = Trainer(resolve(settings), tmp_path / "run", lambda _: None)
     list(fit.events())
     record = next(fit.run.corpus().read("test"))
     text = record["source" if task == "translate" else "text"][:12].strip()
@@ -51,4 +51,4 @@ def test_a_page_and_a_record(task, tmp_path, regard):
 
 def test_every_form_is_told_in_the_help(regard):
     said = " ".join(regard("look", "--help").stdout.split())
-    assert all(ending in said for ending in FORMS)
+    assert all(ending in said for ending in SERIALIZERS)

@@ -3,7 +3,7 @@
 import pytest
 
 from regard.config.load import resolve
-from regard.train.fit import Fit
+from regard.training.trainer import Trainer
 
 SENTENCES = [("Ada met Bob", "B-who O B-who"), ("in New York", "O B-where I-where")] * 4
 
@@ -18,8 +18,8 @@ def config(tmp_path):
 
 def trained(folder, data, model):
     settings = {"task": "tag", "data": {"kind": "tagged", **data}, "model": model}
-    settings |= {"text": {"kind": "words"}, "train": {"steps": 2, "sentences_per_batch": 4}}
-    list(Fit(resolve(settings), folder, lambda _: None).events())
+    settings |= {"text": {"kind": "words"}, "train": {"steps": 2, "examples_per_batch": 4}}
+    list(Trainer(resolve(settings), folder, lambda _: None).events())
     return str(folder)
 
 

@@ -46,8 +46,8 @@ def test_colours_reach_less():
 def test_a_file_is_never_paged(capsys, monkeypatch):
     from rich.console import Console
 
-    from regard.cli.pager import paged
+    from regard.cli.pager import print_paged
 
     monkeypatch.setenv("PAGER", "false")
-    paged("\n" * 100, Console(height=10))
+    print_paged("\n" * 100, Console(height=10))
     assert capsys.readouterr().out == "\n" * 101

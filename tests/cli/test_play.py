@@ -12,10 +12,10 @@ from regard.cli.look import look
 from regard.cli.play import play
 from regard.cli.score import score
 from regard.config.load import resolve
-from regard.train.fit import Fit
 from regard.train.run import Run
-from regard.view.midi import held
-from regard.view.midi import midi as written
+from regard.training.trainer import Trainer
+from regard.view.midi import midi_bytes as written
+from regard.view.midi import notes_from_roll
 
 PIECES = [[[60, 64, 67], [60, 64, 67], [62, 65], []], [[55, 71], [57, 72], [59, 74]]] * 4
 TUNE = "X:1\nT:Up\nM:3/4\nL:1/4\nK:G\nGAB|cde|f2d|g3|]\n\n"
@@ -33,24 +33,29 @@ def folder(tmp_path_factory):
         "rolls": {
             "data": {"kind": "rolls", **rolls},
             "model": {"kind": "roll_gpt", "dim": 8, "heads": 2, "layers": 1},
-            "train": {"steps": 2, "sentences_per_batch": 4},
+            "train": {"steps": 2, "examples_per_batch": 4},
             "decode": {"max_length": 5},
         },
         "rnn": {
             "data": {"kind": "rolls", **rolls},
             "model": {"kind": "roll_rnn", "dim": 8},
-            "train": {"steps": 1, "sentences_per_batch": 4},
+            "train": {"steps": 1, "examples_per_batch": 4},
         },
         "tunes": {
             "data": {"kind": "abc", **tunes},
             "model": {"kind": "rnnlm", "dim": 16, "hidden_dim": 48},
-            "train": {"steps": 60, "sentences_per_batch": 8, "context": 48, "learning_rate": 0.02},
+            "train": {
+                "steps": 60,
+                "examples_per_batch": 8,
+                "context_length": 48,
+                "learning_rate": 0.02,
+            },
             "decode": {"max_length": 100, "temperature": 0.3},
         },
     }
     for name, settings in made.items():
         settings = resolve({"task": "music", **settings})
-        list(Fit(settings, folder / name, lambda _: None).events())
+        list(Trainer(settings, folder / name, lambda _: None).events())
     return folder
 
 
@@ -62,11 +67,11 @@ def one_line(call, *words, **options):
 
 def test_a_piece(folder, tmp_path, capsys):
     midi, picture, plain = (tmp_path / name for name in ("a.mid", "a.png", "a.json"))
-    same = {"seed": 3, "steps": 6}
-    play(folder / "rolls", "[[60, 64]]", to=midi, picture=picture, **same)
+    same = {"seed": 3, "max_length": 6}
+    play(folder / "rolls", "[[60, 64]]", save=midi, piano_roll=picture, **same)
     assert f"{midi} and {picture}: " in capsys.readouterr().out
     assert picture.read_bytes().startswith(b"\x89PNG")
-    play(folder / "rolls", "[[60, 64]]", to=plain, **same)
+    play(folder / "rolls", "[[60, 64]]", save=plain, **same)
     steps = json.loads(plain.read_text())
     assert steps[0] == [60, 64]
     assert len(steps) == 7
@@ -75,12 +80,12 @@ def test_a_piece(folder, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out) == steps
     play(folder / "rolls", voices=4, **same)
     assert [len(step) for step in json.loads(capsys.readouterr().out)] == [4] * 6
-    assert midi.read_bytes() == written(held(steps), name="roll_gpt, seed 3")
+    assert midi.read_bytes() == written(notes_from_roll(steps), name="roll_gpt, seed 3")
 
 
 def test_a_tune(folder, tmp_path, capsys, regard):
     where = tmp_path / "a.abc"
-    play(folder / "tunes", to=where)
+    play(folder / "tunes", save=where)
     assert "9 notes, 12 quarter notes long" in capsys.readouterr().out
     assert where.read_text() == TUNE.removesuffix("\n")
     done = regard("play", str(folder / "tunes"), r"T:Up\nM:3/4")
@@ -119,10 +124,10 @@ def test_a_tune_that_cannot_be_played_is_told(tmp_path, folder, capsys):
 
 def test_what_is_wrong(folder, regard):
     rolls, tunes = folder / "rolls", folder / "tunes"
-    assert "must end in .mid, .midi, .json" in one_line(play, rolls, to=Path("a.abc"))
-    assert "must end in .mid, .midi, .abc" in one_line(play, tunes, to=Path("a.wav"))
-    assert "must end in .png" in one_line(play, rolls, picture=Path("a.jpg"))
-    assert "--steps is for piano rolls" in one_line(play, tunes, steps=3)
+    assert "must end in .mid, .midi, .json" in one_line(play, rolls, save=Path("a.abc"))
+    assert "must end in .mid, .midi, .abc" in one_line(play, tunes, save=Path("a.wav"))
+    assert "must end in .png" in one_line(play, rolls, piano_roll=Path("a.jpg"))
+    assert "--max-length is for piano rolls" in one_line(play, tunes, max_length=3)
     assert "--temperature must be" in one_line(play, rolls, temperature=0.0)
     done = regard("play", str(rolls), "[[7]]")
     assert done.returncode == 1
@@ -134,13 +139,13 @@ def test_what_is_wrong(folder, regard):
 
 def test_lines_in_pieces_out(folder):
     run = Run.load(folder / "rolls")
-    one, two = run.reply(["", "[[60]]"], "standard input:{}")
+    one, two = run.predict_lines(["", "[[60]]"], "standard input:{}")
     assert len(json.loads(one.text)) == 5
     assert json.loads(two.text)[0] == [60]
-    assert two.facts["beginning"] == [(60,)]
-    assert len(run.further("[[60]]")["next"]) == 8
+    assert two.data["beginning"] == [(60,)]
+    assert len(run.details("[[60]]")["next"]) == 8
     with pytest.raises(ValueError, match=r"^standard input:2: not JSON"):
-        run.reply(["", "x"], "standard input:{}")
+        run.predict_lines(["", "x"], "standard input:{}")
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,10 @@ def test_lines_in_pieces_out(folder):
         (["model.kind=rnnlm"], "'rnnlm' does not read piano rolls: take roll_rnn or roll_gpt"),
         (["data.name=nottingham"], "'roll_rnn' does not read tunes in ABC, which are text: take"),
         (["decode.top_k=3"], "decode.top_k is for tunes: each key is drawn by itself"),
-        (["train.carry=true"], "train.carry is for rnnlm: roll_rnn begins each window anew"),
+        (
+            ["train.carry_state=true"],
+            "train.carry_state is for rnnlm: roll_rnn begins each window anew",
+        ),
         (["model.kind=roll_gpt", "model.heads=3"], "dim = 128 cannot be divided among heads = 3"),
     ],
 )

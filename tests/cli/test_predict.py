@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from regard.cli.predict import predict
 from regard.config.load import resolve
-from regard.text.learn import train_tokeniser
+from regard.text.train import train_tokenizer
 from regard.train.language import LanguageRun
 
 
@@ -14,12 +14,12 @@ def test_next_words_are_for_json_only(tmp_path, monkeypatch, capsys):
     settings = resolve(
         {
             "task": "language",
-            "model": {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "context": 8},
-            "train": {"context": 8},
+            "model": {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 8},
+            "train": {"context_length": 8},
             "decode": {"kind": "greedy", "max_length": 20, "min_length": 20},
         }
     )
-    text = train_tokeniser("characters", ["the cat sat on the mat"], 40)
+    text = train_tokenizer("characters", ["the cat sat on the mat"], 40)
     LanguageRun(settings, {"text": text}).save(tmp_path)
     asked = list[str]()
     inner = LanguageRun.next_words

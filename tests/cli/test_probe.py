@@ -5,7 +5,7 @@ import json
 import pytest
 
 from regard.cli.app import main
-from regard.cli.probe import measure, table
+from regard.cli.probe import curve_table, measure_gradients
 
 SMALL = ("probe", "--length", "40", "--hidden", "8", "--batch", "4")
 
@@ -35,7 +35,7 @@ def test_the_plain_network_vanishes_and_the_gates_hold(capsys, seed):
 
 
 def test_it_is_the_bias_that_holds():
-    closed = measure(length=40, hidden=16, batch=4, bias=-3.0, seed=0)
+    closed = measure_gradients(length=40, hidden=16, batch=4, bias=-3.0, seed=0)
     assert closed["LSTM"][40] < 1e-8
     assert closed["GRU"][40] < 1e-4
 
@@ -58,7 +58,7 @@ def test_it_prints_a_picture_and_the_numbers_and_draws_a_file(regard, tmp_path):
 
 
 def test_table_by_hand():
-    assert table({"a": [1.0, 0.5, 0.25, 0.125, 0.0625]}, 4).splitlines() == [
+    assert curve_table({"a": [1.0, 0.5, 0.25, 0.125, 0.0625]}, 4).splitlines() == [
         "distance          1         2         4",
         "a           5.0e-01   2.5e-01   6.2e-02",
     ]
@@ -77,7 +77,7 @@ def test_table_by_hand():
 def test_errors_are_one_line(capsys, tmp_path, monkeypatch, code, words, said):
     monkeypatch.chdir(tmp_path)
     if "--save" in words:  # refused before the work
-        monkeypatch.setattr("regard.cli.probe.measure", None)
+        monkeypatch.setattr("regard.cli.probe.measure_gradients", None)
     ended, out, err = run(capsys, *SMALL, *words)
     assert ended == code
     assert out == ""
@@ -87,6 +87,6 @@ def test_errors_are_one_line(capsys, tmp_path, monkeypatch, code, words, said):
 
 def test_numbers_too_large_are_null_in_json(capsys, monkeypatch):
     endless = {"Elman": [1.0, float("inf"), float("nan")]}
-    monkeypatch.setattr("regard.cli.probe.measure", lambda *_: endless)
+    monkeypatch.setattr("regard.cli.probe.measure_gradients", lambda *_: endless)
     _, out, _ = run(capsys, "probe", "--length", "2", "--json")
     assert json.loads(out)["gradient"]["Elman"] == [1.0, None, None]

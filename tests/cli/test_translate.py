@@ -16,7 +16,7 @@ SMALL = [
     "train.steps=6",
     "train.save_every=3",
     "train.validate_every=3",
-    "train.sentences_per_batch=4",
+    "train.examples_per_batch=4",
     "decode.kind=greedy",
 ]
 

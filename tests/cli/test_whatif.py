@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from regard.cli.look import look
-from regard.cli.whatif import heads_named, marked, pinned, what_if
+from regard.cli.whatif import mark_differences, parse_heads, pin_attention, render_counterfactual
 from regard.config.load import resolve
-from regard.corpora.build import build
-from regard.train.fit import Fit
-from regard.train.run import prepare
+from regard.data.build import build_corpus
+from regard.train.run import build_run
+from regard.training.trainer import Trainer
 
 
 @pytest.fixture(scope="module")
@@ -16,13 +16,13 @@ def run(tmp_path_factory):
     """Taught to copy words into another language, one by one: it must look to know."""
     settings = {
         "task": "translate",
-        "data": {"kind": "reorder", "size": 400, "held_out": 8, "words": 6},
+        "data": {"kind": "reorder", "size": 400, "held_out": 8, "vocabulary_size": 6},
         "text": {"kind": "words"},
         "model": {"kind": "luong", "dim": 24, "layers": 1, "init": "scaled", "score": "dot"},
-        "train": {"steps": 300, "sentences_per_batch": 32, "learning_rate": 0.01},
+        "train": {"steps": 300, "examples_per_batch": 32, "learning_rate": 0.01},
         "decode": {"kind": "greedy", "max_length": 12},
     }
-    fit = Fit(resolve(settings), tmp_path_factory.mktemp("run") / "run", lambda _: None)
+    fit = Trainer(resolve(settings), tmp_path_factory.mktemp("run") / "run", lambda _: None)
     list(fit.events())
     return fit.run
 
@@ -32,7 +32,7 @@ def text_of(run) -> str:
 
 
 def test_without_attention_it_says_something_else(run):
-    said = what_if(run, text_of(run), ["attention"], [])
+    said = render_counterfactual(run, text_of(run), ["attention"], [])
     assert "[" in said
     assert run(text_of(run)).text.split()[0] in said
 
@@ -44,7 +44,7 @@ def test_a_word_is_forced(run):
     first = run(record["source"]).text.split()[0]
     found = []
     for other in dict.fromkeys(read[:3]):
-        said = what_if(run, record["source"], [], [f"{first}->{other}"])
+        said = render_counterfactual(run, record["source"], [], [f"{first}->{other}"])
         as_it_is, then = (line.split(":")[1].split() for line in said.splitlines())
         assert [word.strip("[]") for word in as_it_is] == target
         found.append(then[0].strip("[]"))
@@ -54,7 +54,7 @@ def test_a_word_is_forced(run):
 
 def test_nothing_is_left_behind(run):
     before = run(text_of(run)).text
-    what_if(run, text_of(run), ["attention"], [])
+    render_counterfactual(run, text_of(run), ["attention"], [])
     assert run(text_of(run)).text == before
 
 
@@ -62,20 +62,20 @@ def test_nothing_is_left_behind(run):
     ("gone", "forced", "told"),
     [
         (["atention"], [], "did you mean 'attention'"),
-        (["attention:2"], [], "--without attention:2: attention has heads from 1 to 0"),
-        (["L2"], [], "--without L2: there are layers from L1 to L1"),
-        (["L1.H2"], [], "--without L1.H2: attention has heads from 1 to 0"),
+        (["attention:2"], [], "--ablate attention:2: attention has heads from 1 to 0"),
+        (["L2"], [], "--ablate L2: there are layers from L1 to L1"),
+        (["L1.H2"], [], "--ablate L1.H2: attention has heads from 1 to 0"),
         ([], ["x"], "write it as WRITTEN->READ"),
         ([], ["zzz->zzz"], "there is no word 'zzz' in the text"),
     ],
 )
 def test_wrong_wishes_are_told(run, gone, forced, told):
     with pytest.raises(ValueError, match=told):
-        what_if(run, text_of(run), gone, forced)
+        render_counterfactual(run, text_of(run), gone, forced)
 
 
 def test_heads_by_name(run):
-    assert heads_named(run, ["attention"]) == heads_named(run, ["L1"]) == [("attention", 0)]
+    assert parse_heads(run, ["attention"]) == parse_heads(run, ["L1"]) == [("attention", 0)]
 
 
 def test_heads_by_layer():
@@ -87,23 +87,23 @@ def test_heads_by_layer():
         "model": {"kind": "transformer", **size},
     }
     known = resolve(settings)
-    run = prepare(known, build(known.data))
-    assert heads_named(run, ["L2.H1"]) == [("decoder.layers.1.cross_attention", 0)]
+    run = build_run(known, build_corpus(known.data))
+    assert parse_heads(run, ["L2.H1"]) == [("decoder.layers.1.cross_attention", 0)]
 
 
 def test_all_weight_goes_to_the_place_at_its_step():
-    edit, weights = pinned({1: [0, 2]}), torch.full((1, 2, 1, 4), 0.25)
+    edit, weights = pin_attention({1: [0, 2]}), torch.full((1, 2, 1, 4), 0.25)
     assert edit(weights).equal(weights)
     assert edit(weights)[0, 0, 0].tolist() == [0.5, 0.0, 0.5, 0.0]
     assert edit(weights).equal(weights)
 
 
 def test_what_differs_is_in_brackets():
-    assert marked("a b c d", "a x c") == ("a [b] c [d]", "a [x] c")
-    assert marked("same", "same") == ("same", "same")
+    assert mark_differences("a b c d", "a x c") == ("a [b] c [d]", "a [x] c")
+    assert mark_differences("same", "same") == ("same", "same")
 
 
 def test_from_the_command_line(run, tmp_path, capsys):
     run.save(tmp_path / "run")
-    look(tmp_path / "run", text_of(run), gone=["attention"])
+    look(tmp_path / "run", text_of(run), ablate=["attention"])
     assert capsys.readouterr().out.startswith("as it is:")

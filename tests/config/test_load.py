@@ -5,12 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.config.data import DatesData, FilesData, MixData, NamedData
-from regard.config.decode import Beam, Greedy, Sample
+from regard.config.data import (
+    DatesDataConfig,
+    FilesDataConfig,
+    MixDataConfig,
+    PublicTranslationDataConfig,
+)
+from regard.config.decode import BeamConfig, GreedyConfig, SampleConfig
 from regard.config.load import load, loads, resolve
-from regard.config.model import Luong, RnnSearch, Transformer
+from regard.config.model import LuongConfig, RnnSearchConfig, TransformerConfig
 from regard.config.settings import TranslateSettings
-from regard.config.train import Adadelta, Noam, Plateau
+from regard.config.train import AdadeltaConfig, NoamScheduleConfig, PlateauScheduleConfig
 
 
 def said(text, *overrides):
@@ -23,8 +28,8 @@ def said(text, *overrides):
 
 def test_nothing_is_the_default():
     assert loads("") == resolve({}) == TranslateSettings()
-    assert isinstance(TranslateSettings().data, DatesData)
-    assert isinstance(TranslateSettings().model, RnnSearch)
+    assert isinstance(TranslateSettings().data, DatesDataConfig)
+    assert isinstance(TranslateSettings().model, RnnSearchConfig)
 
 
 def test_every_part():
@@ -32,7 +37,7 @@ def test_every_part():
         task = "translate"
         seed = 5
         [data]
-        kind = "named"
+        kind = "public"
         name = "multi30k"
         target = "fr"
         [text]
@@ -40,13 +45,13 @@ def test_every_part():
         joint = true
         [model]
         kind = "transformer"
-        shared = "all"
+        tie_embeddings = "all"
         heads = 4
         [train]
         epochs = 3
-        sentences_per_batch = 64
+        examples_per_batch = 64
         learning_rate = 2
-        optimiser = { kind = "adadelta", rho = 0.9 }
+        optimizer = { kind = "adadelta", rho = 0.9 }
         [train.schedule]
         kind = "noam"
         warmup = 100
@@ -54,15 +59,15 @@ def test_every_part():
         kind = "sample"
         top_k = 5
     """)
-    assert settings.data == NamedData(name="multi30k", target="fr")
-    assert isinstance(settings.model, Transformer)
+    assert settings.data == PublicTranslationDataConfig(name="multi30k", target="fr")
+    assert isinstance(settings.model, TransformerConfig)
     assert settings.model.heads == 4
     assert (settings.train.steps, settings.train.epochs) == (None, 3)
-    assert (settings.train.tokens_per_batch, settings.train.sentences_per_batch) == (None, 64)
-    assert settings.train.optimiser == Adadelta(rho=0.9)
-    assert settings.train.schedule == Noam(warmup=100)
+    assert (settings.train.tokens_per_batch, settings.train.examples_per_batch) == (None, 64)
+    assert settings.train.optimizer == AdadeltaConfig(rho=0.9)
+    assert settings.train.schedule == NoamScheduleConfig(warmup=100)
     assert settings.train.learning_rate == 2.0
-    assert settings.decode == Sample(top_k=5)
+    assert settings.decode == SampleConfig(top_k=5)
 
 
 def test_files_and_mix():
@@ -77,15 +82,15 @@ def test_files_and_mix():
         kind = "dates"
         languages = ["de", "en"]
     """)
-    assert isinstance(settings.data, MixData)
+    assert isinstance(settings.data, MixDataConfig)
     first, second = settings.data.parts
-    assert first.data == FilesData(train=("a.en", "a.de"), dev="d.tsv")
+    assert first.data == FilesDataConfig(train=("a.en", "a.de"), dev="d.tsv")
     assert (first.weight, second.weight) == (2.0, 1.0)
-    assert second.data == DatesData(languages=("de", "en"))
+    assert second.data == DatesDataConfig(languages=("de", "en"))
 
 
 def test_python_is_equal_to_toml():
-    assert TranslateSettings(model=Luong(score="dot")) == loads(
+    assert TranslateSettings(model=LuongConfig(score="dot")) == loads(
         '[model]\nkind = "luong"\nscore = "dot"'
     )
 
@@ -110,7 +115,7 @@ class TestOverrides:
                 "text.lower=true",
                 "data.languages=['en', 'de']",
                 "model.score=dot",
-                'model.normalise="sparsemax"',
+                'model.normalize="sparsemax"',
                 "train.schedule.kind=plateau",
                 "train.schedule.factor = 0.3",
             ],
@@ -118,29 +123,29 @@ class TestOverrides:
         assert settings.train.steps == 50
         assert settings.train.learning_rate == 1e-4
         assert settings.text.lower is True
-        assert settings.data == DatesData(languages=("en", "de"))
-        assert settings.model == RnnSearch(score="dot", normalise="sparsemax")
-        assert settings.train.schedule == Plateau(factor=0.3)
+        assert settings.data == DatesDataConfig(languages=("en", "de"))
+        assert settings.model == RnnSearchConfig(score="dot", normalize="sparsemax")
+        assert settings.train.schedule == PlateauScheduleConfig(factor=0.3)
 
     def test_text_with_signs_in_it(self):
         settings = loads("[data]\nkind = 'files'\ntrain = 'a'", ["data.train=/x y/a=b.tsv"])
-        assert settings.data == FilesData(train="/x y/a=b.tsv")
+        assert settings.data == FilesDataConfig(train="/x y/a=b.tsv")
         settings = loads("[data]\nkind = 'files'\ntrain = 'a'", ["data.dev=1\nb = 2"])
-        assert settings.data == FilesData(train="a", dev="1\nb = 2")
+        assert settings.data == FilesDataConfig(train="a", dev="1\nb = 2")
 
     def test_the_last_one_counts(self):
         assert loads("", ["seed=1", "seed=2"]).seed == 2
 
     def test_a_table_without_kind_is_of_the_default_kind(self):
-        assert loads("", ["decode.width=3"]).decode == Beam(width=3)
-        assert loads("", ["decode.kind=greedy"]).decode == Greedy()
-        assert loads("[train.optimiser]\neps = 1e-8").train.optimiser.kind == "adam"
+        assert loads("", ["decode.width=3"]).decode == BeamConfig(width=3)
+        assert loads("", ["decode.kind=greedy"]).decode == GreedyConfig()
+        assert loads("[train.optimizer]\neps = 1e-8").train.optimizer.kind == "adam"
 
     def test_the_other_of_two(self):
         train = loads("[train]\nsteps = 5", ["train.epochs=2"]).train
         assert (train.steps, train.epochs) == (None, 2)
-        train = loads("[train]\nsentences_per_batch = 5", ["train.tokens_per_batch=99"]).train
-        assert (train.tokens_per_batch, train.sentences_per_batch) == (99, None)
+        train = loads("[train]\nexamples_per_batch = 5", ["train.tokens_per_batch=99"]).train
+        assert (train.tokens_per_batch, train.examples_per_batch) == (99, None)
 
     def test_an_entry_of_a_list(self):
         mix = "[data]\nkind = 'mix'\n[[data.parts]]\ndata = {kind = 'dates'}\n"
@@ -161,10 +166,12 @@ class TestOverrides:
         assert said("", word) == told
 
     def test_who_was_it(self):
-        file = "[train]\nkeep = 0"
-        assert said(file).startswith("config.toml: train.keep: ")
-        assert said(file, "train.keep=-1").startswith("command line: train.keep: ")
-        assert said(file, "train.steps=5").startswith("config.toml: train.keep: ")
+        file = "[train]\nkeep_checkpoints = 0"
+        assert said(file).startswith("config.toml: train.keep_checkpoints: ")
+        assert said(file, "train.keep_checkpoints=-1").startswith(
+            "command line: train.keep_checkpoints: "
+        )
+        assert said(file, "train.steps=5").startswith("config.toml: train.keep_checkpoints: ")
         assert said("seed = 1", "seed.x=1") == "command line: seed.x: seed is no table, but 1"
         assert said("", "seed.x=1").startswith("command line: seed: expected a whole number")
 
@@ -178,7 +185,7 @@ WRONG = [
     ("[train]\nsteps = 'many'", 'train.steps: expected a whole number, not "many"'),
     ("[train]\nsteps = 5.0", "train.steps: expected a whole number, not 5.0"),
     ("[train]\nsteps = true", "train.steps: expected a whole number, not true"),
-    ("[train]\nclip = '1'", 'train.clip: expected a number, not "1"'),
+    ("[train]\nmax_grad_norm = '1'", 'train.max_grad_norm: expected a number, not "1"'),
     ("[train]\nlearning_rate = nan", "train.learning_rate: expected a number, not NaN"),
     ("[text]\nlower = 1", "text.lower: expected true or false, not 1"),
     ("[text]\nlower = 2000-01-01", 'text.lower: expected true or false, not "2000-01-01"'),
@@ -193,11 +200,11 @@ WRONG = [
     ("[model]\ndropout = 1", "model.dropout: must be less than 1, not 1"),
     ("[train]\nlearning_rate = 0", "train.learning_rate: must be more than 0, not 0"),
     ("[train]\nteacher_forcing = 2", "train.teacher_forcing: must be at most 1, not 2"),
-    ("task = 'translat'", 'task: must be one of "translate", "language", "classify", "pretrain", "tag", "understand", "chat", "answer", "summarise", "music", "image", "copy", "recall", "bandit", "fewshot", "caption", "fold", not "translat"; did you mean "translate"?'),
+    ("task = 'translat'", 'task: must be one of "translate", "language", "classify", "pretrain", "tag", "understand", "chat", "answer", "summarize", "music", "image", "copy", "recall", "bandit", "fewshot", "caption", "fold", not "translat"; did you mean "translate"?'),
     ("[train]\nautocast = 'int8'", 'train.autocast: must be one of "bfloat16", "float16", not "int8"'),
-    ("[data]\nkind = 'datez'", 'data.kind: must be one of "dates", "reorder", "files", "named", "mix", not "datez"; did you mean "dates"?'),
-    ("[data]\nkind = 3", 'data.kind: must be one of "dates", "reorder", "files", "named", "mix", not "3"'),
-    ("[data]\nkind = 'named'", "data.name: missing; expected \"multi30k\""),
+    ("[data]\nkind = 'datez'", 'data.kind: must be one of "dates", "reorder", "files", "public", "mix", not "datez"; did you mean "dates"?'),
+    ("[data]\nkind = 3", 'data.kind: must be one of "dates", "reorder", "files", "public", "mix", not "3"'),
+    ("[data]\nkind = 'public'", "data.name: missing; expected \"multi30k\""),
     ("[data]\nkind = 'files'", "data.train: missing; expected a text or a list, each a text. One file"),
     ("[data]\nkind = 'mix'\nparts = [{data = {kind = 'dates', siz = 3}}]", "data.parts.0.data.siz: unknown setting of 'dates'; did you mean 'size'?"),
     ("[data]\nkind = 'mix'\nparts = []", "data.parts: must not be empty"),
@@ -212,17 +219,17 @@ def test_wrong(text, words):
 
 RULES = [
     ("[train]\nsteps = 3\nepochs = 3", "train: steps and epochs are both given: take one of them out"),
-    ("[train]\ntokens_per_batch = 3\nsentences_per_batch = 3", "train: tokens_per_batch and sentences_per_batch are both given"),
-    ("[train]\naverage = 5", "train: average = 5 needs as many checkpoints, but keep = 3: keep more"),
+    ("[train]\ntokens_per_batch = 3\nexamples_per_batch = 3", "train: tokens_per_batch and examples_per_batch are both given"),
+    ("[train]\naverage_checkpoints = 5", "train: average_checkpoints = 5 needs as many checkpoints, but keep_checkpoints = 3: keep more"),
     ("[train]\nepochs = 3\n[train.schedule]\nkind = 'cosine'", "train: schedule.kind = 'cosine' must know its end: give steps, not epochs"),
     ("[train]\nsteps = 50\n[train.schedule]\nkind = 'noam'", "train: schedule.warmup = 4000 is more than steps = 50"),
-    ("[train]\nguided_alignment = 0.5", "train: guided_alignment needs alignments"),
+    ("[train]\nguided_alignment_weight = 0.5", "train: guided_alignment_weight needs alignments"),
     ("[model]\nkind = 'transformer'\nheads = 3", "model: dim = 256 cannot be divided among heads = 3"),
-    ("[model]\nkind = 'transformer'\nshared = 'all'", "model.shared = 'all' needs one vocabulary: set text.joint = true"),
+    ("[model]\nkind = 'transformer'\ntie_embeddings = 'all'", "model.tie_embeddings = 'all' needs one vocabulary: set text.joint = true"),
     ("[text]\nkind = 'byte_bpe'\nsize = 100", "text: size must be at least 260 for byte_bpe, not 100"),
     ("[decode]\nmin_length = 9\nmax_length = 5", "decode: min_length = 9 is more than max_length = 5"),
     ("[decode]\nn_best = 6", "decode: n_best = 6 is more than width = 5"),
-    ("[data]\nkind = 'named'\nname = 'multi30k'\ntarget = 'en'", "data: source and target are both 'en'"),
+    ("[data]\nkind = 'public'\nname = 'multi30k'\ntarget = 'en'", "data: source and target are both 'en'"),
     ("[data]\nkind = 'files'\ntrain = 'a'\ncolumns = ['source', 'x']", "data: columns must name 'target' once, not ['source', 'x']"),
     ("[data]\nkind = 'files'\ntrain = 'a'\nfields = {source = 'x'}", "data: fields must name 'target' once, not ['source']"),
 ]  # fmt: skip
@@ -234,7 +241,7 @@ def test_rules_between_fields(text, words):
 
 
 def test_more_than_one():
-    told = said("[train]\nkeep = 'x'\nclip = 'y'\nlerning_rate = 3")
+    told = said("[train]\nkeep_checkpoints = 'x'\nmax_grad_norm = 'y'\nlerning_rate = 3")
     assert told.startswith("config.toml: train.lerning_rate: unknown setting")
     assert told.endswith("(and 2 more)")
     inside = "[data]\nkind = 'mix'\nparts = [{data = {kind = 'dates', siz = 3}}]"

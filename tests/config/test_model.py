@@ -5,40 +5,40 @@ from typing import Literal, get_args, get_origin
 
 import pytest
 
-from regard.attend.catalogue import NORMALISERS, SCORES
+from regard.attention.catalogue import NORMALIZERS, SCORES
 from regard.config import (
     answer,
+    bandit,
     bits,
     caption,
     encoder,
     fewshot,
     fold,
     image,
+    language,
     model,
     music,
-    worlds,
-    writer,
 )
 from regard.config.load import loads
-from regard.models.catalogue import MODELS, build, settings_of
+from regard.models.catalogue import MODELS, build_model, model_settings
 
 ASKED = {
-    "translate": model.Translator,
-    "summarise": model.Summariser,
-    "language": writer.Writer,
-    "classify": encoder.Encoder,
-    "pretrain": encoder.Pretrained,
-    "tag": encoder.WordEncoder,
-    "understand": encoder.WordEncoder,
-    "answer": answer.Answerer,
-    "music": music.Musician,
-    "image": image.Vit,
-    "copy": bits.Learner,
-    "recall": bits.Learner,
-    "bandit": worlds.Actor,
-    "fewshot": fewshot.Recogniser,
-    "caption": caption.Captioner,
-    "fold": fold.Folder,
+    "translate": model.TranslateModelConfig,
+    "summarize": model.SummarizeModelConfig,
+    "language": language.LanguageModelConfig,
+    "classify": encoder.ClassifyModelConfig,
+    "pretrain": encoder.PretrainModelConfig,
+    "tag": encoder.TagModelConfig,
+    "understand": encoder.TagModelConfig,
+    "answer": answer.AnswerModelConfig,
+    "music": music.MusicModelConfig,
+    "image": image.VitConfig,
+    "copy": bits.BitsModelConfig,
+    "recall": bits.BitsModelConfig,
+    "bandit": bandit.BanditModelConfig,
+    "fewshot": fewshot.FewshotModelConfig,
+    "caption": caption.CaptionModelConfig,
+    "fold": fold.FoldModelConfig,
 }
 
 
@@ -62,7 +62,7 @@ def test_every_model_has_a_table():
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_fields_are_the_keywords(kind):
-    keywords = {name: p for name, p in settings_of(kind).items() if name not in SIZES}
+    keywords = {name: p for name, p in model_settings(kind).items() if name not in SIZES}
     fields = {name: f for name, f in KINDS[kind].model_fields.items() if name != "kind"}
     assert list(fields) == list(keywords)
     for name, parameter in keywords.items():
@@ -79,10 +79,10 @@ def choices(annotation):
 
 
 def test_choices_are_no_more_than_there_are():
-    assert set(get_args(model.Score)) == set(SCORES)
-    assert set(get_args(model.Normaliser)) == set(NORMALISERS)
+    assert set(get_args(model.ScoreName)) == set(SCORES)
+    assert set(get_args(model.NormalizerName)) == set(NORMALIZERS)
     for kind in MODELS:
-        for name, parameter in settings_of(kind).items():
+        for name, parameter in model_settings(kind).items():
             if name not in SIZES and choices(parameter.annotation):
                 field = KINDS[kind].model_fields[name]
                 assert choices(field.annotation) == choices(parameter.annotation)
@@ -90,13 +90,13 @@ def test_choices_are_no_more_than_there_are():
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_model_is_built_from_its_table(kind):
-    patch = "patch = 1\n" if "patch" in KINDS[kind].model_fields else ""
+    patch = "patch_size = 1\n" if "patch_size" in KINDS[kind].model_fields else ""
     heads = "heads = 2\n" if "heads" in KINDS[kind].model_fields else ""
     task = MODELS[kind].tasks[0]
     text = 'text = { kind = "words", joint = true }'
     small = loads(
         f'task = "{task}"\n{text}\n[model]\nkind = "{kind}"\ndim = 8\n{heads}{patch}'
     ).model
-    sizes = dict.fromkeys(SIZES & set(settings_of(kind)), 9)
-    made = build(kind, {**sizes, **small.model_dump(exclude={"kind"})})
+    sizes = dict.fromkeys(SIZES & set(model_settings(kind)), 9)
+    made = build_model(kind, {**sizes, **small.model_dump(exclude={"kind"})})
     assert sum(weight.numel() for weight in made.parameters()) > 0

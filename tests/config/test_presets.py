@@ -5,19 +5,19 @@ from pathlib import Path
 import pytest
 
 from regard.config.load import load
-from regard.config.presets import about, presets
+from regard.config.presets import preset_description, preset_paths
 
 RESULTS = Path(__file__).parents[2] / "docs/results.md"
 
 
 def test_they_are_found():
-    assert "multi30k-transformer" in presets()
+    assert "multi30k-transformer" in preset_paths()
 
 
-@pytest.mark.parametrize("name", presets())
+@pytest.mark.parametrize("name", preset_paths())
 def test_each_loads_and_is_documented(name: str):
     assert load(name, ["train.steps=5000"]).train.steps == 5000
-    assert len(about(presets()[name])) > 20
+    assert len(preset_description(preset_paths()[name])) > 20
     assert f"`{name}`" in RESULTS.read_text(encoding="utf-8")
 
 

@@ -7,32 +7,24 @@ from typing import get_args
 
 import pytest
 
-from regard.config.bits import CopyData, RecallData
+from regard.config.bits import CopyDataConfig, RecallDataConfig
 from regard.config.data import (
     LANGUAGES,
-    DatesData,
-    FilesData,
-    LabelledData,
-    NamedData,
-    NamedLabelled,
-    NamedText,
-    PlantedData,
-    ReorderData,
-    TextData,
+    DatesDataConfig,
+    FilesDataConfig,
+    LabeledDataConfig,
+    PlantedDataConfig,
+    PublicLabeledDataConfig,
+    PublicTextDataConfig,
+    PublicTranslationDataConfig,
+    ReorderDataConfig,
+    TextDataConfig,
 )
-from regard.config.text import Text
-from regard.corpora import (
-    bits,
-    dates,
-    documents,
-    files,
-    labelled,
-    named,
-    planted,
-    published,
-    reorder,
-)
-from regard.text import learn
+from regard.config.text import TextConfig
+from regard.data.formats import documents, labeled_texts, text_pairs
+from regard.data.public import texts, translation
+from regard.data.synthetic import bits, dates, planted, reorder
+from regard.text import train as learn
 
 
 def test_languages_are_those_of_the_dates():
@@ -40,37 +32,41 @@ def test_languages_are_those_of_the_dates():
 
 
 def test_names_are_those_that_are_published():
-    assert get_args(NamedData.model_fields["name"].annotation) == tuple(named.PUBLISHED)
-    for table, with_labels in ((NamedLabelled, True), (NamedText, False)):
-        names = [n for n, one in published.PUBLISHED.items() if bool(one.labels) == with_labels]
+    assert get_args(PublicTranslationDataConfig.model_fields["name"].annotation) == tuple(
+        translation.TRANSLATION_DATASETS
+    )
+    for table, with_labels in ((PublicLabeledDataConfig, True), (PublicTextDataConfig, False)):
+        names = [n for n, one in texts.TEXT_DATASETS.items() if bool(one.labels) == with_labels]
         assert list(get_args(table.model_fields["name"].annotation)) == names
 
 
 def test_formats_are_those_that_can_be_read():
-    formats = get_args(get_args(FilesData.model_fields["format"].annotation)[0])
-    assert formats == get_args(files.Format)
-    assert FilesData.model_fields["columns"].default == files.FIELDS
-    formats = get_args(get_args(LabelledData.model_fields["format"].annotation)[0])
-    assert formats == get_args(labelled.Format)
-    assert get_args(TextData.model_fields["unit"].annotation) == get_args(documents.Unit)
+    formats = get_args(get_args(FilesDataConfig.model_fields["format"].annotation)[0])
+    assert formats == get_args(text_pairs.TextPairFormat)
+    assert FilesDataConfig.model_fields["columns"].default == text_pairs.PAIR_FIELDS
+    formats = get_args(get_args(LabeledDataConfig.model_fields["format"].annotation)[0])
+    assert formats == get_args(labeled_texts.LabeledTextFormat)
+    assert get_args(TextDataConfig.model_fields["unit"].annotation) == get_args(
+        documents.DocumentUnit
+    )
 
 
 def test_kinds_of_text_are_those_that_can_be_trained():
-    assert get_args(Text.model_fields["kind"].annotation) == learn.KINDS
+    assert get_args(TextConfig.model_fields["kind"].annotation) == learn.TOKENIZER_KINDS
 
 
-@pytest.mark.parametrize("kind", learn.KINDS)
+@pytest.mark.parametrize("kind", learn.TOKENIZER_KINDS)
 def test_the_least_size_is_that_of_the_trainer(kind):
     """One less is refused here, and this one is taken there."""
     least = next(size for size in range(5, 999) if accepted(kind, size))
-    assert learn.train_tokeniser(kind, ["a b"], least).size <= least
+    assert learn.train_tokenizer(kind, ["a b"], least).size <= least
     with pytest.raises(ValueError, match=f"size must be at least {least}"):
-        learn.train_tokeniser(kind, ["a b"], least - 1)
+        learn.train_tokenizer(kind, ["a b"], least - 1)
 
 
 def accepted(kind, size):
     try:
-        Text(kind=kind, size=size)
+        TextConfig(kind=kind, size=size)
     except ValueError:
         return False
     return True
@@ -79,13 +75,13 @@ def accepted(kind, size):
 @pytest.mark.parametrize(
     ("made", "data"),
     [
-        (dates.Dates, DatesData),
-        (reorder.Reorder, ReorderData),
-        (planted.Planted, PlantedData),
-        (labelled.Labelled, LabelledData),
-        (documents.Documents, TextData),
-        (bits.Copy, CopyData),
-        (bits.Recall, RecallData),
+        (dates.Dates, DatesDataConfig),
+        (reorder.ReorderedSentences, ReorderDataConfig),
+        (planted.PlantedWords, PlantedDataConfig),
+        (labeled_texts.LabeledTextFiles, LabeledDataConfig),
+        (documents.DocumentFiles, TextDataConfig),
+        (bits.Copy, CopyDataConfig),
+        (bits.Recall, RecallDataConfig),
     ],
 )
 def test_defaults_are_those_of_the_constructor(made, data):
@@ -97,13 +93,13 @@ def test_defaults_are_those_of_the_constructor(made, data):
 
 
 def test_orders_are_those_that_can_be_made():
-    assert get_args(ReorderData.model_fields["order"].annotation) == reorder.ORDERS
+    assert get_args(ReorderDataConfig.model_fields["order"].annotation) == reorder.ORDERS
 
 
 def test_no_torch_and_no_numpy():
     code = (
-        "import sys; import regard.config.load, regard.config.write, regard.corpora.build;"
-        "import regard.text.learn; print(sorted({'torch', 'numpy'} & set(sys.modules)))"
+        "import sys; import regard.config.load, regard.config.dump, regard.data.build;"
+        "import regard.text.train; print(sorted({'torch', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

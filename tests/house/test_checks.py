@@ -6,7 +6,7 @@ import pytest
 import torch
 from jaxtyping import TypeCheckError
 
-from regard.attend.score import Dot
+from regard.attention.scores import Dot
 
 WRONG = torch.ones(2, 3), torch.ones(3)  # keys lack an axis
 

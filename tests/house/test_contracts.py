@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FLOW = "Rooms import only downwards"
-ALONE = "The neural half knows nothing of text, batches or config"
-NO_TORCH = "Text, metric, view, config and corpora run without torch"
+FLOW = "Packages import only downwards"
+ALONE = "The neural half knows nothing of text, batching or config"
+NO_TORCH = "Text, metrics, view, config and data run without torch"
 APART = "Models never import each other"
 
 # What would be wrong: files to add, and the contract that must notice.
 WRONGS = [
-    ({"attend/wrong.py": "import regard.encode"}, FLOW),
-    ({"encode/wrong.py": "import regard.view.terminal"}, FLOW),
+    ({"attention/wrong.py": "import regard.layers"}, FLOW),
+    ({"layers/wrong.py": "import regard.view.terminal"}, FLOW),
     ({"utils/__init__.py": ""}, FLOW),
-    ({"text/__init__.py": "", "encode/wrong.py": "import regard.text"}, ALONE),
-    ({"config/__init__.py": "", "attend/wrong.py": "from regard.config import x"}, ALONE),
+    ({"layers/wrong.py": "import regard.text"}, ALONE),
+    ({"attention/wrong.py": "from regard.config import x"}, ALONE),
     ({"view/wrong.py": "import torch"}, NO_TORCH),
     ({"view/wrong.py": "def f():\n    import torch.nn"}, NO_TORCH),
-    ({"encode/wrong.py": "import torch", "view/wrong.py": "import regard.encode.wrong"}, NO_TORCH),
-    ({"metric/__init__.py": "import torch"}, NO_TORCH),
+    ({"layers/wrong.py": "import torch", "view/wrong.py": "import regard.layers.wrong"}, NO_TORCH),
+    ({"metrics/__init__.py": "import torch"}, NO_TORCH),
     (
         {"models/__init__.py": "", "models/a.py": "import regard.models.b", "models/b.py": ""},
         APART,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from regard.attend.catalogue import NORMALISERS, SCORES
-from regard.corpora.catalogue import CORPORA
+from regard.attention.catalogue import NORMALIZERS, SCORES
+from regard.data.catalogue import CORPORA
 from regard.models.catalogue import MODELS
 from regard.tasks.catalogue import TASKS
 
@@ -143,7 +143,7 @@ def test_links_lead_somewhere(file):
             assert anchor in anchors, target
 
 
-@pytest.mark.parametrize("entry", [*SCORES, *NORMALISERS])
+@pytest.mark.parametrize("entry", [*SCORES, *NORMALIZERS])
 def test_every_catalogue_entry_has_a_row_and_a_section(entry):
     readme, page = (ROOT / "README.md").read_text(), (ROOT / "docs" / "attention.md").read_text()
     assert re.search(rf"^\| `{entry}` \|", readme, re.MULTILINE)
@@ -152,14 +152,14 @@ def test_every_catalogue_entry_has_a_row_and_a_section(entry):
 
 def test_no_row_of_readme_is_of_something_gone():
     rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert set(rows) == {*SCORES, *NORMALISERS, *MODELS, *TASKS, *CORPORA}
+    assert set(rows) == {*SCORES, *NORMALIZERS, *MODELS, *TASKS, *CORPORA}
 
 
 @pytest.mark.parametrize(
     ("entry", "page"),
     [
         *(
-            (name, f"docs/models/{entry.place.split('.')[2].partition(':')[0]}.md")
+            (name, f"docs/models/{entry.import_path.split('.')[2].partition(':')[0]}.md")
             for name, entry in MODELS.items()
         ),
         *((name, f"docs/tasks/{name}.md") for name in TASKS),
@@ -172,7 +172,7 @@ def test_every_model_task_and_corpus_has_a_row_and_a_page(entry, page):
 
 
 def test_every_catalogue_entry_is_made_by_something_that_exists():
-    for piece in {**SCORES, **NORMALISERS}.values():
-        module, _, thing = piece.made_by.partition(".")
-        source = (ROOT / "src" / "regard" / "attend" / f"{module}.py").read_text()
+    for piece in {**SCORES, **NORMALIZERS}.values():
+        module, _, thing = piece.implementation.partition(".")
+        source = (ROOT / "src" / "regard" / "attention" / f"{module}.py").read_text()
         assert re.search(rf"^(class|def) {thing}\b", source, re.MULTILINE)

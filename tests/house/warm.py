@@ -61,7 +61,7 @@ class WarmCommand:
 
 def serve(address: str) -> None:
     """Answer calls until killed; each runs in a fork of this process, one after another."""
-    from regard.cli.app import VERBS as COMMANDS
+    from regard.cli.app import COMMANDS
 
     for command in COMMANDS.values():
         command.load()

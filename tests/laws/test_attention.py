@@ -17,19 +17,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from regard.attend.attention import Attention
-from regard.attend.catalogue import NORMALISERS, SCORES, Piece
-from regard.attend.mask import Mask, before, causal, local
-from regard.attend.memory import Memory
-from regard.attend.normalise import softmax
-from regard.attend.reinforce import Reinforced, sampling
-from regard.attend.tap import observe
-from regard.attend.window import Predictive
+from regard.attention.catalogue import NORMALIZERS, SCORES, AttentionComponent
+from regard.attention.core import Attention
+from regard.attention.masks import Mask, causal, local, strictly_causal
+from regard.attention.memory import Memory
+from regard.attention.normalizers import softmax
+from regard.attention.observe import observe
+from regard.attention.reinforce import ReinforceSampler, sample_attention
+from regard.attention.windows import PredictiveWindow
 
 MASKS = {
     "none": None,
     "causal": causal,
-    "before": before,
+    "before": strictly_causal,
     "local": local(1),
     "both": causal & local(2),
 }
@@ -46,9 +46,9 @@ class Mechanism:
         return "+".join([self.score, self.normalise] + ["local-p"] * self.windowed)
 
 
-def found(piece: Piece) -> Any:
-    module, _, name = piece.made_by.partition(".")
-    return getattr(import_module(f"regard.attend.{module}"), name)
+def found(piece: AttentionComponent) -> Any:
+    module, _, name = piece.implementation.partition(".")
+    return getattr(import_module(f"regard.attention.{module}"), name)
 
 
 def make_score(name: str, query_dim: int, memory_dim: int) -> tuple[nn.Module, int]:
@@ -67,7 +67,7 @@ def make_score(name: str, query_dim: int, memory_dim: int) -> tuple[nn.Module, i
     return kind(query_dim, memory_dim), query_dim
 
 
-MECHANISMS = [Mechanism(score, normalise) for score in SCORES for normalise in NORMALISERS]
+MECHANISMS = [Mechanism(score, normalise) for score in SCORES for normalise in NORMALIZERS]
 MECHANISMS += [Mechanism(score, windowed=True) for score in SCORES]
 
 
@@ -90,10 +90,10 @@ class Case:
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             score, wide = make_score(self.mechanism.score, self.query_dim, self.memory_dim)
-            normalise = found(NORMALISERS[self.mechanism.normalise])
+            normalise = found(NORMALIZERS[self.mechanism.normalise])
             if isinstance(normalise, type):
                 normalise = normalise()
-            window = Predictive(wide, 2) if self.mechanism.windowed else None
+            window = PredictiveWindow(wide, 2) if self.mechanism.windowed else None
             attention = Attention(score, normalise, window).double().eval()
             rows = len(self.lengths)
             query = torch.randn(rows, self.queries, wide, dtype=torch.float64)
@@ -156,11 +156,11 @@ def close(have: Tensor, want: Tensor) -> None:
 def weights_are_a_distribution_over_what_is_allowed(case: Case) -> None:
     """>= 0; exactly 0 where not allowed; sum to 1, to 0 when empty, to at most 1 in a window."""
     attention, query, _, _ = case.made
-    is_drawn = isinstance(attention.normalise, nn.Module)
+    is_drawn = isinstance(attention.normalize, nn.Module)
     for training in (False, True) if is_drawn else (False,):
         attention.train(training)
-        if training and isinstance(attention.normalise, Reinforced):
-            with sampling(attention):
+        if training and isinstance(attention.normalize, ReinforceSampler):
+            with sample_attention(attention):
                 weights = attention.weigh(query, case.memory, case.chosen_mask, start=0)
         else:
             weights = attention.weigh(query, case.memory, case.chosen_mask, start=0)
@@ -305,5 +305,5 @@ def test_law(law: Callable[[Case], None], mechanism: Mechanism, data: st.DataObj
 
 
 def test_every_normaliser_but_softmax_is_explicit_and_softmax_is_the_default():
-    assert found(NORMALISERS["softmax"]) is softmax
-    assert Attention(make_score("dot", 1, 1)[0]).normalise is softmax
+    assert found(NORMALIZERS["softmax"]) is softmax
+    assert Attention(make_score("dot", 1, 1)[0]).normalize is softmax

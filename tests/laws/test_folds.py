@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.models.catalogue import MODELS, build, settings_of
+from regard.attention.observe import observe
+from regard.models.catalogue import MODELS, build_model, model_settings
 
 SIZE = 9
-SMALL = {"size": SIZE, "dim": 8, "hidden_dim": 6, "heads": 2, "layers": 2, "context": 16}
-SMALL |= {"pair_dim": 6, "pair_heads": 2, "head_dim": 3, "relative": 2}
+SMALL = {"size": SIZE, "dim": 8, "hidden_dim": 6, "heads": 2, "layers": 2, "max_positions": 16}
+SMALL |= {"pair_dim": 6, "pair_heads": 2, "head_dim": 3, "max_relative_position": 2}
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((kind, {}) for kind, entry in MODELS.items() if "fold" in entry.tasks),
-    ("msa", {"triangles": "product", "relative": 0}),
+    ("msa", {"triangles": "product", "max_relative_position": 0}),
     ("msa", {"triangles": "attention"}),
     ("msa", {"triangles": "axial", "heads": 1}),
     ("msa", {"triangles": "none"}),
@@ -37,8 +37,8 @@ every_msa = pytest.mark.parametrize("variant", [v for v in VARIANTS if v[0] == "
 def made(variant: tuple[str, dict[str, Any]]) -> Any:
     """Weights are drawn wide: some start at 0, and a law that holds there may not hold after."""
     kind, settings = variant
-    known = {key: value for key, value in SMALL.items() if key in settings_of(kind)}
-    model = build(kind, {**known, **settings}).double().eval()
+    known = {key: value for key, value in SMALL.items() if key in model_settings(kind)}
+    model = build_model(kind, {**known, **settings}).double().eval()
     for module in model.modules():
         if not isinstance(module, nn.LayerNorm):
             for weight in module.parameters(recurse=False):
@@ -53,7 +53,7 @@ def drawn(kind: str) -> dict[str, Tensor]:
         return {"ids": torch.randint(1, SIZE, (3, 6)) * valid, "valid": valid}
     real = torch.arange(3) < torch.tensor([3, 1, 2])[:, None]
     ids = torch.randint(1, SIZE, (3, 3, 6)) * valid[:, None] * real[..., None]
-    return {"ids": ids, "valid": valid, "real": real}
+    return {"ids": ids, "valid": valid, "sequence_valid": real}
 
 
 def cut(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
@@ -62,9 +62,12 @@ def cut(inputs: dict[str, Tensor], row: int) -> dict[str, Tensor]:
     found = {name: one[row : row + 1] for name, one in inputs.items()}
     found["valid"] = found["valid"][:, :length]
     found["ids"] = found["ids"][..., :length]
-    if "real" in inputs:
-        many = int(inputs["real"][row].sum())
-        found["ids"], found["real"] = found["ids"][:, :many], found["real"][:, :many]
+    if "sequence_valid" in inputs:
+        many = int(inputs["sequence_valid"][row].sum())
+        found["ids"], found["sequence_valid"] = (
+            found["ids"][:, :many],
+            found["sequence_valid"][:, :many],
+        )
     return found
 
 
@@ -87,8 +90,8 @@ def test_neither_padding_nor_others_matter(variant, unchecked):
     """Whatever is in the padding, of residues and of sequences."""
     model, inputs = made(variant), drawn(variant[0])
     real = inputs["valid"]
-    if "real" in inputs:
-        real = inputs["valid"][:, None] & inputs["real"][..., None]
+    if "sequence_valid" in inputs:
+        real = inputs["valid"][:, None] & inputs["sequence_valid"][..., None]
     inputs["ids"] = torch.where(real, inputs["ids"], SIZE - 1)
     whole = model.encode(**inputs)
     for row in range(3):
@@ -117,8 +120,8 @@ def test_looking_changes_nothing(variant, unchecked):
     with observe(model) as seen:
         looked = model.encode(**inputs).states
     assert torch.equal(plain, looked)
-    assert seen.whole()
-    for weights in seen.whole().values():
+    assert seen.joined()
+    for weights in seen.joined().values():
         total = weights.sum(-1)
         assert ((total - 1).abs().lt(1e-9) | total.eq(0)).all()
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.decode.stepper import Stepper
+from regard.decoding.stepper import Stepper
 from regard.models.lstmn import Lstmn
 from regard.models.rnnlm import Rnnlm
 from regard.tasks.loss import cross_entropy
@@ -22,11 +22,15 @@ MAKERS = {
     "rnnlm gru": partial(Rnnlm, SIZE, dim=6, cell="gru", layers=2),
     "rnnlm elman": partial(Rnnlm, SIZE, dim=6, cell="elman"),
     "rnnlm sigmoid": partial(Rnnlm, SIZE, dim=6, cell="sigmoid", layers=2),
-    "rnnlm tied": partial(Rnnlm, SIZE, dim=6, tied=True),
-    "rnnlm tied, projected": partial(Rnnlm, SIZE, dim=5, hidden_dim=7, layers=2, tied=True),
+    "rnnlm tied": partial(Rnnlm, SIZE, dim=6, tie_embeddings=True),
+    "rnnlm tied, projected": partial(
+        Rnnlm, SIZE, dim=5, hidden_dim=7, layers=2, tie_embeddings=True
+    ),
     "lstmn": partial(Lstmn, SIZE, dim=6),
-    "lstmn deep": partial(Lstmn, SIZE, dim=5, hidden_dim=7, align_dim=4, layers=2, tied=True),
-    "lstmn sparse": partial(Lstmn, SIZE, dim=6, normalise="sparsemax"),
+    "lstmn deep": partial(
+        Lstmn, SIZE, dim=5, hidden_dim=7, align_dim=4, layers=2, tie_embeddings=True
+    ),
+    "lstmn sparse": partial(Lstmn, SIZE, dim=6, normalize="sparsemax"),
 }
 every_model = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
@@ -61,17 +65,17 @@ def stepped(model: Any, state: Any, ids: Tensor) -> Tensor:
 def test_reading_at_once_is_reading_one_by_one(make, grad):
     model, ids = made(make), some_ids()
     assert isinstance(model, Stepper)
-    assert model.cross == ()
+    assert model.cross_attentions == ()
     with torch.set_grad_enabled(grad):
         states, after = model.read(model.begin(ROWS), ids)
         log_probs = model.logits(states).log_softmax(-1)
-        close(model.forced(None, ids), states)
+        close(model.teacher_forced(None, ids), states)
         close(stepped(model, model.start(model.begin(ROWS)), ids), log_probs)
         for cut in (1, 4):  # and in two pieces; the state after is the same
             first, state = model.read(model.begin(ROWS), ids[:, :cut])
             second, end = model.read(state, ids[:, cut:])
             close(torch.cat([first, second], 1), states)
-            close(model.forced(state, ids[:, cut:]), second)
+            close(model.teacher_forced(state, ids[:, cut:]), second)
             for tokens in (ids[:, 0], ids[:, 1]):
                 close(model.step(end, tokens)[0], model.step(after, tokens)[0])
     assert log_probs.shape == (ROWS, LENGTH, SIZE)
@@ -81,11 +85,11 @@ def test_reading_at_once_is_reading_one_by_one(make, grad):
 @every_model
 def test_the_future_is_not_seen(make, unchecked):
     model, ids = made(make), some_ids()
-    expected = model.forced(None, ids)
+    expected = model.teacher_forced(None, ids)
     for position in range(1, LENGTH):
         changed = ids.clone()
         changed[:, position:] = (changed[:, position:] + 1) % SIZE
-        states = model.forced(None, changed)
+        states = model.teacher_forced(None, changed)
         close(states[:, :position], expected[:, :position])
         assert not torch.allclose(states[:, position], expected[:, position])
 
@@ -93,12 +97,12 @@ def test_the_future_is_not_seen(make, unchecked):
 @every_model
 def test_the_past_is_seen(make, unchecked):
     model, ids = made(make), some_ids()
-    expected = model.forced(None, ids)[:, -1]
+    expected = model.teacher_forced(None, ids)[:, -1]
     reach = 0 if "sparse" not in str(make) else LENGTH - 1  # weights may be 0 there
     for position in range(reach, LENGTH):
         changed = ids.clone()
         changed[:, position] = (changed[:, position] + 1) % SIZE
-        assert not torch.allclose(model.forced(None, changed)[:, -1], expected, rtol=1e-12)
+        assert not torch.allclose(model.teacher_forced(None, changed)[:, -1], expected, rtol=1e-12)
 
 
 @every_model
@@ -138,11 +142,11 @@ def test_select_is_gather(make, unchecked):
 @every_model
 def test_a_row_does_not_see_the_others(make, unchecked):
     model, ids = made(make), some_ids()
-    states = model.forced(None, ids)
+    states = model.teacher_forced(None, ids)
     for row in range(ROWS):
-        close(model.forced(None, ids[row : row + 1]), states[row : row + 1])
+        close(model.teacher_forced(None, ids[row : row + 1]), states[row : row + 1])
     order = torch.tensor([2, 0, 1])
-    close(model.forced(None, ids[order]), states[order])
+    close(model.teacher_forced(None, ids[order]), states[order])
 
 
 @every_model
@@ -167,7 +171,7 @@ def test_detach_cuts_the_gradient_and_nothing_else(make, unchecked):
 @every_model
 def test_gradients_are_finite_and_reach_every_parameter(make, unchecked):
     model, ids = made(make).train(), some_ids()
-    states = model.forced(None, ids[:, :-1])
+    states = model.teacher_forced(None, ids[:, :-1])
     loss = cross_entropy(model.output, states, ids[:, 1:], torch.ones_like(ids[:, 1:]).bool())
     loss.total.backward()
     with torch.no_grad():
@@ -182,9 +186,9 @@ def test_gradients_are_finite_and_reach_every_parameter(make, unchecked):
 @every_model
 def test_dropout_drops_in_training_only(make, unchecked):
     model, ids = made(make, dropout=0.5), some_ids()
-    assert torch.equal(model.forced(None, ids), model.forced(None, ids))
+    assert torch.equal(model.teacher_forced(None, ids), model.teacher_forced(None, ids))
     model.train()
-    assert not torch.equal(model.forced(None, ids), model.forced(None, ids))
+    assert not torch.equal(model.teacher_forced(None, ids), model.teacher_forced(None, ids))
     assert stepped(model, model.begin(ROWS), ids).isfinite().all()
 
 

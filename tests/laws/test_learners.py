@@ -7,15 +7,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.attention import Attention
-from regard.attend.tap import observe
-from regard.models.catalogue import MODELS, build, settings_of
+from regard.attention.core import Attention
+from regard.attention.observe import observe
+from regard.models.catalogue import MODELS, build_model, model_settings
 
 SEEN, SAID, ROWS, STEPS = 5, 3, 3, 6
 KINDS: list[tuple[str, dict[str, Any]]] = [
     *((kind, {}) for kind, entry in MODELS.items() if {"copy", "bandit"} & {*entry.tasks}),
     ("ntm", {"controller": "feedforward", "read_heads": 2, "slots": 9}),
-    ("ntm", {"write_heads": 2, "shift": 2, "slots": 9}),
+    ("ntm", {"write_heads": 2, "max_shift": 2, "slots": 9}),
     ("lstm", {"layers": 2}),
     ("snail", {"blocks": ("A(3, 2)", "TC(4)", "A(2, 3)")}),
     ("snail", {"dim": None, "dilation": 2}),
@@ -28,8 +28,8 @@ every_model = pytest.mark.parametrize(
 def made(kind: str, settings: dict[str, Any]) -> Any:
     """Weights are drawn wide: a law that holds at the start may not hold after."""
     sizes = {"source_size": SEEN, "target_size": SAID, "dim": 8, "steps": STEPS}
-    known = {name: size for name, size in sizes.items() if name in settings_of(kind)}
-    model = build(kind, {**known, **settings}).double()
+    known = {name: size for name, size in sizes.items() if name in model_settings(kind)}
+    model = build_model(kind, {**known, **settings}).double()
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.eval()
@@ -83,7 +83,7 @@ def test_looking_changes_nothing(kind, settings, unchecked):
     with observe(model) as seen:
         looked = model.episode(inputs)
     assert torch.equal(plain, looked)
-    for weights in seen.whole().values():
+    for weights in seen.joined().values():
         assert weights.shape[0] == ROWS
         assert weights.shape[-2] == STEPS
         close(weights.sum(-1), torch.ones_like(weights[..., 0]))

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import named_attentions, observe
-from regard.models.catalogue import MODELS, build
+from regard.attention.observe import named_attentions, observe
+from regard.models.catalogue import MODELS, build_model
 
 SOURCE, TARGET, START = 11, 13, 1
 SMALL = {"source_size": SOURCE, "target_size": TARGET, "dim": 8}
@@ -21,24 +21,24 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("encdec", {"hidden_dim": 6, "output_dim": 5}),
     ("seq2seq", {"layers": 1, "reverse": False}),
     ("rnnsearch", {"reset": "after", "readout": "current", "hidden_dim": 6, "align_dim": 5}),
-    ("rnnsearch", {"score": "general", "normalise": "sparsemax"}),
-    ("luong", {"score": "dot", "feed": False, "layers": 1}),
+    ("rnnsearch", {"score": "general", "normalize": "sparsemax"}),
+    ("luong", {"score": "dot", "input_feeding": False, "layers": 1}),
     ("luong", {"score": "additive", "hidden_dim": 6, "reverse": False}),
-    ("luong", {"score": "location", "longest": 12}),
+    ("luong", {"score": "location", "max_positions": 12}),
     ("luong", {"window": "local_m", "radius": 2}),
-    ("luong", {"window": "local_m", "radius": 2, "feed": False}),
-    ("luong", {"window": "local_p", "radius": 2, "normalise": "entmax15"}),
-    ("transformer", {"norm": "pre", "shared": "decoder", "decoder_layers": 1}),
-    ("transformer", {"positions": "learned", "longest": 12, "heads": 2, "score": "additive"}),
-    ("rnmt", {"layers": 3, "decoder_layers": 4, "norm": False, "heads": 2}),
-    ("rnmt", {"decoder_layers": 1, "score": "scaled_dot", "normalise": "sparsemax"}),
-    ("rnmt", {"context": "current"}),
+    ("luong", {"window": "local_m", "radius": 2, "input_feeding": False}),
+    ("luong", {"window": "local_p", "radius": 2, "normalize": "entmax15"}),
+    ("transformer", {"norm": "pre", "tie_embeddings": "decoder", "decoder_layers": 1}),
+    ("transformer", {"positions": "learned", "max_positions": 12, "heads": 2, "score": "additive"}),
+    ("rnmt", {"layers": 3, "decoder_layers": 4, "layer_norm": False, "heads": 2}),
+    ("rnmt", {"decoder_layers": 1, "score": "scaled_dot", "normalize": "sparsemax"}),
+    ("rnmt", {"query_state": "current"}),
 ]
 PICTURED = [
     *((kind, {}) for kind, entry in MODELS.items() if "caption" in entry.tasks),
-    ("show_attend", {"score": "general", "normalise": "sparsemax", "hidden_dim": 6}),
+    ("show_attend", {"score": "general", "normalize": "sparsemax", "hidden_dim": 6}),
 ]
-VIEW = {"size": 8, "channels": 1, "picture_dim": 4, "picture_layers": 2, "pools": 2}
+VIEW = {"size": 8, "channels": 1, "image_dim": 4, "image_layers": 2, "pooling_layers": 2}
 
 
 def name(variant: tuple[str, dict[str, Any]]) -> str:
@@ -57,7 +57,7 @@ class Case(NamedTuple):
     target: Tensor
 
     def states(self) -> Tensor:
-        return self.model.forced(self.model.remember(self.source, self.valid), self.target)
+        return self.model.teacher_forced(self.model.remember(self.source, self.valid), self.target)
 
     def log_probabilities(self) -> Tensor:
         return self.model.logits(self.states()).log_softmax(-1)
@@ -79,8 +79,8 @@ def case(variant: tuple[str, dict[str, Any]], dtype: torch.dtype = torch.float64
 def made(variant: tuple[str, dict[str, Any]]) -> Any:
     kind, settings = variant
     if "caption" in MODELS[variant[0]].tasks:
-        return build(kind, {"target_size": TARGET, "dim": 8, **VIEW, **settings}).eval()
-    return build(kind, {**SMALL, **settings}).eval()
+        return build_model(kind, {"target_size": TARGET, "dim": 8, **VIEW, **settings}).eval()
+    return build_model(kind, {**SMALL, **settings}).eval()
 
 
 def written() -> Tensor:
@@ -173,7 +173,7 @@ def test_the_source_is_seen(variant, unchecked):
     """Every real word of the source changes what is said of it, unless a window hides it."""
     it = case(variant)
     expected = it.states()
-    reach = 1 if "normalise" in variant[1] or "window" in variant[1] else 7
+    reach = 1 if "normalize" in variant[1] or "window" in variant[1] else 7
     for position in range(reach):
         source = it.source.clone()
         if it.valid is None:
@@ -222,16 +222,16 @@ def test_rows_of_one_sentence_may_change_places(variant, unchecked):
 @every_model
 def test_attention_to_the_source_can_be_seen(variant, unchecked):
     it = case(variant)
-    if not it.model.cross:
+    if not it.model.cross_attentions:
         with pytest.raises(ValueError, match="no attention"), observe(it.model):
             pass
         return
     plain = it.states()
     with observe(it.model) as seen:
         assert torch.equal(it.states(), plain)
-    assert set(it.model.cross) <= set(seen)
-    for key in it.model.cross:
-        weights = seen.whole()[key]
+    assert set(it.model.cross_attentions) <= set(seen)
+    for key in it.model.cross_attentions:
+        weights = seen.joined()[key]
         assert weights.shape[0] == 4
         assert weights.shape[-2:] == (6, 4 if it.valid is None else 7)
         if it.valid is not None:
@@ -246,21 +246,21 @@ def test_attention_to_the_source_can_be_seen(variant, unchecked):
 def test_a_search_sees_what_teacher_forcing_sees(variant, unchecked):
     """What is looked at after a search, read once more, is what the search itself looked at."""
     it = case(variant)
-    if not it.model.cross:
+    if not it.model.cross_attentions:
         return
-    with torch.no_grad(), observe(it.model, it.model.cross) as forced:
+    with torch.no_grad(), observe(it.model, it.model.cross_attentions) as forced:
         it.states()
-    with torch.no_grad(), observe(it.model, it.model.cross) as searched:
+    with torch.no_grad(), observe(it.model, it.model.cross_attentions) as searched:
         stepped(it.model, it.model.remember(it.source, it.valid), it.target)
-    for key in it.model.cross:
-        close(searched.whole()[key], forced.whole()[key])
+    for key in it.model.cross_attentions:
+        close(searched.joined()[key], forced.joined()[key])
 
 
 @every_reader
 def test_what_is_seen_is_what_was_read_with(variant, unchecked):
     """The weights times the values are what the quick path gave."""
     it = case(variant)
-    if not it.model.cross:
+    if not it.model.cross_attentions:
         return
     quick: dict[str, list[tuple[Tensor, Tensor]]] = {}
     hooks = [
@@ -279,7 +279,7 @@ def test_what_is_seen_is_what_was_read_with(variant, unchecked):
             it.states()
     for hook in hooks:
         hook.remove()
-    assert set(fast) >= set(it.model.cross)
+    assert set(fast) >= set(it.model.cross_attentions)
     for key, calls in fast.items():
         for (values, context), weights in zip(calls, seen[key], strict=True):
             close(weights.to(values) @ values, context)
@@ -320,7 +320,7 @@ def test_one_mask_on_the_states_for_a_sequence(kind):
     it.model.train()
     memory = it.model.remember(it.source, it.valid)
     with torch.random.fork_rng():
-        forced = it.model.logits(it.model.forced(memory, it.target)).log_softmax(-1)
+        forced = it.model.logits(it.model.teacher_forced(memory, it.target)).log_softmax(-1)
     first = it.model.start(memory)  # the same draw as `forced` made
     order = torch.tensor([1, 0, 3, 2])
     state, seen = it.model.select(first, order), []
@@ -328,7 +328,7 @@ def test_one_mask_on_the_states_for_a_sequence(kind):
         scores, state = it.model.step(state, tokens)
         seen.append(scores)
     close(torch.stack(seen, 1), forced[order])
-    plain = it.model.eval().forced(memory, it.target)
+    plain = it.model.eval().teacher_forced(memory, it.target)
     assert not torch.allclose(it.model.logits(plain).log_softmax(-1), forced)
 
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.models.catalogue import MODELS, build, settings_of
+from regard.attention.observe import observe
+from regard.models.catalogue import MODELS, build_model, model_settings
 
-SMALL = {"size": (8, 12), "channels": 2, "patch": 4, "dim": 8, "heads": 2, "layers": 2}
+SMALL = {"size": (8, 12), "channels": 2, "patch_size": 4, "dim": 8, "heads": 2, "layers": 2}
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((kind, {}) for kind, entry in MODELS.items() if "image" in entry.tasks),
     ("vit", {"stem": "convolution"}),
@@ -32,8 +32,8 @@ every_model = pytest.mark.parametrize("variant", VARIANTS, ids=name)
 def made(variant: tuple[str, dict[str, Any]], **more: Any) -> Any:
     """Weights are drawn wide, but those of norms, behind which a ReLU could be off for good."""
     kind, settings = variant
-    known = {key: value for key, value in SMALL.items() if key in settings_of(kind)}
-    model = build(kind, {**known, **settings, **more}).double().eval()
+    known = {key: value for key, value in SMALL.items() if key in model_settings(kind)}
+    model = build_model(kind, {**known, **settings, **more}).double().eval()
     for module in model.modules():
         if not isinstance(module, nn.LayerNorm | nn.GroupNorm):
             for weight in module.parameters(recurse=False):
@@ -98,7 +98,7 @@ def test_attention_can_be_seen_and_changes_nothing(variant, unchecked):
     with observe(model) as seen:
         assert torch.equal(model.encode(pictures).states, plain.states)
     slots = plain.states.shape[1]
-    for weights in seen.whole().values():
+    for weights in seen.joined().values():
         assert weights.shape[-2:] == (slots, slots)
         close(weights.sum(-1), torch.ones_like(weights[..., 0]))
 

@@ -7,11 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.attend.mask import Mask, causal
-from regard.attend.tap import observe
-from regard.encode.block import Block, Stack
-from regard.encode.embed import Embedding
-from regard.encode.position import Rotary
+from regard.attention.masks import Mask, causal
+from regard.attention.observe import observe
+from regard.layers.embedding import Embedding
+from regard.layers.positions import RotaryPositions
+from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 VOCABULARY, HALF = 16, 10
 
@@ -21,9 +21,11 @@ class Reader(nn.Module):
 
     def __init__(self, dim: int = 64, heads: int = 4):
         super().__init__()
-        rotary = Rotary()
+        rotary = RotaryPositions()
         self.embed = Embedding(VOCABULARY, dim, scaled=True)
-        self.stack = Stack(Block(dim, heads, 2 * dim, norm="pre", rotary=rotary) for _ in range(2))
+        self.stack = TransformerStack(
+            TransformerBlock(dim, heads, 2 * dim, norm="pre", rotary=rotary) for _ in range(2)
+        )
 
     def forward(self, ids: Tensor, mask: Mask | None) -> Tensor:
         states, _ = self.stack(self.embed(ids), mask=mask)

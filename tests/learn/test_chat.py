@@ -8,7 +8,7 @@ import pytest
 from regard.config.load import resolve
 from regard.tasks.chat import Turn
 from regard.train.chat import ChatRun
-from regard.train.fit import Fit
+from regard.training.trainer import Trainer
 
 FOODS = ["thai", "greek", "indian", "french"]
 AREAS = ["north", "south", "east", "west"]
@@ -39,11 +39,11 @@ def replied(wishes):
 
 
 def trained(folder, settings):
-    list(Fit(resolve(settings), folder, lambda _: None).events())
+    list(Trainer(resolve(settings), folder, lambda _: None).events())
     return ChatRun.load(folder)
 
 
-SMALL = {"kind": "gpt2", "dim": 48, "heads": 4, "layers": 2, "context": 64, "dropout": 0.0}
+SMALL = {"kind": "gpt2", "dim": 48, "heads": 4, "layers": 2, "max_positions": 64, "dropout": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +60,14 @@ def clerk(tmp_path_factory):
             **{name: str(folder / f"{name}.jsonl") for name in ("train", "test")},
             "dev": str(folder / "test.jsonl"),
             "database": str(folder / "places.json"),
-            "asked": ["food", "area"],
+            "slot_columns": ["food", "area"],
         },
         "text": {"kind": "words"},
         "model": SMALL,
         "train": {
             "steps": 240,
-            "sentences_per_batch": 32,
-            "longest": 64,
+            "examples_per_batch": 32,
+            "max_tokens": 64,
             "learning_rate": 5e-3,
             "validate_every": 240,
             "schedule": {"kind": "cosine", "warmup": 20},
@@ -84,18 +84,18 @@ def test_a_clerk_finds_what_is_wished(clerk):
     assert found["entity_match"] > 97
     assert found["bleu"] > 97
     true = [reply for record in records for reply in record["turns"][1::2]]
-    said = [one.text for some in clerk.replayed(records) for one in some]
+    said = [one.text for some in clerk.replay_dialogues(records) for one in some]
     assert sum(mine == reply for mine, reply in zip(said, true, strict=True)) > 0.97 * len(true)
 
 
 def test_it_needs_its_history(clerk):
     assert clerk("please greek", "which area ?", "please south") == "greeksouthhouse is good ."
     assert clerk("please south") == "which food ?"
-    facts = clerk.reply(["please greek\twhich area ?\tplease south"])[0].facts
+    facts = clerk.predict_lines(["please greek\twhich area ?\tplease south"])[0].data
     assert facts["wishes"] == {"food": "greek", "area": "south"}
     assert facts["row"] == {"name": "greeksouthhouse", "food": "greek", "area": "south"}
     heard = []
-    [said] = clerk.say([[Turn("user", "please south")]], heard.append)
+    [said] = clerk.generate_replies([[Turn("user", "please south")]], heard.append)
     assert heard[-1] == said.text
     assert all(said.text.startswith(part) for part in heard)
 
@@ -114,23 +114,23 @@ def test_ranking_by_what_is_replied_to(tmp_path):
         "model": {"kind": "rnnlm", "dim": 32, "hidden_dim": 64},
         "train": {
             "steps": 300,
-            "sentences_per_batch": 64,
-            "longest": 64,
+            "examples_per_batch": 64,
+            "max_tokens": 64,
             "learning_rate": 1e-2,
             "validate_every": 300,
         },
         "decode": {"kind": "beam", "width": 4, "max_length": 8},
     }
-    back = {**settings, "train": {**settings["train"], "backwards": True}}
+    back = {**settings, "train": {**settings["train"], "reverse_turns": True}}
     trained(tmp_path / "back", back)
     run = trained(tmp_path / "run", settings)
     plain = [run(word) for word in words]
-    rank = {"backward": str(tmp_path / "back"), "candidates": 4, "weight": 0.6}
-    ranked = ChatRun(resolve({**settings, "rank": rank}), run.vocabularies)
+    rank = {"backward_run": str(tmp_path / "back"), "candidates": 4, "backward_weight": 0.6}
+    ranked = ChatRun(resolve({**settings, "rerank": rank}), run.vocabularies)
     ranked.model.load_state_dict(run.model.state_dict())
     assert set(plain) == {"no idea really"}
     assert [ranked(word) for word in words] == [f"oh nice {word}" for word in words]
-    rank = {"backward": str(tmp_path / "run")}
-    forward = ChatRun(resolve({**settings, "rank": rank}), run.vocabularies)
-    with pytest.raises(ValueError, match=r"train it with train\.backwards"):
+    rank = {"backward_run": str(tmp_path / "run")}
+    forward = ChatRun(resolve({**settings, "rerank": rank}), run.vocabularies)
+    with pytest.raises(ValueError, match=r"train it with train\.reverse_turns"):
         forward("w1")

@@ -6,15 +6,15 @@ import random
 import pytest
 
 from regard.config.load import resolve
-from regard.train.fit import Fit
 from regard.train.run import Run
+from regard.training.trainer import Trainer
 
 SMALL = {"dim": 16, "pair_dim": 8, "heads": 2, "pair_heads": 2, "head_dim": 8, "layers": 1}
 STILL = {"dropout": 0.0, "pair_dropout": 0.0}
 
 
 def trained(folder, settings):
-    list(Fit(resolve({"task": "fold", **settings}), folder, lambda _: None).events())
+    list(Trainer(resolve({"task": "fold", **settings}), folder, lambda _: None).events())
     return Run.load(folder)
 
 
@@ -43,7 +43,7 @@ def written(path, count, seed):
 def test_a_state_that_hangs_on_a_neighbour(tmp_path, model, rate):
     """Whoever does not know how far residues are apart reaches about 70 percent."""
     data = {s: written(tmp_path / f"{s}.fa", n, s) for s, n in (("train", 150), ("dev", 30))}
-    train = {"steps": 90, "sentences_per_batch": 16, "learning_rate": rate, "longest": 20}
+    train = {"steps": 90, "examples_per_batch": 16, "learning_rate": rate, "max_tokens": 20}
     train |= {"validate_every": 45, "metric": "accuracy"}
     data = {"kind": "proteins", **data, "held_out": 0.0}
     run = trained(tmp_path / "run", {"data": data, "model": model, "train": train})
@@ -66,7 +66,7 @@ def test_an_alignment_tells_what_a_sequence_does_not(tmp_path):
     settings = {
         "data": {"kind": "proteins", **data, "held_out": 0.0},
         "model": {"kind": "msa", **SMALL, **STILL, "triangles": "none", "layers": 2},
-        "train": {"steps": 80, "sentences_per_batch": 16, "learning_rate": 0.01},
+        "train": {"steps": 80, "examples_per_batch": 16, "learning_rate": 0.01},
     }
     run = trained(tmp_path / "run", settings)
     assert run.score(run.corpus().read("dev"))["accuracy"] > 97
@@ -82,10 +82,23 @@ def test_points_on_a_line_are_told_by_their_neighbours(tmp_path):
                 file.write(json.dumps({"points": points}) + "\n")
     data = {s: str(tmp_path / f"{s}.jsonl") for s in ("train", "dev")}
     settings = {
-        "data": {"kind": "distances", **data, "shown": 0.6, "held_out": 0.0},
-        "model": {"kind": "msa", **SMALL, **STILL, "dim": 4, "pair_dim": 16, "relative": 0},
-        "head": {"bins": 24, "nearest": 0.0, "farthest": 12.0, "contact": 3.0, "dropout": 0.0},
-        "train": {"steps": 150, "sentences_per_batch": 32, "learning_rate": 0.01},
+        "data": {"kind": "distances", **data, "visible_fraction": 0.6, "held_out": 0.0},
+        "model": {
+            "kind": "msa",
+            **SMALL,
+            **STILL,
+            "dim": 4,
+            "pair_dim": 16,
+            "max_relative_position": 0,
+        },
+        "head": {
+            "bins": 24,
+            "min_distance": 0.0,
+            "max_distance": 12.0,
+            "contact_distance": 3.0,
+            "dropout": 0.0,
+        },
+        "train": {"steps": 150, "examples_per_batch": 32, "learning_rate": 0.01},
     }
     run = trained(tmp_path / "run", settings)
     found = run.score(run.corpus().read("dev"))

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from regard.config.load import resolve
-from regard.metric.alignment import agreement
-from regard.metric.links import Gold, pharaoh
+from regard.metrics.alignment import agreement
+from regard.metrics.alignment_files import GoldAlignment, to_pharaoh
 from regard.tasks.align import Aligner
-from regard.train.fit import Fit
 from regard.train.run import Run
+from regard.training.trainer import Trainer
 
 WORDS = [f"w{n}" for n in range(12)]
 
@@ -38,10 +38,10 @@ def test_the_error_rate_falls_sooner(kind, own, steps, tmp_path: Path, seed: int
     draw = random.Random(seed)
     rows, links = made(500, draw)
     (tmp_path / "train.tsv").write_text("\n".join(rows) + "\n")
-    (tmp_path / "train.align").write_text("".join(f"{pharaoh(one)}\n" for one in links))
+    (tmp_path / "train.align").write_text("".join(f"{to_pharaoh(one)}\n" for one in links))
     unseen, truth = made(60, draw)
     texts = [(row.split("\t")[0], row.split("\t")[1]) for row in unseen]
-    gold = [Gold(frozenset(one), frozenset(one)) for one in truth]
+    gold = [GoldAlignment(frozenset(one), frozenset(one)) for one in truth]
     rates = []
     for weight in (0.0, 1.0):
         settings = resolve(
@@ -52,18 +52,18 @@ def test_the_error_rate_falls_sooner(kind, own, steps, tmp_path: Path, seed: int
                 "model": {"kind": kind, "dim": 32, **own},
                 "train": {
                     "steps": steps,
-                    "sentences_per_batch": 32,
+                    "examples_per_batch": 32,
                     "learning_rate": 5e-3,
-                    "guided_alignment": weight,
+                    "guided_alignment_weight": weight,
                     "alignments": str(tmp_path / "train.align"),
                 },
             }
         )
         folder = tmp_path / f"run{weight}"
-        for _ in Fit(settings, folder).events():
+        for _ in Trainer(settings, folder).events():
             pass
         aligner = Aligner(Run.load(folder).task)
-        found = aligner.links(texts, [aligner.default()])[0]
+        found = aligner.links(texts, [aligner.default_selection()])[0]
         rates.append(agreement(found, gold).aer)
     print(f"{kind}: AER {rates[0]:.3f} unguided, {rates[1]:.3f} guided, seed {seed}")
     assert rates[1] < min(0.5 * rates[0], 0.2), f"seed {seed}"

@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from regard.config.load import resolve
-from regard.encode.picture import regrid
-from regard.train.fit import Fit
+from regard.layers.pictures import resize_position_table
 from regard.train.run import Run
+from regard.training.trainer import Trainer
 
-SMALL = {"patch": 4, "dim": 32, "heads": 2, "layers": 2}
+SMALL = {"patch_size": 4, "dim": 32, "heads": 2, "layers": 2}
 
 
 def trained(folder, settings):
-    list(Fit(resolve({"task": "image", **settings}), folder, lambda _: None).events())
+    list(Trainer(resolve({"task": "image", **settings}), folder, lambda _: None).events())
     return Run.load(folder)
 
 
@@ -45,9 +45,9 @@ def test_where_the_bright_patch_is(tmp_path):
         tmp_path / "run",
         {
             "data": {**data, "held_out": 0.0},
-            "picture": {"size": [16, 16], "channels": 1},
+            "image": {"size": [16, 16], "channels": 1},
             "model": SMALL,
-            "train": {"steps": 150, "sentences_per_batch": 32, "learning_rate": 0.003},
+            "train": {"steps": 150, "examples_per_batch": 32, "learning_rate": 0.003},
         },
     )
     records = list(run.corpus().read("dev"))
@@ -56,7 +56,9 @@ def test_where_the_bright_patch_is(tmp_path):
     assert found["accuracy_signature"] == "accuracy|classes:4|top:1|crops:1|size:16x16|fit:crop|v:1"
     on = 0.0
     for record, (row, column) in zip(records[:50], files["dev"][1], strict=False):
-        seen = torch.stack([*run.task.by_patch(record["picture"]).values()]).amax((0, 1))
+        seen = torch.stack([*run.task.patch_attention_weights(record["picture"]).values()]).amax(
+            (0, 1)
+        )
         on += seen[row, column].item() / 50
     assert on > 3 / 17  # three times an even look, in the head that looks there most
 
@@ -65,8 +67,8 @@ def test_where_the_bright_patch_is(tmp_path):
 def shapes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shapes") / "run"
     data = {"kind": "shapes", "size": 1500, "held_out": 100, "shapes": ["circle", "cross"]}
-    train = {"steps": 150, "sentences_per_batch": 32, "learning_rate": 0.003, "validate_every": 50}
-    more = {"flip": True, "crop": 4, "metric": "accuracy"}
+    train = {"steps": 150, "examples_per_batch": 32, "learning_rate": 0.003, "validate_every": 50}
+    more = {"flip": True, "crop_padding": 4, "metric": "accuracy"}
     model = {**SMALL, "stem": "convolution"}
     return folder, trained(folder, {"data": data, "model": model, "train": {**train, **more}})
 
@@ -82,23 +84,23 @@ def test_a_start_from_another_run(shapes, tmp_path):
     data = {"kind": "shapes", "size": 64, "held_out": 20, "side": 48}
     settings = {
         "data": {**data, "shapes": ["square", "ring", "cross"]},
-        "picture": {"size": [48, 48]},
+        "image": {"size": [48, 48]},
         "start": {"run": str(folder), "freeze": True},
-        "train": {"steps": 2, "sentences_per_batch": 16},
+        "train": {"steps": 2, "examples_per_batch": 16},
     }
     run = trained(tmp_path / "next", settings)
     assert run.settings.model == base.settings.model
-    assert run.settings.picture.size == (48, 48)
+    assert run.settings.image.size == (48, 48)
     assert run.task.labels.names == ["cross", "ring", "square"]
     ours, theirs = run.task.model.encoder.state_dict(), base.task.model.encoder.state_dict()
     for name, weight in theirs.items():
         if name != "position.weight":
             assert torch.equal(ours[name], weight), name
-    wanted = regrid(theirs["position.weight"], (8, 8), (12, 12))
+    wanted = resize_position_table(theirs["position.weight"], (8, 8), (12, 12))
     torch.testing.assert_close(ours["position.weight"], wanted)
-    with pytest.raises(ValueError, match=r"picture\.channels = 1, but .* of 3: leave it out"):
-        trained(tmp_path / "grey", {**settings, "picture": {"channels": 1}})
-    with pytest.raises(ValueError, match=r"picture\.size = \[30, 30\] cannot be cut into patches"):
-        trained(tmp_path / "odd", {**settings, "picture": {"size": [30, 30]}})
+    with pytest.raises(ValueError, match=r"image\.channels = 1, but .* of 3: leave it out"):
+        trained(tmp_path / "grey", {**settings, "image": {"channels": 1}})
+    with pytest.raises(ValueError, match=r"image\.size = \[30, 30\] cannot be cut into patches"):
+        trained(tmp_path / "odd", {**settings, "image": {"size": [30, 30]}})
     with pytest.raises(ValueError, match="is not a run"):
         trained(tmp_path / "none", {**settings, "start": {"run": str(tmp_path / "gone")}})

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.models.catalogue import build
+from regard.models.catalogue import build_model
 
 START, END, SYMBOLS, LONGEST = 1, 2, 5, 5
 SIZE = 4 + SYMBOLS
@@ -34,7 +34,7 @@ def train(model: Any, steps: int, rate: float) -> None:
     for _ in range(steps):
         source, valid, target = words(64)
         given = F.pad(target[:, :-1], (1, 0), value=START)
-        states = model.forced(model.remember(source, valid), given)
+        states = model.teacher_forced(model.remember(source, valid), given)
         loss = F.cross_entropy(model.logits(states[valid]), target[valid])
         optimiser.zero_grad()
         loss.backward()
@@ -70,7 +70,9 @@ def written(model: Any, source: Tensor, valid: Tensor) -> Tensor:
     ],
 )
 def test_it_writes_words_backwards(kind, settings, steps, rate, share, seed, unchecked):
-    model: Any = build(kind, {"source_size": SIZE, "target_size": SIZE, "dim": 32, **settings})
+    model: Any = build_model(
+        kind, {"source_size": SIZE, "target_size": SIZE, "dim": 32, **settings}
+    )
     start = time.process_time()
     train(model.train(), steps, rate)
     seconds = time.process_time() - start

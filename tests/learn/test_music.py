@@ -7,15 +7,15 @@ import random
 import pytest
 
 from regard.config.load import resolve
-from regard.corpora.abc import played
-from regard.train.fit import Fit
+from regard.data.formats.abc_notation import parse_tune
 from regard.train.run import Run
+from regard.training.trainer import Trainer
 
 TUNE = "X:1\nT:Up\nM:3/4\nL:1/4\nK:G\nGAB|cde|f2d|g3|]\n"
 
 
 def trained(folder, settings):
-    list(Fit(resolve({"task": "music", **settings}), folder, lambda _: None).events())
+    list(Trainer(resolve({"task": "music", **settings}), folder, lambda _: None).events())
     return Run.load(folder)
 
 
@@ -43,7 +43,7 @@ def test_a_coin_and_what_it_decides(tmp_path, model, rate):
         text = "".join(f"{json.dumps(piece())}\n" for _ in range(count))
         (tmp_path / f"{name}.jsonl").write_text(text)
     data = {name: str(tmp_path / f"{name}.jsonl") for name in ("train", "dev")}
-    train = {"steps": 200, "sentences_per_batch": 16, "learning_rate": rate, "validate_every": 100}
+    train = {"steps": 200, "examples_per_batch": 16, "learning_rate": rate, "validate_every": 100}
     settings = {"data": {"kind": "rolls", **data, "held_out": 0.0}, "model": model, "train": train}
     run = trained(tmp_path / "run", settings)
     found = run.score(run.corpus().read("dev"))
@@ -58,16 +58,16 @@ def test_a_tune_by_heart(tmp_path):
     (tmp_path / "a.abc").write_text(TUNE * 30)
     data = {"kind": "abc", "held_out": 0.0}
     data |= dict.fromkeys(("train", "dev"), str(tmp_path / "a.abc"))
-    train = {"steps": 60, "sentences_per_batch": 8, "context": 48, "learning_rate": 0.02}
+    train = {"steps": 60, "examples_per_batch": 8, "context_length": 48, "learning_rate": 0.02}
     decode = {"max_length": 100, "temperature": 0.5}
     model = {"kind": "rnnlm", "dim": 16, "hidden_dim": 48}
     settings = {"data": data, "model": model, "train": train, "decode": decode}
     run = trained(tmp_path / "run", settings)
-    [new, begun] = run.reply(["", r"X:7\nT:Up\nM: 3/4"])
+    [new, begun] = run.predict_lines(["", r"X:7\nT:Up\nM: 3/4"])
     assert new.text == TUNE.removesuffix("\n") + "\n"
     assert begun.text == TUNE.replace("X:1", "X:2")
-    assert len(played(begun.facts["text"])) == 9
-    assert begun.facts["tries"] >= 1
+    assert len(parse_tune(begun.data["text"])) == 9
+    assert begun.data["tries"] >= 1
     music21 = pytest.importorskip("music21")
     read = music21.converter.parse(new.text, format="abc")
     assert [note.pitch.midi for note in read.recurse().notes] == [

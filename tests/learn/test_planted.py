@@ -6,21 +6,29 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.corpora.planted import Planted
-from regard.encode.head import Classifier
-from regard.models.han import Han, laid_out
+from regard.attention.observe import observe
+from regard.data.synthetic.planted import PlantedWords
+from regard.layers.output_heads import ClassifierHead
+from regard.models.han import Han, scatter_rows
 
-SIZES = {"classes": 12, "keys": 1, "words": 50, "fewest": 4, "most": 6, "shortest": 3, "longest": 5}
+SIZES = {
+    "classes": 12,
+    "keywords_per_class": 1,
+    "filler_words": 50,
+    "min_sentences": 4,
+    "max_sentences": 6,
+    "min_words": 3,
+    "max_words": 5,
+}
 STEPS, BATCH, RATE = 120, 32, 8e-3
 
 
-def tensors(corpus: Planted, split: str) -> tuple[Tensor, Tensor, Tensor]:
+def tensors(corpus: PlantedWords, split: str) -> tuple[Tensor, Tensor, Tensor]:
     """Ids [n s w], classes [n], and where the word is [n 2]."""
     known = [*corpus.filler, *(word for words in corpus.keys.values() for word in words)]
     ids = {word: number for number, word in enumerate(known, 1)}
     records = list(corpus.read(split))
-    rows = torch.zeros(len(records), SIZES["most"], SIZES["longest"], dtype=torch.int64)
+    rows = torch.zeros(len(records), SIZES["max_sentences"], SIZES["max_words"], dtype=torch.int64)
     for row, record in zip(rows, records, strict=True):
         for place, line in enumerate(record["text"].split("\n")):
             words = [ids[word] for word in line.split()]
@@ -29,7 +37,7 @@ def tensors(corpus: Planted, split: str) -> tuple[Tensor, Tensor, Tensor]:
     return rows, classes, torch.tensor([(r["sentence"], r["word"]) for r in records])
 
 
-def train(model: Han, head: Classifier, ids: Tensor, classes: Tensor) -> None:
+def train(model: Han, head: ClassifierHead, ids: Tensor, classes: Tensor) -> None:
     weights = [*model.parameters(), *head.parameters()]
     optimiser = torch.optim.Adam(weights, lr=RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=STEPS + 1)
@@ -44,9 +52,9 @@ def train(model: Han, head: Classifier, ids: Tensor, classes: Tensor) -> None:
 
 
 def test_han_finds_the_planted_word(seed, unchecked):
-    corpus = Planted(600, held_out=200, seed=seed, **SIZES)
-    model = Han(SIZES["words"] + SIZES["classes"] + 1, dim=32, hidden_dim=16)
-    head = Classifier(model.pooled_width, SIZES["classes"])
+    corpus = PlantedWords(600, held_out=200, seed=seed, **SIZES)
+    model = Han(SIZES["filler_words"] + SIZES["classes"] + 1, dim=32, hidden_dim=16)
+    head = ClassifierHead(model.pooled_width, SIZES["classes"])
     start = time.process_time()
     train(model, head, *tensors(corpus, "train")[:2])
     seconds = time.process_time() - start
@@ -55,8 +63,8 @@ def test_han_finds_the_planted_word(seed, unchecked):
         _, there, pooled = model.encode(ids, ids > 0)
     right = (head(pooled).argmax(-1) == classes).float().mean().item()
     row = torch.arange(len(ids))
-    words = laid_out(seen.whole()["word_attention"], there)[row, place[:, 0], 0, place[:, 1]]
-    sentences = seen.whole()["sentence_attention"][row, 0, place[:, 0]]
+    words = scatter_rows(seen.joined()["word_attention"], there)[row, place[:, 0], 0, place[:, 1]]
+    sentences = seen.joined()["sentence_attention"][row, 0, place[:, 0]]
     mass = (words * sentences).mean().item()
     print(f"{right:.3f} right, {mass:.3f} on the word, after {seconds:.1f} s, seed {seed}")
     assert right > 0.97, f"seed {seed}"

@@ -32,14 +32,14 @@ def letters(count: int) -> Tensor:
 
 
 def test_gpt2_says_it_again(seed, unchecked):
-    model = Gpt2(SIZE, dim=32, heads=4, layers=2, context=2 * HALF, dropout=0.0).train()
+    model = Gpt2(SIZE, dim=32, heads=4, layers=2, max_positions=2 * HALF, dropout=0.0).train()
     where = (torch.arange(2 * HALF - 1) >= HALF - 1).expand(64, -1)
 
     def loss() -> Tensor:
         text = letters(64).repeat(1, 2)
-        states = model.forced(None, text[:, :-1])
+        states = model.teacher_forced(None, text[:, :-1])
         found = cross_entropy(model.output, states, text[:, 1:], where)
-        return found.total / found.tokens
+        return found.total / found.count
 
     seconds = train(model, loss, 250, 1e-2)
     with torch.no_grad():
@@ -57,7 +57,7 @@ def test_gpt2_says_it_again(seed, unchecked):
 
 def test_bert_fills_in_palindromes(seed, unchecked):
     model = Bert(
-        *(SIZE,), dim=32, heads=4, layers=2, context=2 * HALF, dropout=0.0, pretrain="masked"
+        *(SIZE,), dim=32, heads=4, layers=2, max_positions=2 * HALF, dropout=0.0, pretrain="masked"
     )
     real = torch.ones(64, 2 * HALF, dtype=torch.bool)
 
@@ -70,14 +70,14 @@ def test_bert_fills_in_palindromes(seed, unchecked):
     def loss() -> Tensor:
         text, chosen, seen = asked()
         states = model.encode(seen, real).states
-        found = cross_entropy(model.output, model.guesses(states), text, chosen)
-        return found.total / found.tokens
+        found = cross_entropy(model.output, model.masked_word_states(states), text, chosen)
+        return found.total / found.count
 
     seconds = train(model.train(), loss, 250, 4e-3)
     with torch.no_grad():
         text, chosen, seen = asked()
         states = model.eval().encode(seen, real).states[chosen]
-        guessed = model.logits(model.guesses(states)).argmax(-1)
+        guessed = model.logits(model.masked_word_states(states)).argmax(-1)
     right = (guessed == text[chosen]).float().mean().item()
     print(f"bert: {right:.3f} after {seconds:.1f} s, seed {seed}")
     assert right > 0.9, f"seed {seed}"

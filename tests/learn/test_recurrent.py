@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.encode.cell import GRU, LSTM, Elman
-from regard.encode.recurrent import Recurrent
+from regard.layers.cells import GRU, LSTM, Elman
+from regard.layers.recurrent import Recurrent
 
 TRIPLES, HIDDEN = 6, 24
 
@@ -60,7 +60,7 @@ def trained(listener: Listener, steps: int) -> Tensor:
     [
         pytest.param(Elman, 300, id="elman"),
         pytest.param(LSTM, 150, id="lstm"),
-        pytest.param(partial(LSTM, norm=True), 100, id="lstm norm"),
+        pytest.param(partial(LSTM, layer_norm=True), 100, id="lstm norm"),
         pytest.param(partial(GRU, reset="before"), 100, id="gru before"),
     ],
 )

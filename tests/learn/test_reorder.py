@@ -4,9 +4,9 @@ import time
 from pathlib import Path
 
 from regard.config.load import resolve
-from regard.train.compare import alignment_error, planted
-from regard.train.fit import Fit
+from regard.explain.comparison import alignment_error, alignments_from_records
 from regard.train.run import Run
+from regard.training.trainer import Trainer
 
 
 def test_attention_finds_what_was_planted(tmp_path: Path, seed: int, unchecked: None):
@@ -15,21 +15,21 @@ def test_attention_finds_what_was_planted(tmp_path: Path, seed: int, unchecked: 
         {
             "seed": seed,
             "data": {"kind": "reorder", "order": "far", "size": 5000, "held_out": 200}
-            | {"words": 12, "shortest": 4, "longest": 8},
+            | {"vocabulary_size": 12, "min_words": 4, "max_words": 8},
             "text": {"kind": "words"},
             "model": {"kind": "luong", "score": "general", "dim": 32, "hidden_dim": 64}
             | {"layers": 1, "init": "scaled", "reverse": False},
-            "train": {"steps": 350, "sentences_per_batch": 64, "learning_rate": 5e-3}
+            "train": {"steps": 350, "examples_per_batch": 64, "learning_rate": 5e-3}
             | {"schedule": {"kind": "cosine", "warmup": 50}},
             "decode": {"kind": "greedy"},
         }
     )
     start = time.process_time()
-    for _ in Fit(settings, tmp_path).events():
+    for _ in Trainer(settings, tmp_path).events():
         pass
     run = Run.load(tmp_path)
     records = list(run.corpus().read("test"))
-    aer = alignment_error(run.task, planted(records))
+    aer = alignment_error(run.task, alignments_from_records(records))
     outputs = run.predict([record["source"] for record in records])
     right = sum(o[0].text == r["target"] for o, r in zip(outputs, records, strict=True))
     seconds = time.process_time() - start

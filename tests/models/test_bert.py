@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
+from regard.attention.observe import observe
 from regard.models.bert import SIZES, Bert
 from regard.tasks.loss import cross_entropy
 
@@ -18,7 +18,7 @@ VALID = torch.tensor([[True] * 6, [True] * 3 + [False] * 3])
 
 
 def made(**settings: Any) -> Any:
-    model = Bert(SIZE, dim=DIM, heads=HEADS, layers=LAYERS, context=6, **settings)
+    model = Bert(SIZE, dim=DIM, heads=HEADS, layers=LAYERS, max_positions=6, **settings)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
@@ -75,7 +75,7 @@ def test_it_is_its_equations():
         close(given.pooled[row], pooled)
         guess = normed(weights, "guess_norm", gelu(affine(weights, "guess", x)))
         logits = guess @ weights["words.weight"].T + weights["words.bias"]
-        close(model.logits(model.guesses(given.states[row, :length])), logits)
+        close(model.logits(model.masked_word_states(given.states[row, :length])), logits)
         close(model.following(given.pooled[row]), affine(weights, "following", pooled))
     assert given.valid is VALID
 
@@ -93,7 +93,7 @@ def test_sizes_are_the_published_ones(size, count):
 
 @pytest.mark.parametrize("std", [0.02, 0.1])
 def test_weights_start_as_far_from_zero_as_asked(std):
-    model = Bert(500, dim=64, heads=2, layers=2, context=64, pretrain="both", std=std)
+    model = Bert(500, dim=64, heads=2, layers=2, max_positions=64, pretrain="both", init_std=std)
     for name, weight in model.named_parameters():
         if weight.ndim == 2 and weight.numel() > 1000:
             assert weight.std().item() == pytest.approx(std, rel=0.1), name
@@ -121,9 +121,9 @@ def test_the_loss_of_masked_words_is_asked_at_chosen_places():
     model = made(pretrain="masked").train()
     chosen = torch.tensor([[False, True, False, False, True, False], [True] + [False] * 5])
     states = model.encode(IDS, VALID).states
-    loss = cross_entropy(model.output, model.guesses(states), IDS, chosen)
-    assert loss.tokens == 3
-    logits = model.logits(model.guesses(states[chosen]))
+    loss = cross_entropy(model.output, model.masked_word_states(states), IDS, chosen)
+    assert loss.count == 3
+    logits = model.logits(model.masked_word_states(states[chosen]))
     close(loss.total, nn.functional.cross_entropy(logits, IDS[chosen], reduction="sum"))
 
 
@@ -134,7 +134,7 @@ def test_parts_may_be_left_out():
     assert not {"segments.weight", "pooler.weight", "words.bias"} & set(model.state_dict())
     with observe(model) as seen:
         model.encode(IDS, VALID)
-    assert [weights.shape for weights in seen.whole().values()] == [(2, HEADS, 6, 6)] * LAYERS
+    assert [weights.shape for weights in seen.joined().values()] == [(2, HEADS, 6, 6)] * LAYERS
 
 
 def test_what_cannot_be_is_told(unchecked):
@@ -142,7 +142,7 @@ def test_what_cannot_be_is_told(unchecked):
     with pytest.raises(ValueError, match="segments are given to a model that has none"):
         model.encode(IDS, VALID, SEGMENTS)
     with pytest.raises(ValueError, match="no head for masked words: set pretrain='masked'"):
-        model.guesses(torch.zeros(1, DIM))
+        model.masked_word_states(torch.zeros(1, DIM))
     with pytest.raises(ValueError, match="ids have 7 positions, but the context is 6"):
         model.encode(torch.zeros(1, 7, dtype=torch.long), torch.ones(1, 7, dtype=torch.bool))
     with pytest.raises(ValueError, match="valid must be boolean"):

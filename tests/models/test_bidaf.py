@@ -4,15 +4,21 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attend.score import Trilinear
-from regard.attend.tap import observe
+from regard.attention.observe import observe
+from regard.attention.scores import Trilinear
 from regard.models.bidaf import Bidaf
 from regard.text.spelling import spell
 
 IDS = torch.tensor([[5, 3, 6, 4, 5], [4, 6, 0, 0, 0], [3, 5, 4, 0, 0]])
 ASKED = torch.tensor([[3, 0, 0], [6, 4, 5], [5, 3, 0]])
 NAMES = {0: "", 3: "c", 4: "b", 5: "ab", 6: "abc"}
-SIZES = {"dim": 3, "hidden_dim": 4, "character_dim": 2, "filters": ((3, 5),), "letters_dim": 2}
+SIZES = {
+    "dim": 3,
+    "hidden_dim": 4,
+    "character_dim": 2,
+    "filters": ((3, 5),),
+    "character_output_dim": 2,
+}
 
 
 def letters(ids):
@@ -41,7 +47,7 @@ def wide(**more):
 
 def lstm(ours, wide: int, layers: int = 1):
     theirs = nn.LSTM(wide, 4, layers, batch_first=True, bidirectional=True).double()
-    ours.adopt(theirs)
+    ours.load_torch_weights(theirs)
     return lambda rows: theirs(torch.stack(rows)[None])[0][0]
 
 
@@ -75,17 +81,17 @@ def soft(energies):
     return [one / sum(e) for one in e]
 
 
-@pytest.mark.parametrize("without", [None, "words", "letters", "c2q", "q2c"])
+@pytest.mark.parametrize("without", [None, "use_words", "use_characters", "c2q", "q2c"])
 @torch.no_grad()
 def test_the_equations_of_the_paper(without):
     model = wide(**({} if without is None else {without: False}))
-    read = lstm(model.recurrent, {"words": 2, "letters": 3}.get(without, 5))
+    read = lstm(model.recurrent, {"use_words": 2, "use_characters": 3}.get(without, 5))
     modelling = lstm(model.modelling, 24 if without == "q2c" else 32, 2)
     ending = lstm(model.ending, 8)
     w = model.c2q.score.weight.flatten()
     with observe(model) as seen:
         found = model.encode(**inputs())
-    seen = seen.whole()
+    seen = seen.joined()
     assert set(seen) == {"c2q", "q2c"} - {without}
     for row, (ids, asked) in enumerate(zip(IDS.tolist(), ASKED.tolist(), strict=True)):
         h = read([vector(model, n) for n in ids if n])
@@ -155,7 +161,7 @@ def test_gradients_reach_every_weight():
 
 def test_what_cannot_be():
     with pytest.raises(ValueError, match="nothing to read"):
-        Bidaf(7, words=False, letters=False)
+        Bidaf(7, use_words=False, use_characters=False)
     given = inputs()
     given["question_valid"] = given["question_valid"] & (torch.arange(3)[:, None] > 0)
     with pytest.raises(ValueError, match="a question without a word"):

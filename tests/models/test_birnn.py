@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attend.tap import observe
+from regard.attention.observe import observe
 from regard.models.birnn import BiRnn
 
 IDS = torch.tensor([[5, 3, 6, 4], [4, 6, 0, 0], [3, 0, 0, 0]])
@@ -25,7 +25,7 @@ def test_states_are_those_of_torch(cell, layers, bidirectional):
         BiRnn(7, cell=cell, dim=3, hidden_dim=4, layers=layers, bidirectional=bidirectional)
     )
     theirs = THEIRS[cell](3, 4, layers, batch_first=True, bidirectional=bidirectional).double()
-    model.recurrent.adopt(theirs)
+    model.recurrent.load_torch_weights(theirs)
     found = model.encode(IDS, VALID)
     assert model.width == found.states.shape[-1] == (8 if bidirectional else 4)
     for row, length in enumerate(VALID.sum(1).tolist()):
@@ -58,8 +58,8 @@ def test_attention_is_that_of_the_paper():
         )
         A = (hidden @ p["query"].T).softmax(0).T  # [hops, words]
         torch.testing.assert_close(found.pooled[row], (A @ H).flatten())
-        torch.testing.assert_close(seen.whole()["pooling"][row, :, :length], A)
-        assert not seen.whole()["pooling"][row, :, length:].any()
+        torch.testing.assert_close(seen.joined()["pooling"][row, :, :length], A)
+        assert not seen.joined()["pooling"][row, :, length:].any()
     assert model.pooled_width == found.pooled.shape[-1] == 16
 
 

@@ -6,18 +6,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.reinforce import sampling
-from regard.attend.tap import observe
-from regard.models.caption import ShowAttend, ShowTell, doubly_stochastic
-from regard.models.catalogue import build
+from regard.attention.observe import observe
+from regard.attention.reinforce import sample_attention
+from regard.models.caption import ShowAttend, ShowTell, doubly_stochastic_penalty
+from regard.models.catalogue import build_model
 
 SIZE, WORDS = (12, 16), 9
-SMALL = {"dim": 6, "hidden_dim": 5, "picture_dim": 4, "picture_layers": 2, "pools": 2}
+SMALL = {"dim": 6, "hidden_dim": 5, "image_dim": 4, "image_layers": 2, "pooling_layers": 2}
 VARIANTS = [
     ("show_tell", {}),
     ("show_attend", {}),
-    ("show_attend", {"score": "general", "normalise": "sparsemax", "align_dim": 3}),
-    ("show_attend", {"normalise": "reinforce"}),
+    ("show_attend", {"score": "general", "normalize": "sparsemax", "align_dim": 3}),
+    ("show_attend", {"normalize": "reinforce"}),
 ]
 every_model = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: f"{v[0]} {v[1]}")
 
@@ -26,7 +26,7 @@ def made(variant, dtype=torch.float64, **more):
     """Weights are drawn wide: what holds at a small start may not hold after."""
     kind, settings = variant
     given = {"target_size": WORDS, "size": SIZE, "channels": 2, **SMALL, **settings, **more}
-    model = build(kind, given)
+    model = build_model(kind, given)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.4)
     pictures = torch.randn(4, 2, *SIZE, dtype=dtype)
@@ -58,7 +58,7 @@ def lstm(cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
 def test_show_tell_is_its_equations():
     """The picture is a first input; nothing of it comes in later, and nothing is said of it."""
     model, pictures, target = made(("show_tell", {}))
-    found = model.logits(model.forced(model.remember(pictures), target))
+    found = model.logits(model.teacher_forced(model.remember(pictures), target))
     assert found.shape == (4, 6, WORDS)
     [cell] = model.decoder.stack
     for row in range(4):
@@ -74,8 +74,8 @@ def test_show_tell_is_its_equations():
 def test_show_attend_is_its_equations():
     model, pictures, target = made(("show_attend", {"align_dim": 3}))
     with observe(model) as seen:
-        found = model.logits(model.forced(model.remember(pictures), target))
-    weights = seen.whole()["attention"]
+        found = model.logits(model.teacher_forced(model.remember(pictures), target))
+    weights = seen.joined()["attention"]
     score = model.attention.score
     for row in range(4):
         places = model.picture(pictures[row : row + 1])[0].clone()
@@ -104,7 +104,7 @@ def test_show_attend_is_its_equations():
 def test_stepping_is_teacher_forcing(variant):
     model, pictures, target = made(variant)
     memory = model.remember(pictures)
-    forced = model.logits(model.forced(memory, target)).log_softmax(-1)
+    forced = model.logits(model.teacher_forced(memory, target)).log_softmax(-1)
     close(stepped(model, memory, target), forced)
     with torch.no_grad():
         for rows in ([2, 0, 0], [3, 3, 1, 1], [0, 1, 2, 3]):
@@ -120,33 +120,33 @@ def test_stepping_is_teacher_forcing(variant):
 @every_model
 def test_neither_the_future_nor_other_rows_are_seen(variant, unchecked):
     model, pictures, target = made(variant)
-    expected = model.forced(model.remember(pictures), target)
-    alone = model.forced(model.remember(pictures[1:2]), target[1:2])
+    expected = model.teacher_forced(model.remember(pictures), target)
+    alone = model.teacher_forced(model.remember(pictures[1:2]), target[1:2])
     close(alone, expected[1:2])
     target[:, 3:] = (target[:, 3:] + 1) % WORDS
-    changed = model.forced(model.remember(pictures), target)
+    changed = model.teacher_forced(model.remember(pictures), target)
     close(changed[:, :3], expected[:, :3])
     assert not torch.allclose(changed[:, 3], expected[:, 3])
-    other = model.forced(model.remember(pictures.flip(3)), target)
+    other = model.teacher_forced(model.remember(pictures.flip(3)), target)
     assert not torch.allclose(other, changed)
 
 
 @every_model
 def test_a_search_looks_where_teacher_forcing_looks(variant, unchecked):
     model, pictures, target = made(variant)
-    if not model.cross:
+    if not model.cross_attentions:
         with pytest.raises(ValueError, match="no attention"), observe(model):
             pass
         return
-    plain = model.forced(model.remember(pictures), target)
-    with observe(model, model.cross) as forced:
-        assert torch.equal(model.forced(model.remember(pictures), target), plain)
-    with torch.no_grad(), observe(model, model.cross) as searched:
+    plain = model.teacher_forced(model.remember(pictures), target)
+    with observe(model, model.cross_attentions) as forced:
+        assert torch.equal(model.teacher_forced(model.remember(pictures), target), plain)
+    with torch.no_grad(), observe(model, model.cross_attentions) as searched:
         stepped(model, model.remember(pictures), target)
-    weights = forced.whole()["attention"]
+    weights = forced.joined()["attention"]
     assert weights.shape == (4, 6, 12)
     close(weights.sum(-1), torch.ones(4, 6, dtype=torch.float64))
-    close(searched.whole()["attention"], weights)
+    close(searched.joined()["attention"], weights)
 
 
 @every_model
@@ -154,11 +154,11 @@ def test_gradients_reach_every_parameter(variant, unchecked):
     model, pictures, target = made(variant)
     model.train()
     if getattr(model, "reinforce", None) is None:
-        states = model.forced(model.remember(pictures), target)
+        states = model.teacher_forced(model.remember(pictures), target)
         extra = 0.0
     else:
-        with sampling(model, 0.5) as episode:
-            states = model.forced(model.remember(pictures), target)
+        with sample_attention(model, 0.5) as episode:
+            states = model.teacher_forced(model.remember(pictures), target)
         extra = model.reinforce(torch.full((4,), -1.0).double(), episode).sum()
     told = nn.functional.cross_entropy(model.logits(states).flatten(0, 1), target.flatten())
     (told + extra).backward()
@@ -172,9 +172,13 @@ def test_dropout_drops_in_training_only(unchecked):
     for kind in ("show_tell", "show_attend"):
         model, pictures, target = made((kind, {"dropout": 0.5}))
         memory = model.remember(pictures)
-        assert torch.equal(model.forced(memory, target), model.forced(memory, target))
+        assert torch.equal(
+            model.teacher_forced(memory, target), model.teacher_forced(memory, target)
+        )
         model.train()
-        assert not torch.equal(model.forced(memory, target), model.forced(memory, target))
+        assert not torch.equal(
+            model.teacher_forced(memory, target), model.teacher_forced(memory, target)
+        )
 
 
 @pytest.mark.parametrize("kind", ["show_tell", "show_attend"])
@@ -187,26 +191,28 @@ def test_a_picture_is_seen_as_if_alone_in_training_too(kind):
 
 
 def test_hard_attention_looks_at_one_place():
-    model, pictures, target = made(("show_attend", {"normalise": "reinforce"}))
+    model, pictures, target = made(("show_attend", {"normalize": "reinforce"}))
     with observe(model) as seen:
-        model.forced(model.remember(pictures), target)
-    assert set(seen.whole()["attention"].flatten().tolist()) == {0.0, 1.0}
+        model.teacher_forced(model.remember(pictures), target)
+    assert set(seen.joined()["attention"].flatten().tolist()) == {0.0, 1.0}
     assert "reinforce.baseline" in model.state_dict()
     model.train()
     with pytest.raises(RuntimeError, match="inside `with sampling"):
-        model.forced(model.remember(pictures), target)
+        model.teacher_forced(model.remember(pictures), target)
 
 
 def test_doubly_stochastic_counts_real_words_only():
     weights = torch.tensor([[[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
     valid = torch.tensor([[True, True, False]])
     # places got 1.5, 0.5 and 0: 0.25 + 0.25 + 1
-    assert doubly_stochastic(weights, valid).tolist() == [1.5]
-    assert doubly_stochastic(weights, valid | True).tolist() == [0.5]
+    assert doubly_stochastic_penalty(weights, valid).tolist() == [1.5]
+    assert doubly_stochastic_penalty(weights, valid | True).tolist() == [0.5]
 
 
 def test_sizes_that_do_not_fit_are_said(unchecked):
-    with pytest.raises(ValueError, match=r"size = \[3, 8\] is too small for pools = 2: each side"):
+    with pytest.raises(
+        ValueError, match=r"size = \[3, 8\] is too small for pooling_layers = 2: each side"
+    ):
         ShowTell(5, (3, 8))
     model = ShowAttend(5, 8, channels=1, dim=4)
     with pytest.raises(ValueError, match="pictures are 8 x 9 pixels, but the model is for 8 x 8"):

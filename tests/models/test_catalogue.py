@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from regard.models.catalogue import MODELS, build, find, settings_of
+from regard.models.catalogue import MODELS, build_model, model_class, model_settings
 
 GERMAN, ENGLISH = 7853, 5893  # the vocabularies of a public ladder of tutorials on Multi30k
 
@@ -14,12 +14,12 @@ GERMAN, ENGLISH = 7853, 5893  # the vocabularies of a public ladder of tutorials
 def count(kind: str, source_size: int = GERMAN, target_size: int = ENGLISH, **settings) -> int:
     with torch.device("meta"):
         sizes = {"source_size": source_size, "target_size": target_size}
-        return sum(p.numel() for p in build(kind, {**sizes, **settings}).parameters())
+        return sum(p.numel() for p in build_model(kind, {**sizes, **settings}).parameters())
 
 
 SPOKEN = {
-    "translate": ("remember", "forced", "logits", "start", "step", "select"),
-    "summarise": ("remember", "forced", "logits", "start", "step", "select"),
+    "translate": ("remember", "teacher_forced", "logits", "start", "step", "select"),
+    "summarize": ("remember", "teacher_forced", "logits", "start", "step", "select"),
     "language": ("begin", "read", "logits", "start", "step", "select", "detach"),
     "chat": ("begin", "read", "logits", "start", "step", "select", "detach"),
     "classify": ("encode",),
@@ -28,7 +28,7 @@ SPOKEN = {
     "understand": ("encode",),
     "answer": ("encode",),
     "image": ("encode", "grid"),
-    "caption": ("remember", "forced", "logits", "start", "step", "select", "grid"),
+    "caption": ("remember", "teacher_forced", "logits", "start", "step", "select", "grid"),
     "music": ("begin", "read", "logits", "start", "step", "select", "detach"),
     "copy": ("episode",),
     "recall": ("episode",),
@@ -40,32 +40,34 @@ SPOKEN = {
 
 @pytest.mark.parametrize("kind", MODELS)
 def test_every_entry_can_be_built(kind):
-    sizes = {"source_size": 6, "target_size": 6, "size": 6, "dim": 8, "heads": 2, "patch": 3}
+    sizes = {"source_size": 6, "target_size": 6, "size": 6, "dim": 8, "heads": 2, "patch_size": 3}
     sizes["steps"] = 4
-    model = build(kind, {name: n for name, n in sizes.items() if name in settings_of(kind)})
-    assert type(model) is find(kind)
+    model = build_model(
+        kind, {name: n for name, n in sizes.items() if name in model_settings(kind)}
+    )
+    assert type(model) is model_class(kind)
     assert MODELS[kind].tasks
     for task in MODELS[kind].tasks:
         for method in SPOKEN[task]:
             assert callable(getattr(model, method))
     if "encode" not in SPOKEN[MODELS[kind].tasks[0]]:
-        assert isinstance(model.cross, tuple)
+        assert isinstance(model.cross_attentions, tuple)
 
 
 def test_unknown_names_get_the_near_miss():
     with pytest.raises(ValueError, match="no model 'rnsearch'; did you mean 'rnnsearch'"):
-        build("rnsearch", {})
+        build_model("rnsearch", {})
     with pytest.raises(ValueError, match="no model 'zzz'; there are encdec, seq2seq"):
-        build("zzz", {})
+        build_model("zzz", {})
     sizes = {"source_size": 5, "target_size": 5}
     with pytest.raises(ValueError, match="luong: unknown setting 'hiden_dim'; did you mean 'hidd"):
-        build("luong", {**sizes, "hiden_dim": 3})
+        build_model("luong", {**sizes, "hiden_dim": 3})
     with pytest.raises(ValueError, match="luong: target_size is missing"):
-        build("luong", {"source_size": 5})
+        build_model("luong", {"source_size": 5})
 
 
 def test_settings_are_those_of_the_class():
-    known = settings_of("transformer")
+    known = model_settings("transformer")
     assert known["heads"].default == 8
     assert "self" not in known
 
@@ -82,7 +84,7 @@ def test_the_tutorial_lstm_is_seq2seq():
 
 def test_the_tutorial_transformer_is_ours():
     settings = {"dim": 256, "heads": 8, "hidden_dim": 512, "layers": 3}
-    assert count("transformer", **settings, positions="learned", longest=100) == 9_038_341
+    assert count("transformer", **settings, positions="learned", max_positions=100) == 9_038_341
 
 
 def test_the_tutorial_gru_is_chos_below_the_output():
@@ -114,5 +116,5 @@ def test_the_tutorial_attention_is_bahdanaus_but_for_its_ends():
 )
 def test_the_papers_transformers_are_as_large_as_it_says(settings, millions):
     """Table 3, with the 37000 entries of sec. 5.1; base comes to 63 millions."""
-    size = count("transformer", 37_000, 37_000, layers=6, shared="all", **settings)
+    size = count("transformer", 37_000, 37_000, layers=6, tie_embeddings="all", **settings)
     assert size / 1e6 == pytest.approx(millions, rel=0.04)

@@ -7,12 +7,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.encode.character import CharacterCNN, Highway
-from regard.encode.mix import Mix
+from regard.layers.character_cnn import CharacterCNN, Highway
+from regard.layers.scalar_mix import ScalarMix
 from regard.models.elmo import Elmo
 from regard.tasks.loss import cross_entropy
 
-SMALL = {"characters": 9, "character_dim": 3, "filters": ((1, 2), (3, 4)), "highways": 2}
+SMALL = {"characters": 9, "character_dim": 3, "filters": ((1, 2), (3, 4)), "highway_layers": 2}
 LENGTHS = [6, 3, 2]
 VALID = torch.arange(6) < torch.tensor(LENGTHS)[:, None]
 
@@ -28,7 +28,7 @@ def wide(model: nn.Module) -> Any:
 
 
 def elmo(**settings: Any) -> Elmo:
-    return wide(Elmo(7, **{**SMALL, "dim": 4, "hidden_dim": 5, "clip": 0.4, **settings}))
+    return wide(Elmo(7, **{**SMALL, "dim": 4, "hidden_dim": 5, "state_clip": 0.4, **settings}))
 
 
 def some_words() -> Tensor:
@@ -82,7 +82,7 @@ def test_it_is_its_equations():
         model.mix.gamma.fill_(1.7)
     p = {name: weight.detach() for name, weight in model.named_parameters()}
     weights = torch.tensor([0.3, -1.0, 0.8]).double().exp()
-    encoded, forced = model.encode(words, VALID), model.forced(words, VALID)
+    encoded, forced = model.encode(words, VALID), model.teacher_forced(words, VALID)
     layers = model.all_layers(words, VALID)
     assert layers.shape == (3, 3, 4, 8)
     assert model.width == encoded.states.shape[-1] == 8
@@ -103,13 +103,13 @@ def test_it_is_its_equations():
 
 
 def test_a_direction_is_torchs_lstm_where_nothing_is_clipped():
-    model, words = elmo(clip=None, layers=1), some_words()[:1]
+    model, words = elmo(state_clip=None, layers=1), some_words()[:1]
     other = nn.LSTM(4, 5, batch_first=True, proj_size=4).double()
     for side in (model.ahead, model.back):
-        side[0].adopt(other)
+        side[0].load_torch_weights(other)
     whole = VALID[:1]
     x = model.words(words[0])[None]
-    forced = model.forced(words, whole)
+    forced = model.teacher_forced(words, whole)
     close(forced.ahead, other(x)[0][:, :-1])
     close(forced.back, other(x.flip(1))[0].flip(1)[:, 1:])
 
@@ -117,11 +117,11 @@ def test_a_direction_is_torchs_lstm_where_nothing_is_clipped():
 def test_each_side_predicts_what_it_has_not_read():
     """Word k changes neither the forward state that tells it nor the backward one."""
     model, words = elmo(), some_words()
-    before = model.forced(words, VALID)
+    before = model.teacher_forced(words, VALID)
     for k in range(6):
         changed = words.clone()
         changed[0, k] = 1 + changed[0, k] % 8
-        after = model.forced(changed, VALID)
+        after = model.teacher_forced(changed, VALID)
         seen_ahead = (after.ahead[0] != before.ahead[0]).any(-1)  # index i tells word i + 1
         seen_back = (after.back[0] != before.back[0]).any(-1)  # index i tells word i
         assert seen_ahead.tolist() == [i + 1 > k for i in range(5)]
@@ -132,12 +132,12 @@ def test_the_loss_of_both_sides():
     model, words = elmo().train(), some_words()
     model.dropout = 0.0
     ids = torch.randint(7, (3, 6))
-    ahead, back = model.forced(words, VALID)
+    ahead, back = model.teacher_forced(words, VALID)
     losses = [
         cross_entropy(model.output, ahead, ids[:, 1:], VALID[:, 1:]),
         cross_entropy(model.output, back, ids[:, :-1], VALID[:, 1:]),
     ]
-    assert [loss.tokens for loss in losses] == [8, 8]
+    assert [loss.count for loss in losses] == [8, 8]
     expected = 0.0
     for row, length in enumerate(LENGTHS):
         for k in range(length - 1):
@@ -156,7 +156,7 @@ def test_the_loss_of_both_sides():
 
 @pytest.mark.parametrize("norm", [False, True])
 def test_padding_and_other_rows_do_not_matter(norm, unchecked):
-    model, words = elmo(norm=norm), some_words()
+    model, words = elmo(layer_norm=norm), some_words()
     states, valid, _ = model.encode(words, VALID)
     longer = torch.cat([torch.where(VALID[..., None], words, 8), torch.full((3, 2, 4), 5)], 1)
     more = torch.cat([VALID, torch.zeros(3, 2, dtype=torch.bool)], 1)
@@ -168,11 +168,11 @@ def test_padding_and_other_rows_do_not_matter(norm, unchecked):
 
 def test_an_even_mix_is_the_mean():
     layers = torch.randn(2, 3, 4, 5).double()
-    mix = Mix(3).double()
+    mix = ScalarMix(3).double()
     close(mix(layers), layers.mean(1))
     normed = torch.stack([(h - h.mean(-1, keepdim=True)) for h in layers.unbind(1)], 1)
     normed = normed / (layers.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
-    close(Mix(3, norm=True).double()(layers), normed.mean(1))
+    close(ScalarMix(3, layer_norm=True).double()(layers), normed.mean(1))
     with pytest.raises(ValueError, match="layers must be 3, not 2"):
         mix(layers[:, :2])
 
@@ -225,7 +225,7 @@ def test_dropout_drops_in_training_only(unchecked):
     model, words = elmo(dropout=0.5), some_words()
     assert torch.equal(model.encode(words, VALID).states, model.encode(words, VALID).states)
     model.train()
-    first, second = model.forced(words, VALID), model.forced(words, VALID)
+    first, second = model.teacher_forced(words, VALID), model.teacher_forced(words, VALID)
     assert not torch.equal(first.ahead, second.ahead)
     assert not torch.equal(first.back, second.back)
 

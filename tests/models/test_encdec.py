@@ -19,7 +19,7 @@ def wide(model: nn.Module) -> nn.Module:
 def forced(model) -> Tensor:
     source = torch.tensor([SOURCE])
     memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
-    return model.logits(model.forced(memory, torch.tensor([TARGET])))[0].log_softmax(-1)
+    return model.logits(model.teacher_forced(memory, torch.tensor([TARGET])))[0].log_softmax(-1)
 
 
 def same(one: Tensor, other: Tensor) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
+from regard.attention.observe import observe
 from regard.models.gpt2 import SIZES, Gpt2
 
 SIZE, DIM, HEADS, LAYERS, CONTEXT = 11, 8, 2, 2, 9
@@ -16,7 +16,7 @@ IDS = torch.tensor([[3, 5, 4, 6, 2, 10], [6, 7, 2, 0, 0, 1]])
 
 def made() -> Any:
     """In float64, with weights wide enough to matter."""
-    model = Gpt2(SIZE, dim=DIM, heads=HEADS, layers=LAYERS, context=CONTEXT)
+    model = Gpt2(SIZE, dim=DIM, heads=HEADS, layers=LAYERS, max_positions=CONTEXT)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
@@ -64,7 +64,7 @@ def close(one: Tensor, other: Tensor) -> None:
 def test_it_is_its_equations(grad):
     model = made()
     with torch.set_grad_enabled(grad):
-        ours = model.logits(model.forced(None, IDS))
+        ours = model.logits(model.teacher_forced(None, IDS))
     weights = {name: w.detach() for name, w in model.state_dict().items()}
     close(ours.detach(), torch.stack([by_hand(weights, row) for row in IDS]))
 
@@ -89,7 +89,7 @@ def test_sizes_are_the_published_ones(size, count):
 def test_reading_at_once_is_reading_bit_by_bit(cuts, grad):
     model = made()
     with torch.set_grad_enabled(grad):
-        whole = model.forced(None, IDS)
+        whole = model.teacher_forced(None, IDS)
         state, seen = model.begin(2), []
         for some in IDS.split(cuts, 1):
             states, state = model.read(state, some)
@@ -98,7 +98,7 @@ def test_reading_at_once_is_reading_bit_by_bit(cuts, grad):
         told, _ = model.step(model.start(model.begin(2)), IDS[:, 0])
         close(told, model.logits(whole[:, 0]).log_softmax(-1))
         memory = model.read(model.begin(2), IDS[:, :2])[1]
-        close(model.forced(memory, IDS[:, 2:]), whole[:, 2:])
+        close(model.teacher_forced(memory, IDS[:, 2:]), whole[:, 2:])
 
 
 @torch.no_grad()
@@ -129,13 +129,13 @@ def test_the_future_is_not_seen():
     model = made()
     words = model.words(IDS).detach().requires_grad_()
     model.words.forward = lambda _: words
-    model.forced(None, IDS)[:, 2].sum().backward()
+    model.teacher_forced(None, IDS)[:, 2].sum().backward()
     assert words.grad[:, :3].abs().sum(-1).min() > 0
     assert words.grad[:, 3:].abs().max() == 0
 
 
 def test_it_starts_as_the_paper_says(seed):
-    model = Gpt2(500, dim=64, heads=2, layers=8, context=100)
+    model = Gpt2(500, dim=64, heads=2, layers=8, max_positions=100)
     for name, weight in model.named_parameters():
         if name.endswith("norm.weight"):
             assert (weight == 1).all()
@@ -148,26 +148,26 @@ def test_it_starts_as_the_paper_says(seed):
 
 
 def test_each_dropout_acts_where_it_should():
-    model = Gpt2(SIZE, dim=64, heads=2, layers=1, context=CONTEXT, dropout=0.0).train()
-    quiet = model.forced(None, IDS)
-    torch.testing.assert_close(model.forced(None, IDS), quiet)
+    model = Gpt2(SIZE, dim=64, heads=2, layers=1, max_positions=CONTEXT, dropout=0.0).train()
+    quiet = model.teacher_forced(None, IDS)
+    torch.testing.assert_close(model.teacher_forced(None, IDS), quiet)
     for name in ("dropout", "embedding_dropout", "attention_dropout"):
         rates = {"dropout": 0.0, "embedding_dropout": 0.0, "attention_dropout": 0.0, name: 0.5}
-        other = Gpt2(SIZE, dim=64, heads=2, layers=1, context=CONTEXT, **rates).train()
+        other = Gpt2(SIZE, dim=64, heads=2, layers=1, max_positions=CONTEXT, **rates).train()
         seen: dict[str, Tensor] = {}
         other.decoder.register_forward_pre_hook(lambda _, x, s=seen: s.update(words=x[0]))
-        first, second = other.forced(None, IDS), other.forced(None, IDS)
+        first, second = other.teacher_forced(None, IDS), other.teacher_forced(None, IDS)
         assert not torch.equal(first, second)
         assert ((seen["words"] == 0).float().mean() > 0.3) == (name == "embedding_dropout")
-        assert torch.equal(other.eval().forced(None, IDS), other.forced(None, IDS))
+        assert torch.equal(other.eval().teacher_forced(None, IDS), other.teacher_forced(None, IDS))
 
 
 def test_every_attention_can_be_looked_at():
     model = made()
     with observe(model) as seen:
-        model.forced(None, IDS)
-    assert [weights.shape for weights in seen.whole().values()] == [(2, HEADS, 6, 6)] * LAYERS
-    assert model.cross == ()
+        model.teacher_forced(None, IDS)
+    assert [weights.shape for weights in seen.joined().values()] == [(2, HEADS, 6, 6)] * LAYERS
+    assert model.cross_attentions == ()
     assert model.output is model.words
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.models.han import Han, laid_out
+from regard.attention.observe import observe
+from regard.models.han import Han, scatter_rows
 
 DOCUMENTS = [[[5, 3, 6], [4]], [[6, 6], [3, 4, 5, 6], [5]], [[4]]]
 SIZE = 7
@@ -85,8 +85,8 @@ def test_it_is_its_equations():
         found = model.encode(ids, valid)
     assert set(seen) == {"word_attention", "sentence_attention"}
     there = valid.any(-1)
-    of_words = laid_out(seen.whole()["word_attention"], there)[:, :, 0]
-    of_sentences = seen.whole()["sentence_attention"][:, 0]
+    of_words = scatter_rows(seen.joined()["word_attention"], there)[:, :, 0]
+    of_sentences = seen.joined()["sentence_attention"][:, 0]
     for row, document in enumerate(DOCUMENTS):
         states, vector, alpha, looked = by_the_equations(model, document)
         close = {"rtol": 1e-10, "atol": 1e-12}

@@ -8,7 +8,7 @@ from regard.models.lstm import Lstm
 
 def test_it_is_torch_s():
     ours, theirs = Lstm(5, 3, dim=6, layers=2), nn.LSTM(5, 6, 2, batch_first=True)
-    ours.layers.adopt(theirs)
+    ours.layers.load_torch_weights(theirs)
     inputs = torch.randn(2, 7, 5)
     torch.testing.assert_close(ours.episode(inputs), ours.out(theirs(inputs)[0]))
 

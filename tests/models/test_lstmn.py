@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import intervene, observe, zero
-from regard.encode.tape import TapeLSTM
+from regard.attention.observe import intervene, observe, zero
+from regard.layers.tape_lstm import TapeLSTM
 from regard.models.lstmn import Lstmn, LstmnFusion
 
 IDS = torch.tensor([[3, 1, 4, 1, 5], [2, 6, 5, 3, 5]])
@@ -64,13 +64,13 @@ def by_the_equations(
 def test_it_is_its_equations(layers):
     model = wide(Lstmn(7, dim=3, hidden_dim=4, align_dim=5, layers=layers))
     with observe(model) as seen:
-        states = model.forced(None, IDS)
+        states = model.teacher_forced(None, IDS)
     for row, ids in enumerate(IDS):
         x = list(model.words.weight[ids])
         for depth, layer in enumerate(model.layers):
             tape, looked = by_the_equations(dict(layer.named_parameters()), x)
             x = [h for h, _ in tape]
-            weights = seen.whole()[f"layers.{depth}"][row]
+            weights = seen.joined()[f"layers.{depth}"][row]
             assert weights.shape == (5, 4)  # five words; the last is looked at by none
             for t, expected in enumerate(looked):
                 padded = torch.tensor(expected + [0.0] * (4 - t), dtype=torch.float64)
@@ -84,8 +84,8 @@ def test_the_first_word_has_nothing_to_look_at():
     """It is a plain LSTM step from zeros; the second looks at the first alone, like an LSTM."""
     layer = wide(TapeLSTM(3, 4, 5))
     x = torch.randn(2, 3, 3).double()
-    outputs, tape = layer(x, layer.begin(2))
-    state = layer.cell.initial(2)
+    outputs, tape = layer(x, layer.initial_tape(2))
+    state = layer.cell.initial_state(2)
     for t in range(2):
         state = layer.cell(x[:, t], state)
         close(outputs[:, t], state[0])
@@ -98,7 +98,7 @@ def test_gradients():
     layer = wide(TapeLSTM(2, 3, 2))
     inputs = torch.randn(2, 4, 2).double().requires_grad_()
     names, weights = zip(*layer.named_parameters(), strict=True)
-    blank = layer.begin(2)
+    blank = layer.initial_tape(2)
 
     def run(inputs: Tensor, *given: Tensor) -> Tensor:
         named = dict(zip(names, given, strict=True))
@@ -112,9 +112,9 @@ def test_looking_can_be_edited():
     """Reading nothing at all is forgetting: every step is a first step."""
     model = wide(Lstmn(7, dim=3))
     with intervene(model, {"layers.0": zero()}):
-        states = model.forced(None, IDS)
+        states = model.teacher_forced(None, IDS)
     for t in range(5):
-        close(states[:, t], model.forced(None, IDS[:, t : t + 1])[:, 0])
+        close(states[:, t], model.teacher_forced(None, IDS[:, t : t + 1])[:, 0])
 
 
 def test_what_was_looked_at_in_a_carried_tape():
@@ -122,7 +122,7 @@ def test_what_was_looked_at_in_a_carried_tape():
     _, state = model.read(model.begin(2), IDS[:, :3])
     with observe(model) as seen:
         model.read(state, IDS[:, 3:])
-    weights = seen.whole()["layers.0"]
+    weights = seen.joined()["layers.0"]
     assert weights.shape == (2, 2, 4)
     close(weights.sum(-1), torch.ones(2, 2).double())
     assert not weights[:, 0, 3].any()
@@ -140,7 +140,7 @@ def test_a_tape_is_written_in_place_where_no_gradient_is_kept():
 
 
 def test_detach_leaves_the_last_slots():
-    model = wide(Lstmn(7, dim=3, longest=2))
+    model = wide(Lstmn(7, dim=3, max_slots=2))
     _, state = model.read(model.begin(2), IDS)
     cut = model.detach(state)
     assert cut.tapes[0].memory.slots == 2
@@ -167,7 +167,7 @@ def test_deep_fusion_is_its_equations():
     source = torch.tensor([[3, 5, 4, 6, 2], [6, 2, 0, 0, 0]])
     valid = source != 0
     with observe(model) as seen:
-        states = model.forced(model.remember(source, valid), IDS)
+        states = model.teacher_forced(model.remember(source, valid), IDS)
     for row, length in enumerate((5, 2)):
         x = list(model.source_words.weight[source[row, :length]])
         y = list(model.target_words.weight[IDS[row]])
@@ -176,11 +176,11 @@ def test_deep_fusion_is_its_equations():
             own = dict(model.decoder[depth].named_parameters())
             tape, looked = by_the_equations(own, y, below)
             x, y = [h for h, _ in below], [h for h, _ in tape]
-            weights = seen.whole()[f"decoder.{depth}.cross"][row]
+            weights = seen.joined()[f"decoder.{depth}.cross"][row]
             close(weights[:, :length], torch.tensor(looked, dtype=torch.float64))
             assert not weights[:, length:].any()
         close(states[row], torch.stack(y))
-    assert model.cross == ("decoder.0.cross", "decoder.1.cross")
+    assert model.cross_attentions == ("decoder.0.cross", "decoder.1.cross")
 
 
 def test_shallow_fusion_is_a_tape_that_also_reads_the_source():
@@ -188,7 +188,7 @@ def test_shallow_fusion_is_a_tape_that_also_reads_the_source():
     model = wide(LstmnFusion(7, 8, dim=3, hidden_dim=4, align_dim=5, layers=2, fusion="shallow"))
     source = torch.tensor([[3, 5, 4, 6, 2]])
     memory = model.remember(source, source != 0)
-    states = model.forced(memory, IDS[:1])
+    states = model.teacher_forced(memory, IDS[:1])
     x = list(model.source_words.weight[source[0]])
     for layer in model.encoder:
         x = [h for h, _ in by_the_equations(dict(layer.named_parameters()), x)[0]]
@@ -210,7 +210,7 @@ def test_fusion_obeys_a_search(fusion, unchecked):
     """Steps are teacher forcing, rows may be chosen, and padding does not matter."""
     model = wide(LstmnFusion(7, 8, dim=3, layers=2, fusion=fusion))
     source = torch.tensor([[3, 5, 4, 6, 2], [6, 2, 0, 0, 0]])
-    states = model.forced(model.remember(source, source != 0), IDS)
+    states = model.teacher_forced(model.remember(source, source != 0), IDS)
     expected = model.logits(states).log_softmax(-1)
     wider = torch.where(source != 0, source, 4).repeat(1, 2)
     valid = torch.arange(10) < torch.tensor([[5], [2]])
@@ -228,15 +228,15 @@ def test_fusion_obeys_a_search(fusion, unchecked):
         assert name.startswith("output.") or weight.grad.any(), name
     model.dropout = 0.5
     model.train()
-    again = model.forced(model.remember(source, source != 0), IDS)
-    assert not torch.allclose(again, model.forced(model.remember(source, source != 0), IDS))
+    again = model.teacher_forced(model.remember(source, source != 0), IDS)
+    assert not torch.allclose(again, model.teacher_forced(model.remember(source, source != 0), IDS))
 
 
 def test_wrong_settings_are_refused(unchecked):
-    with pytest.raises(ValueError, match="longest must be positive, not 0"):
-        Lstmn(5, longest=0)
+    with pytest.raises(ValueError, match="max_slots must be positive, not 0"):
+        Lstmn(5, max_slots=0)
     with pytest.raises(ValueError, match="did you mean 'sparsemax'"):
-        Lstmn(5, normalise="sparse_max")
+        Lstmn(5, normalize="sparse_max")
     with pytest.raises(ValueError, match="layers must be positive, not 0"):
         Lstmn(5, layers=0)
     with pytest.raises(ValueError, match="fusion must be 'deep' or 'shallow', not 'cold'"):

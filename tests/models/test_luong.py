@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
+from regard.attention.observe import observe
 from regard.models.luong import Luong
 
 SOURCE, TARGET = [3, 5, 4, 6, 5, 3, 2], [1, 4, 5, 3, 6]
@@ -82,7 +82,7 @@ def by_the_equations(model: Luong, score: str, window: str | None) -> tuple[Tens
     shown, said, looked = zero, [], []
     for t, y in enumerate(TARGET):
         x = p["target_words.weight"][y]
-        states = lstm(decoder, torch.cat([x, shown]) if model.feed else x, states)
+        states = lstm(decoder, torch.cat([x, shown]) if model.input_feeding else x, states)
         h = states[-1][0]
         weights = look(p, score, window, h, slots, t)
         c = sum(w * s for w, s in zip(weights, slots, strict=True))
@@ -96,16 +96,22 @@ def by_the_equations(model: Luong, score: str, window: str | None) -> tuple[Tens
 @pytest.mark.parametrize("window", [None, "local_m", "local_p"])
 @pytest.mark.parametrize("score", ["dot", "general", "additive", "location"])
 def test_it_is_its_equations(score, window, feed):
-    options = {"score": score, "window": window, "radius": RADIUS, "feed": feed, "longest": 9}
+    options = {
+        "score": score,
+        "window": window,
+        "radius": RADIUS,
+        "input_feeding": feed,
+        "max_positions": 9,
+    }
     model = wide(Luong(7, 8, dim=3, hidden_dim=4, layers=LAYERS, **options))
     source = torch.tensor([SOURCE])
     with observe(model) as seen:
         memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
-        states = model.forced(memory, torch.tensor([TARGET]))
+        states = model.teacher_forced(memory, torch.tensor([TARGET]))
     said, looked = by_the_equations(model, score, window)
     log_probabilities = model.logits(states)[0].log_softmax(-1)
     torch.testing.assert_close(log_probabilities, said, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(seen.whole()["attention"][0], looked, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(seen.joined()["attention"][0], looked, rtol=1e-10, atol=1e-12)
 
 
 def test_slots_are_in_the_order_of_the_source_however_it_is_read():
@@ -130,18 +136,18 @@ def test_a_wide_flat_window_is_no_window():
     masked = wide(Luong(7, 8, dim=4, window="local_m", radius=100))
     masked.load_state_dict(plain.state_dict())
     source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
-    expected = plain.forced(plain.remember(source, source != 0), target)
+    expected = plain.teacher_forced(plain.remember(source, source != 0), target)
     for model in (windowed, masked):
-        states = model.forced(model.remember(source, source != 0), target)
+        states = model.teacher_forced(model.remember(source, source != 0), target)
         torch.testing.assert_close(states, expected, rtol=0, atol=1e-6)
 
 
 def test_the_location_score_says_how_long_a_source_may_be():
-    model = Luong(7, 8, dim=4, score="location", longest=6)
+    model = Luong(7, 8, dim=4, score="location", max_positions=6)
     source = torch.tensor([SOURCE])
     memory = model.remember(source, source != 0)
     with pytest.raises(ValueError, match="7 slots; the location score was made for 6"):
-        model.forced(memory, torch.tensor([TARGET]))
+        model.teacher_forced(memory, torch.tensor([TARGET]))
 
 
 def test_it_starts_as_the_paper_says():

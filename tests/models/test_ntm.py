@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attend.tap import intervene, observe, replace, zero
-from regard.models.ntm import START, Ntm
+from regard.attention.observe import intervene, observe, replace, zero
+from regard.models.ntm import INITIAL_VALUE, Ntm
 
 ROWS, STEPS, SEEN, SAID, SLOTS, WIDE, DIM = 2, 5, 4, 3, 6, 3, 7
 EVERY = pytest.mark.parametrize(
@@ -20,7 +20,13 @@ EVERY = pytest.mark.parametrize(
 
 def machine(controller="lstm", read_heads=1, write_heads=1, shift=1, **more) -> Ntm:
     """Weights are drawn wide: heads move, and write, in every direction."""
-    sizes = {"dim": DIM, "slots": SLOTS, "slot_dim": WIDE, "shift": shift, "clip": 0.0} | more
+    sizes = {
+        "dim": DIM,
+        "slots": SLOTS,
+        "slot_dim": WIDE,
+        "max_shift": shift,
+        "gradient_clip": 0.0,
+    } | more
     model = Ntm(
         SEEN,
         SAID,
@@ -69,7 +75,7 @@ class Heads:
 
     def __init__(self, model: Ntm, said):
         heads, writers = model.read_heads + model.write_heads, model.write_heads
-        wide, moves = model.slot_dim, 2 * model.shift + 1
+        wide, moves = model.slot_dim, 2 * model.max_shift + 1
         cuts = np.cumsum([heads * (wide + 1), heads, heads, heads * moves, writers * wide])
         asked, gate, sharp, shifts, erase, add = np.split(said, cuts)
         asked = asked.reshape(heads, wide + 1)
@@ -86,7 +92,7 @@ def reference(model: Ntm, inputs):
     """One row, in float64, straight from the equations; and every weighting."""
     weights = {name: value.detach().numpy() for name, value in model.named_parameters()}
     heads, readers = model.read_heads + model.write_heads, model.read_heads
-    memory = np.full((model.slots, model.slot_dim), START)
+    memory = np.full((model.slots, model.slot_dim), INITIAL_VALUE)
     before = np.zeros((heads, model.slots))
     before[:, 0] = 1
     read, h, c = np.zeros(readers * model.slot_dim), np.zeros(DIM), np.zeros(DIM)
@@ -120,7 +126,7 @@ def test_it_is_the_paper_s(controller, read_heads, write_heads, shift):
     inputs = torch.randn(ROWS, STEPS, SEEN, dtype=torch.float64)
     with observe(model) as seen:
         outputs = model.episode(inputs)
-    whole = seen.whole()
+    whole = seen.joined()
     assert list(whole) == ["reader", "writer"]
     assert whole["reader"].shape == (ROWS, read_heads, STEPS, SLOTS)
     assert whole["writer"].shape == (ROWS, write_heads, STEPS, SLOTS)
@@ -175,7 +181,7 @@ def test_a_head_that_moves_goes_on_one_by_one_and_around():
     with observe(model) as seen:
         model.episode(torch.zeros(1, SLOTS + 2, SEEN, dtype=torch.float64))
     slots = [*range(1, SLOTS), 0, 1, 2]
-    for weights in seen.whole().values():
+    for weights in seen.joined().values():
         assert weights[0, 0].argmax(-1).tolist() == slots
         torch.testing.assert_close(weights[0, 0].amax(-1), torch.ones(len(slots)).double())
 
@@ -210,7 +216,7 @@ def test_what_is_written_with_can_be_changed():
     with intervene(model, {"writer": zero()}), observe(model) as seen:
         after = model.episode(inputs)
     assert not torch.allclose(before, after)
-    assert seen.whole()["writer"].count_nonzero() == 0
+    assert seen.joined()["writer"].count_nonzero() == 0
     only = torch.zeros(SLOTS, dtype=torch.float64)
     only[2] = 1.0
     with intervene(model, {"writer": zero(), "reader": replace(only)}):
@@ -237,8 +243,8 @@ def test_the_size_of_the_paper_s_machine():
 def test_settings_that_do_not_fit(unchecked):
     with pytest.raises(ValueError, match="read_heads must be positive, not 0"):
         Ntm(3, 3, read_heads=0)
-    with pytest.raises(ValueError, match="shift = 2 goes around 4 slots: make it smaller"):
-        Ntm(3, 3, slots=4, shift=2)
+    with pytest.raises(ValueError, match="max_shift = 2 goes around 4 slots: make it smaller"):
+        Ntm(3, 3, slots=4, max_shift=2)
     with pytest.raises(ValueError, match="controller must be feedforward or lstm, not 'gru'"):
         Ntm(3, 3, controller="gru")  # pyright: ignore[reportArgumentType]
 
@@ -268,7 +274,7 @@ def test_what_flows_back_is_cut(monkeypatch):
     model = machine()
 
     def gradient(clip: float) -> torch.Tensor:
-        model.clip = clip
+        model.gradient_clip = clip
         model.zero_grad()
         model.episode(inputs).square().sum().backward()
         assert model.of_heads.bias.grad is not None
@@ -277,8 +283,8 @@ def test_what_flows_back_is_cut(monkeypatch):
     whole, never, cut = gradient(0.0), gradient(1e9), gradient(1e-12)
     torch.testing.assert_close(whole, never)
     assert not torch.allclose(whole, cut)
-    plain = model.turn
-    monkeypatch.setattr(model, "turn", lambda h, before, m: plain(h, before.detach(), m))
+    plain = model.step_heads
+    monkeypatch.setattr(model, "step_heads", lambda h, before, m: plain(h, before.detach(), m))
     torch.testing.assert_close(cut, gradient(0.0), rtol=1e-6, atol=1e-8)
 
 

@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.decode.beam import beam
-from regard.decode.rules import Rules
-from regard.decode.score import score
-from regard.models.pointer import LEAST, UNKNOWN, Pointer, coverage_loss
+from regard.attention.observe import observe
+from regard.decoding.beam import beam_search
+from regard.decoding.constraints import Constraints
+from regard.decoding.scoring import score_outputs
+from regard.models.pointer import MIN_PROBABILITY, UNKNOWN, Pointer, coverage_loss
 from regard.text import special
 
 SIZE = 9
@@ -96,8 +96,8 @@ def by_the_equations(
 def spoken(model: Pointer, covered: bool = True):
     source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
     memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
-    written = model.written(memory, target, covered)
-    beyond = model.start(memory).beyond
+    written = model.decode_with_attention(memory, target, covered)
+    beyond = model.start(memory).extra_ids
     return written, model.distribution(*written, source[:, None], beyond)[0]
 
 
@@ -153,9 +153,9 @@ def test_likelihood_is_that_of_the_distribution(copy):
         source, inputs, target = (ids.clamp(max=SIZE - 1) for ids in (source, inputs, target))
     valid = inputs != 0
     memory = model.remember(source, source != 0)
-    written = model.written(memory, inputs)
+    written = model.decode_with_attention(memory, inputs)
     found = model.log_likelihood(written, source, target, valid)
-    beyond = model.start(memory).beyond
+    beyond = model.start(memory).extra_ids
     told = model.distribution(*written, source[:, None], beyond)
     wanted = told.gather(-1, target[..., None])[..., 0][valid].log()
     torch.testing.assert_close(found, wanted)
@@ -166,10 +166,10 @@ def test_what_cannot_be_said_has_a_finite_loss():
     model = made()
     source, target = torch.tensor([[4, 2]]), torch.tensor([[SIZE]])
     memory = model.remember(source, source != 0)
-    written = model.written(memory, torch.tensor([[1]]))
+    written = model.decode_with_attention(memory, torch.tensor([[1]]))
     found = model.log_likelihood(written, source, target, target != 0)
     found.sum().backward()
-    assert found.item() < torch.tensor(LEAST).log()
+    assert found.item() < torch.tensor(MIN_PROBABILITY).log()
     assert all(torch.isfinite(w.grad).all() for w in model.parameters() if w.grad is not None)
 
 
@@ -223,14 +223,14 @@ def test_beam_search_with_copying_is_forced_scoring(coverage):
     nn.init.constant_(model.gate.bias, -1.0)
     source = torch.tensor([SOURCE, [4, 11, 9, 6, 2, 0, 0], [5, 6, 7, 4, 8, 4, 2]])
     memory = model.remember(source, source != 0)
-    found = beam(model, memory, 3, 4, n_best=4, rules=Rules(max_length=8))
-    scored = score(model, memory, [[one.ids for one in best] for best in found])
+    found = beam_search(model, memory, 3, 4, n_best=4, constraints=Constraints(max_length=8))
+    scored = score_outputs(model, memory, [[one.ids for one in best] for best in found])
     for row, (best, again) in enumerate(zip(found, scored, strict=True)):
         for one, other in zip(best, again, strict=True):
             assert one.log_prob == pytest.approx(other.log_prob)
             ids = torch.tensor([[1, *one.ids]])
             alone = model.remember(source[row : row + 1], source[row : row + 1] != 0)
-            written = model.written(alone, ids)
+            written = model.decode_with_attention(alone, ids)
             target = torch.tensor([[*one.ids, 2]])
             there = torch.ones_like(target, dtype=torch.bool)
             whole = model.log_likelihood(written, source[row : row + 1], target, there).sum()
@@ -243,10 +243,12 @@ def test_it_is_seen():
     source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
     memory = model.remember(source, source != 0)
     with observe(model) as seen:
-        states = model.forced(memory, target)
-    torch.testing.assert_close(states, model.written(memory, target).states, rtol=0, atol=0)
-    weights = seen.whole()["attention"]
-    torch.testing.assert_close(weights, model.written(memory, target).weights)
+        states = model.teacher_forced(memory, target)
+    torch.testing.assert_close(
+        states, model.decode_with_attention(memory, target).states, rtol=0, atol=0
+    )
+    weights = seen.joined()["attention"]
+    torch.testing.assert_close(weights, model.decode_with_attention(memory, target).weights)
 
 
 def test_settings_that_do_not_fit():

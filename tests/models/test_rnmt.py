@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
+from regard.attention.observe import observe
 from regard.models.rnmt import Rnmt
 
 SOURCE, TARGET = [3, 5, 4, 6, 2], [1, 4, 5, 3]
@@ -100,16 +100,16 @@ def by_the_description(model: Rnmt) -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("context", ["previous", "current"])
 @pytest.mark.parametrize("norm", [True, False])
 def test_it_is_its_description(norm, context):
-    options = {"heads": HEADS, "norm": norm, "context": context}
+    options = {"heads": HEADS, "layer_norm": norm, "query_state": context}
     model = wide(Rnmt(7, 8, dim=3, hidden_dim=4, layers=3, decoder_layers=4, **options))
     source = torch.tensor([SOURCE])
     with observe(model) as seen:
         memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
-        states = model.forced(memory, torch.tensor([TARGET]))
+        states = model.teacher_forced(memory, torch.tensor([TARGET]))
     said, looked = by_the_description(model)
     log_probabilities = model.logits(states)[0].log_softmax(-1)
     torch.testing.assert_close(log_probabilities, said, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(seen.whole()["attention"][0], looked, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(seen.joined()["attention"][0], looked, rtol=1e-10, atol=1e-12)
 
 
 def test_the_upper_layers_run_over_all_steps_at_once():
@@ -117,14 +117,14 @@ def test_the_upper_layers_run_over_all_steps_at_once():
     for layer in model.upper:
         layer.register_forward_hook(lambda _, inputs, __: steps.append(inputs[0].shape[1]))
     source = torch.tensor([SOURCE])
-    model.forced(model.remember(source, source != 0), torch.tensor([TARGET]))
+    model.teacher_forced(model.remember(source, source != 0), torch.tensor([TARGET]))
     assert steps == [4, 4]
 
 
 def test_wrong_settings_are_refused(unchecked):
     with pytest.raises(ValueError, match="dim 10 is not a multiple of heads 4"):
         Rnmt(5, 6, dim=10)
-    with pytest.raises(ValueError, match="context must be 'previous' or 'current', not 'next'"):
-        Rnmt(5, 6, context="next")
+    with pytest.raises(ValueError, match="query_state must be 'previous' or 'current', not 'next'"):
+        Rnmt(5, 6, query_state="next")
     with pytest.raises(ValueError, match="layers must be positive"):
         Rnmt(5, 6, layers=0)

@@ -29,7 +29,7 @@ def test_elman_is_its_equations(cell, activation):
         for y in row:
             h = activation(W @ p["words.weight"][y] + U @ h + b)
             said.append((p["out.weight"] @ h + p["out.bias"]).log_softmax(0))
-        states = model.forced(None, row[None])
+        states = model.teacher_forced(None, row[None])
         close(model.logits(states)[0].log_softmax(-1), torch.stack(said), rtol=1e-10, atol=1e-12)
 
 
@@ -38,16 +38,16 @@ def test_it_is_torchs_layers_between_two_tables(cell, theirs):
     """Also with a state that is carried: two windows are one reading."""
     model = wide(Rnnlm(7, cell=cell, dim=3, hidden_dim=4, layers=2))
     other = theirs(3, 4, 2, batch_first=True).double()
-    model.layers.adopt(other)
+    model.layers.load_torch_weights(other)
     expected, _ = other(model.words.weight[IDS])
-    close(model.forced(None, IDS), expected, rtol=1e-10, atol=1e-12)
+    close(model.teacher_forced(None, IDS), expected, rtol=1e-10, atol=1e-12)
     first, state = model.read(model.begin(2), IDS[:, :2])
     second, _ = model.read(model.detach(state), IDS[:, 2:])
     close(torch.cat([first, second], 1), expected, rtol=1e-10, atol=1e-12)
 
 
 def test_gradients():
-    model = wide(Rnnlm(4, cell="lstm", dim=2, hidden_dim=3, tied=True))
+    model = wide(Rnnlm(4, cell="lstm", dim=2, hidden_dim=3, tie_embeddings=True))
     names, weights = zip(*model.named_parameters(), strict=True)
 
     def run(*given: Tensor) -> Tensor:
@@ -64,19 +64,19 @@ class Scored(nn.Module):
         self.model = model
 
     def forward(self, ids: Tensor) -> Tensor:
-        return self.model.logits(self.model.forced(None, ids))
+        return self.model.logits(self.model.teacher_forced(None, ids))
 
 
 def test_tied_weights_are_one_table():
-    model = wide(Rnnlm(7, dim=3, hidden_dim=4, tied=True))
+    model = wide(Rnnlm(7, dim=3, hidden_dim=4, tie_embeddings=True))
     assert model.output is model.words
     assert model.out is None
-    states = model.forced(None, IDS)
+    states = model.teacher_forced(None, IDS)
     assert states.shape == (2, 5, 3)
     h, _ = model.layers(model.words.weight[IDS])
     close(states, h @ model.project.weight.T)
     close(model.logits(states), states @ model.words.weight.T + model.words.bias)
-    same = Rnnlm(7, dim=3, tied=True)
+    same = Rnnlm(7, dim=3, tie_embeddings=True)
     assert same.project is None
     assert sum(p.numel() for p in same.parameters()) == 7 * 3 + 7 + 4 * (3 * 3 + 3 * 3 + 3 + 3)
 
@@ -85,7 +85,7 @@ def test_the_size_of_a_public_model():
     """The word language model of torch's examples, 2 x 200 on 10,000 words; tied or not."""
     with torch.device("meta"):
         plain = Rnnlm(10_000, dim=200, layers=2)
-        tied = Rnnlm(10_000, dim=200, layers=2, tied=True)
+        tied = Rnnlm(10_000, dim=200, layers=2, tie_embeddings=True)
     lstm = 2 * 4 * (200 * 200 + 200 * 200 + 2 * 200)
     assert sum(p.numel() for p in plain.parameters()) == 2 * 10_000 * 200 + 10_000 + lstm
     assert sum(p.numel() for p in tied.parameters()) == 10_000 * 200 + 10_000 + lstm
@@ -108,7 +108,7 @@ def test_one_mask_for_a_window(rates):
     close(torch.stack(seen, 1), model.logits(states)[swap].log_softmax(-1))
     assert not torch.allclose(model.read(model.begin(2), IDS)[0], states)
     assert not torch.allclose(model.read(model.detach(start), IDS)[0], states)
-    plain = model.eval().forced(None, IDS)
+    plain = model.eval().teacher_forced(None, IDS)
     close(model.read(start, IDS)[0], plain)  # the masks of a training are left aside
     assert not torch.allclose(plain, states)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
+from regard.attention.observe import observe
 from regard.models.rnnsearch import RnnSearch
 
 SOURCE, TARGET = [3, 5, 4, 6, 2], [1, 4, 5, 3]
@@ -76,11 +76,11 @@ def test_it_is_its_equations(reset, readout):
     source = torch.tensor([SOURCE])
     with observe(model) as seen:
         memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
-        states = model.forced(memory, torch.tensor([TARGET]))
+        states = model.teacher_forced(memory, torch.tensor([TARGET]))
     said, looked = by_the_equations(model, reset, readout == "current")
     log_probabilities = model.logits(states)[0].log_softmax(-1)
     torch.testing.assert_close(log_probabilities, said, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(seen.whole()["attention"][0], looked, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(seen.joined()["attention"][0], looked, rtol=1e-10, atol=1e-12)
 
 
 def test_the_decoder_starts_from_the_backward_state_of_the_first_word():
@@ -98,7 +98,7 @@ def test_keys_are_made_once(monkeypatch):
         model.attention.score, "prepare", lambda states: calls.append(1) or prepare(states)
     )
     source = torch.tensor([SOURCE])
-    model.forced(model.remember(source, source != 0), torch.tensor([TARGET]))
+    model.teacher_forced(model.remember(source, source != 0), torch.tensor([TARGET]))
     assert len(calls) == 1
 
 
@@ -125,4 +125,4 @@ def test_wrong_settings_are_refused(unchecked):
     with pytest.raises(ValueError, match=r"score 'dot' needs a query as wide .* 256 and 512 wide"):
         RnnSearch(5, 5, score="dot")
     with pytest.raises(ValueError, match="did you mean 'sparsemax'"):
-        RnnSearch(5, 5, normalise="sparse_max")
+        RnnSearch(5, 5, normalize="sparse_max")

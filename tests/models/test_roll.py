@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.models.catalogue import build
+from regard.models.catalogue import build_model
 from regard.models.roll import RollRnn
 
 KINDS = {"roll_rnn": {"dim": 12}, "roll_gpt": {"dim": 12, "heads": 2, "layers": 2}}
@@ -15,7 +15,7 @@ KINDS = {"roll_rnn": {"dim": 12}, "roll_gpt": {"dim": 12, "heads": 2, "layers": 
 def model(request):
     kind, cell = request.param
     more = {"cell": cell} if cell else {}
-    return build(kind, {"size": 88, **KINDS[kind], **more}).eval()
+    return build_model(kind, {"size": 88, **KINDS[kind], **more}).eval()
 
 
 def rolls(rows=2, steps=7):
@@ -30,7 +30,7 @@ def test_the_published_size():
 def test_as_torch_computes_it():
     ours = RollRnn(88, dim=16).eval()
     theirs = torch.nn.LSTM(88, 16, batch_first=True)
-    ours.layers.adopt(theirs)
+    ours.layers.load_torch_weights(theirs)
     given = rolls()
     want = torch.nn.functional.linear(theirs(given)[0], ours.out.weight, ours.out.bias)
     states, _ = ours.read(ours.begin(2), given)
@@ -78,4 +78,4 @@ def test_masks_are_one_for_a_piece():
 @pytest.mark.usefixtures("unchecked")
 def test_wrong_settings():
     with pytest.raises(ValueError, match="cell must be one of lstm, gru, elman, not 'rnn'"):
-        build("roll_rnn", {"size": 88, "cell": "rnn"})
+        build_model("roll_rnn", {"size": 88, "cell": "rnn"})

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attend.tap import intervene, observe, zero
-from regard.models.snail import Dense, Look, Snail
+from regard.attention.observe import intervene, observe, zero
+from regard.models.snail import AttentionBlock, DenseBlock, Snail
 
 ROWS, STEPS, SEEN, SAID = 2, 9, 3, 4
 MIXED = ("A(4, 3)", "TC(5)", "A(6, 2)", "TC(3)", "A(2, 7)")
@@ -120,7 +120,7 @@ def test_weights_are_of_the_keys():
         looked = model.episode(inputs)
     assert torch.equal(looked, model.episode(inputs))
     assert len(seen) == 3
-    for weights in seen.whole().values():
+    for weights in seen.joined().values():
         assert weights.shape == (ROWS, STEPS, STEPS)
         torch.testing.assert_close(weights.sum(-1), torch.ones(ROWS, STEPS).double())
         assert torch.equal(weights, weights.tril())
@@ -174,7 +174,17 @@ def test_the_paper_s_omniglot_network_has_these_widths():
     blocks = ("A(64, 32)", "TC(128)", "A(256, 128)", "TC(128)", "A(512, 256)")
     model = Snail(64 + 5, 5, 6, dim=None, blocks=blocks)
     kinds = [type(layer) for layer in model.layers]
-    assert kinds == [Look, Dense, Dense, Dense, Look, Dense, Dense, Dense, Look]
+    assert kinds == [
+        AttentionBlock,
+        DenseBlock,
+        DenseBlock,
+        DenseBlock,
+        AttentionBlock,
+        DenseBlock,
+        DenseBlock,
+        DenseBlock,
+        AttentionBlock,
+    ]
     assert [layer.width for layer in model.layers] == [
         *(101, 229, 357, 485),
         *(613, 741, 869, 997, 1253),
@@ -183,7 +193,7 @@ def test_the_paper_s_omniglot_network_has_these_widths():
 
 
 def test_alike_looks_first_at_what_is_like_it():
-    model = Snail(SEEN, SAID, STEPS, dim=None, blocks=("A(8, 2)",), alike=True)
+    model = Snail(SEEN, SAID, STEPS, dim=None, blocks=("A(8, 2)",), tie_query_key_init=True)
     plain = Snail(SEEN, SAID, STEPS, dim=None, blocks=("A(8, 2)",))
     for one, same in ((model, True), (plain, False)):
         look = one.layers[0]
@@ -196,7 +206,7 @@ def test_alike_looks_first_at_what_is_like_it():
     inputs /= inputs.norm(dim=-1, keepdim=True)
     with observe(model) as seen:
         model.episode(9 * inputs)
-    [weights] = seen.whole().values()
+    [weights] = seen.joined().values()
     assert weights[0, 5, [0, 1, 3, 4]].max() < weights[0, 5, 2]
 
 

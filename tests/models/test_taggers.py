@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.attend.tap import observe
+from regard.attention.observe import observe
 from regard.models.bilstm_crf import BilstmCrf
 from regard.models.birnn_attention import BiRnnAttention
 from regard.text.spelling import spell
@@ -25,7 +25,7 @@ def test_words_look_at_each_other():
     """Liu & Lane 2016, 3.2: h_i asks all h_j, and both are shown."""
     model = wide(BiRnnAttention(7, dim=3, hidden_dim=4))
     theirs = nn.LSTM(3, 4, batch_first=True, bidirectional=True).double()
-    model.recurrent.adopt(theirs)
+    model.recurrent.load_torch_weights(theirs)
     p = {name: weight.detach() for name, weight in model.attention.score.named_parameters()}
     with observe(model) as seen:
         found = model.encode(IDS, VALID)
@@ -42,7 +42,7 @@ def test_words_look_at_each_other():
                 ]
             )
             a = energy.softmax(0)
-            torch.testing.assert_close(seen.whole()["attention"][row, i, :length], a)
+            torch.testing.assert_close(seen.joined()["attention"][row, i, :length], a)
             context = sum(a[j] * h[0, j] for j in range(length))
             shown = torch.cat([h[0, i], context])
             torch.testing.assert_close(found.states[row, i], shown, rtol=1e-10, atol=1e-12)
@@ -50,10 +50,16 @@ def test_words_look_at_each_other():
 
 def test_words_and_letters():
     """Ma & Hovy 2016: the greatest of each convolution beside the word's vector."""
-    sizes = {"dim": 3, "hidden_dim": 4, "character_dim": 2, "filters": ((3, 5),), "letters_dim": 2}
+    sizes = {
+        "dim": 3,
+        "hidden_dim": 4,
+        "character_dim": 2,
+        "filters": ((3, 5),),
+        "character_output_dim": 2,
+    }
     model = wide(BilstmCrf(7, **sizes))
     theirs = nn.LSTM(5, 4, batch_first=True, bidirectional=True).double()
-    model.recurrent.adopt(theirs)
+    model.recurrent.load_torch_weights(theirs)
     found = model.encode(IDS, LETTERS, VALID)
     cnn = model.letters
     window = cnn.windows[0]

@@ -84,13 +84,13 @@ def test_it_is_torchs_transformer(norm):
         tgt_mask=nn.Transformer.generate_square_subsequent_mask(4, dtype=torch.float64),
         memory_key_padding_mask=padding,
     )
-    ours = model.forced(model.remember(SOURCE, ~padding), TARGET)
+    ours = model.teacher_forced(model.remember(SOURCE, ~padding), TARGET)
     torch.testing.assert_close(ours, states, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(("shared", "tables"), [("none", 3), ("decoder", 2), ("all", 1)])
 def test_tables_are_shared(shared, tables):
-    model = Transformer(SIZE, SIZE, dim=DIM, shared=shared)
+    model = Transformer(SIZE, SIZE, dim=DIM, tie_embeddings=shared)
     assert [w.shape for w in model.parameters()].count((SIZE, DIM)) == tables
     names = list(model.state_dict())
     assert len({model.state_dict()[n].data_ptr() for n in names}) == len(names)  # none saved twice
@@ -102,14 +102,14 @@ def test_tables_are_shared(shared, tables):
 
 @pytest.mark.parametrize("scaled", [True, False])
 def test_words_are_scaled(scaled):
-    model = Transformer(SIZE, SIZE, dim=DIM, scaled=scaled)
+    model = Transformer(SIZE, SIZE, dim=DIM, scale_embeddings=scaled)
     words = model.words(TARGET)
     factor = math.sqrt(DIM) if scaled else 1.0
     torch.testing.assert_close(words, factor * model.table.weight[TARGET])
 
 
 def test_learned_positions_end_somewhere():
-    model = Transformer(SIZE, SIZE, dim=DIM, positions="learned", longest=4)
+    model = Transformer(SIZE, SIZE, dim=DIM, positions="learned", max_positions=4)
     with pytest.raises(ValueError, match="5 positions, but only 4 were learned"):
         model.remember(SOURCE, SOURCE != 0)
 
@@ -139,10 +139,12 @@ def test_dropout_is_on_the_sum_of_word_and_position():
 
 
 def test_wrong_settings_are_refused(unchecked):
-    with pytest.raises(ValueError, match="shared='all' needs one vocabulary, but source_size 5"):
-        Transformer(5, 6, shared="all")
-    with pytest.raises(ValueError, match="shared must be"):
-        Transformer(5, 6, shared="both")
+    with pytest.raises(
+        ValueError, match="tie_embeddings='all' needs one vocabulary, but source_size 5"
+    ):
+        Transformer(5, 6, tie_embeddings="all")
+    with pytest.raises(ValueError, match="tie_embeddings must be"):
+        Transformer(5, 6, tie_embeddings="both")
     with pytest.raises(ValueError, match="positions must be"):
         Transformer(5, 6, positions="rotary")
     with pytest.raises(ValueError, match="norm must be"):

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.encode.picture import regrid
+from regard.attention.observe import observe
+from regard.layers.pictures import resize_position_table
 from regard.models.vit import SIZES, Vit
 
 DIM, HEADS, LAYERS, PATCH = 8, 2, 2, 3
@@ -16,7 +16,7 @@ PICTURES = torch.rand(2, 2, 6, 9, dtype=torch.float64, generator=torch.Generator
 
 
 def made(size: Any = (6, 9), **settings: Any) -> Any:
-    small = {"patch": PATCH, "dim": DIM, "heads": HEADS, "layers": LAYERS}
+    small = {"patch_size": PATCH, "dim": DIM, "heads": HEADS, "layers": LAYERS}
     model = Vit(size, 2, **{**small, **settings})
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
@@ -80,7 +80,7 @@ def test_it_is_its_equations():
 )
 def test_sizes_are_the_published_ones(size, patch, count):
     with torch.device("meta"):
-        model = Vit(224, patch=patch, **SIZES[size])
+        model = Vit(224, patch_size=patch, **SIZES[size])
         head = nn.Linear(model.width, 1000)
     assert sum(w.numel() for part in (model, head) for w in part.parameters()) == count
 
@@ -89,7 +89,7 @@ def test_every_attention_is_seen():
     model = made()
     with observe(model) as seen:
         model.encode(PICTURES)
-    assert [weights.shape for weights in seen.whole().values()] == [(2, HEADS, 7, 7)] * LAYERS
+    assert [weights.shape for weights in seen.joined().values()] == [(2, HEADS, 7, 7)] * LAYERS
 
 
 def kernel(x: float, a: float = -0.75) -> float:
@@ -113,14 +113,14 @@ def resampled(values: Tensor, count: int) -> Tensor:
 
 def test_positions_of_another_grid():
     table = torch.randn(1 + 4 * 5, 3, dtype=torch.float64)
-    assert regrid(table, (4, 5), (4, 5)) is table
-    found = regrid(table, (4, 5), (7, 3))
+    assert resize_position_table(table, (4, 5), (4, 5)) is table
+    found = resize_position_table(table, (4, 5), (7, 3))
     assert torch.equal(found[0], table[0])  # the class token's
     laid = resampled(table[1:].unflatten(0, (4, 5)), 7)
     wanted = resampled(laid.transpose(0, 1), 3).transpose(0, 1)
     close(found[1:].unflatten(0, (7, 3)), wanted)
     with pytest.raises(ValueError, match="table has 21 rows, too few for 5 x 5 patches"):
-        regrid(table, (5, 5), (8, 8))
+        resize_position_table(table, (5, 5), (8, 8))
 
 
 def test_what_cannot_be_is_told(unchecked):
@@ -132,7 +132,7 @@ def test_what_cannot_be_is_told(unchecked):
         made().encode(torch.zeros(1, 3, 6, 9, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"floating point, not torch\.uint8"):
         made().encode(torch.zeros(1, 2, 6, 9, dtype=torch.uint8))
-    with pytest.raises(ValueError, match="patch must be 2, 4, 8, …, not 3"):
+    with pytest.raises(ValueError, match="patch_size must be 2, 4, 8, …, not 3"):
         made(stem="convolution")
     with pytest.raises(ValueError, match="stem must be 'patch' or 'convolution', not 'resnet'"):
         made(stem="resnet")

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from regard.attend.tap import intervene, observe, replace
-from regard.batch.pair import Pair, collate
-from regard.metric.alignment import flipped, strong_links
-from regard.metric.links import Gold, Links
-from regard.models.catalogue import build
-from regard.tasks.align import Aligner, Way, by_agreement, by_gold
-from regard.tasks.translate import Translator
-from regard.text.learn import train_tokeniser
+from regard.attention.observe import intervene, observe, replace
+from regard.batching.example import Example, collate
+from regard.metrics.alignment import flipped, strong_links
+from regard.metrics.alignment_files import GoldAlignment, Links
+from regard.models.catalogue import build_model
+from regard.tasks.align import Aligner, WeightSelection, rank_by_agreement, rank_by_gold
+from regard.tasks.translate import TranslateTask
 from regard.text.special import END, START
+from regard.text.train import train_tokenizer
 
 TEXTS = [
     ("the old house", "das alte Haus"),
@@ -29,24 +29,28 @@ TEXTS = [
 ]
 
 
-def translator(kind: str, how: str = "bpe", **settings: Any) -> Translator:
+def translator(kind: str, how: str = "bpe", **settings: Any) -> TranslateTask:
     sides = [
-        train_tokeniser(how, [pair[side] for pair in TEXTS], 60 if how == "bpe" else 99)
+        train_tokenizer(how, [pair[side] for pair in TEXTS], 60 if how == "bpe" else 99)
         for side in (0, 1)
     ]
     sizes = {"source_size": sides[0].size, "target_size": sides[1].size}
-    return Translator(build(kind, {**sizes, "dim": 8, **settings}).eval(), *sides)
+    return TranslateTask(build_model(kind, {**sizes, "dim": 8, **settings}).eval(), *sides)
 
 
-def by_steps(task: Translator, source: str, target: str) -> dict[str, torch.Tensor]:
+def by_steps(task: TranslateTask, source: str, target: str) -> dict[str, torch.Tensor]:
     """The weights of one pair alone, by steps of a search: [(heads,) calls, slots] a layer."""
-    read, written = task.source.ids([source])[0], task.target.ids([target])[0]
+    read, written = task.source.encode_ids([source])[0], task.target.encode_ids([target])[0]
     ids = torch.tensor([[*read, END]])
     with torch.no_grad(), observe(task.model) as seen:
         state = task.model.start(task.model.remember(ids, torch.ones_like(ids, dtype=torch.bool)))
         for token in [START, *written]:
             _, state = task.model.step(state, torch.tensor([token]))
-    return {name: calls[0] for name, calls in seen.whole().items() if name in task.model.cross}
+    return {
+        name: calls[0]
+        for name, calls in seen.joined().items()
+        if name in task.model.cross_attentions
+    }
 
 
 def between_words(table: torch.Tensor, rows: list[Any], columns: list[Any]) -> np.ndarray:
@@ -67,7 +71,7 @@ def between_words(table: torch.Tensor, rows: list[Any], columns: list[Any]) -> n
     [
         ("rnnsearch", {}),
         ("luong", {"window": "local_p", "radius": 2}),
-        ("luong", {"feed": False}),
+        ("luong", {"input_feeding": False}),
         ("transformer", {"layers": 3, "heads": 2}),
         ("rnmt", {"heads": 2}),
     ],
@@ -77,8 +81,8 @@ def test_tables_are_those_of_single_steps(kind: str, settings: dict[str, Any], r
     """Alone or in any batch; `shift` 0 is the step that says a token, 1 the one that reads it."""
     task = translator(kind, **settings)
     aligner = Aligner(task)
-    ways = aligner.ways()
-    found = dict(aligner.tables(TEXTS, ways, room=room))
+    ways = aligner.selections()
+    found = dict(aligner.word_weight_tables(TEXTS, ways, tokens_per_batch=room))
     assert sorted(found) == list(range(len(TEXTS)))
     for number, (source, target) in enumerate(TEXTS):
         steps = list(by_steps(task, source, target).values())
@@ -94,10 +98,12 @@ def test_tables_are_those_of_single_steps(kind: str, settings: dict[str, Any], r
 def test_a_model_of_the_other_direction_reads_the_targets(monkeypatch: pytest.MonkeyPatch):
     """And a few pairs at a time are as good as all at once."""
     task = translator("luong")
-    wanted = dict(Aligner(task).tables(TEXTS, [Way(0)]))
-    monkeypatch.setattr("regard.tasks.align.AT_ONCE", 3)
+    wanted = dict(Aligner(task).word_weight_tables(TEXTS, [WeightSelection(0)]))
+    monkeypatch.setattr("regard.tasks.align.RECORDS_PER_CHUNK", 3)
     swapped = [(target, source) for source, target in TEXTS]
-    found = dict(Aligner(task, turned=True).tables(swapped, [Way(0)]))
+    found = dict(
+        Aligner(task, target_to_source=True).word_weight_tables(swapped, [WeightSelection(0)])
+    )
     assert sorted(found) == sorted(wanted)
     for number, (table,) in found.items():
         np.testing.assert_allclose(table, wanted[number][0], atol=1e-6)
@@ -105,15 +111,18 @@ def test_a_model_of_the_other_direction_reads_the_targets(monkeypatch: pytest.Mo
 
 def test_ways():
     aligner = Aligner(translator("transformer", layers=3, heads=2))
-    assert aligner.default() == aligner.ways()[0] == Way(1)
-    assert len(aligner.ways()) == len(set(aligner.ways())) == 2 * (1 + 3 + 3 * 2)
-    assert len(aligner.ways(heads=False)) == 2 * (1 + 3)
-    assert Aligner(translator("rnnsearch")).ways() == [Way(0), Way(0, None, 1)]
-    assert len(Aligner(translator("rnmt", heads=2)).ways()) == 2 * (1 + 2)
+    assert aligner.default_selection() == aligner.selections()[0] == WeightSelection(1)
+    assert len(aligner.selections()) == len(set(aligner.selections())) == 2 * (1 + 3 + 3 * 2)
+    assert len(aligner.selections(heads=False)) == 2 * (1 + 3)
+    assert Aligner(translator("rnnsearch")).selections() == [
+        WeightSelection(0),
+        WeightSelection(0, None, 1),
+    ]
+    assert len(Aligner(translator("rnmt", heads=2)).selections()) == 2 * (1 + 2)
     weights = torch.rand(2, 1, 3, 4, 5)
-    assert torch.equal(Way(1, 2).of(weights), weights[1, :, 2])
-    torch.testing.assert_close(Way(1).of(weights), weights[1].mean(1))
-    torch.testing.assert_close(Way(None).of(weights), weights.mean((0, 2)))
+    assert torch.equal(WeightSelection(1, 2).apply(weights), weights[1, :, 2])
+    torch.testing.assert_close(WeightSelection(1).apply(weights), weights[1].mean(1))
+    torch.testing.assert_close(WeightSelection(None).apply(weights), weights.mean((0, 2)))
 
 
 GOLD: list[Links] = [frozenset({(2, 0), (0, 1), (1, 2)})] * 2
@@ -122,11 +131,11 @@ SAID = [("a b c", "C A B"), ("d e f", "F D E")]
 
 @contextmanager
 def planted(
-    task: Translator, layer: int, head: int, shift: int, links: Links = GOLD[0]
+    task: TranslateTask, layer: int, head: int, shift: int, links: Links = GOLD[0]
 ) -> Iterator[None]:
     """One head looks where the links say, all the others at the end of the source."""
     edits = {}
-    for number, name in enumerate(task.model.cross):
+    for number, name in enumerate(task.model.cross_attentions):
         table = torch.zeros(task.model.decoder.layers[0].cross_attention.heads, 4, 4)
         table[..., 3] = 1.0
         if number == layer:
@@ -144,15 +153,23 @@ def test_the_planted_head_is_found(layer: int, head: int, shift: int, turned: bo
     task = translator("transformer", "words", layers=3, heads=2)
     texts = [(target, source) for source, target in SAID] if turned else SAID
     gold = [flipped(links) for links in GOLD] if turned else GOLD
-    aligner = Aligner(task, turned=turned)
+    aligner = Aligner(task, target_to_source=turned)
     told: list[int] = []
     with planted(task, layer, head, shift):
-        choices = by_gold(aligner, texts, [Gold(links, links) for links in gold], told.append)
-        links = aligner.links(texts, [Way(layer, head, shift), Way(layer, head, 1 - shift)])
+        choices = rank_by_gold(
+            aligner, texts, [GoldAlignment(links, links) for links in gold], told.append
+        )
+        links = aligner.links(
+            texts, [WeightSelection(layer, head, shift), WeightSelection(layer, head, 1 - shift)]
+        )
     assert sum(told) == 2
     # the means over heads and layers hold the planted links too, and no others
-    best = [choice.ways[0] for choice in choices if choice.agreement.aer == 0]
-    assert set(best) == {Way(layer, head, shift), Way(layer, None, shift), Way(None, None, shift)}
+    best = [choice.selections[0] for choice in choices if choice.agreement.aer == 0]
+    assert set(best) == {
+        WeightSelection(layer, head, shift),
+        WeightSelection(layer, None, shift),
+        WeightSelection(None, None, shift),
+    }
     rates = [choice.agreement.aer for choice in choices]
     assert rates == sorted(rates)
     assert links[0] == gold
@@ -161,22 +178,25 @@ def test_the_planted_head_is_found(layer: int, head: int, shift: int, turned: bo
 
 def test_the_ways_that_agree_are_found():
     tasks = [translator("transformer", "words", layers=3, heads=2) for _ in range(2)]
-    there, back = Aligner(tasks[0]), Aligner(tasks[1], turned=True)
+    there, back = Aligner(tasks[0]), Aligner(tasks[1], target_to_source=True)
     with planted(tasks[0], 2, 0, 0), planted(tasks[1], 1, 1, 1, flipped(GOLD[0])):
-        choices = by_agreement(there, back, SAID)
+        choices = rank_by_agreement(there, back, SAID)
     assert len(choices) == 8 * 8
-    both = [choice for choice in choices if choice.agreement.guessed_sure]
+    both = [choice for choice in choices if choice.agreement.predicted_sure]
     assert choices[: len(both)] == both  # elsewhere nothing is linked: no agreement, only silence
-    best = {choice.ways for choice in both if choice.agreement.aer == 0}
-    own, other = (Way(2), Way(None)), (Way(1, None, 1), Way(None, None, 1))
+    best = {choice.selections for choice in both if choice.agreement.aer == 0}
+    own, other = (
+        (WeightSelection(2), WeightSelection(None)),
+        (WeightSelection(1, None, 1), WeightSelection(None, None, 1)),
+    )
     assert best == {(one, two) for one in own for two in other}
-    assert choices[0].ways in best
+    assert choices[0].selections in best
 
 
 def test_links_by_threshold():
     task = translator("transformer", "words", layers=1, heads=1)
-    every = Aligner(task, find=lambda table: strong_links(table, 1e-9))
-    links = every.links(SAID, [Way(0)])[0]
+    every = Aligner(task, extract_links=lambda table: strong_links(table, 1e-9))
+    links = every.links(SAID, [WeightSelection(0)])[0]
     assert links[0] == {(i, j) for i in range(3) for j in range(3)}
 
 
@@ -185,20 +205,20 @@ def test_what_cannot_be_aligned():
         Aligner(translator("encdec"))
     aligner = Aligner(translator("transformer", layers=3, heads=2))
     for way, says in (
-        (Way(3), "layer must be 0 to 2, not 3"),
-        (Way(0, 2), "head must be 0 to 1, not 2"),
-        (Way(0, 0, 2), "shift must be 0 or 1, not 2"),
+        (WeightSelection(3), "layer must be 0 to 2, not 3"),
+        (WeightSelection(0, 2), "head must be 0 to 1, not 2"),
+        (WeightSelection(0, 0, 2), "shift must be 0 or 1, not 2"),
     ):
         with pytest.raises(ValueError, match=says):
             aligner.links(SAID, [way])
     with pytest.raises(ValueError, match="layer must be 0 only, not 1"):
-        Aligner(translator("rnnsearch")).links(SAID, [Way(1)])
+        Aligner(translator("rnnsearch")).links(SAID, [WeightSelection(1)])
 
 
 def test_looking_has_no_gradient_and_ends_training_mode():
     task = translator("rnnsearch")
     task.model.train()
-    weights = task.weights(collate([Pair(0, [5, 6], [7])]))
+    weights = task.attention_weights(collate([Example(0, [5, 6], [7])]))
     assert weights.shape == (1, 1, 1, 2, 3)
     assert not weights.requires_grad
     assert not task.model.training

@@ -5,33 +5,33 @@ import pytest
 import torch
 from torch import nn
 
-from regard.corpora.worlds import BanditForm, MdpForm
+from regard.data.synthetic.environments import BanditSpec, MdpSpec
 from regard.models.lstm import Lstm
 from regard.models.snail import Snail
-from regard.tasks.bandit import Act, Lesson, Weights, estimated
+from regard.tasks.bandit import BanditTask, PpoCoefficients, RolloutBatch, generalized_advantages
 
-BANDIT, MDP = BanditForm(3, 5), MdpForm(4, 2, horizon=3, episodes=2)
+BANDIT, MDP = BanditSpec(3, 5), MdpSpec(4, 2, horizon=3, episodes=2)
 FORMS = pytest.mark.parametrize("form", [BANDIT, MDP], ids=["bandit", "mdp"])
 
 
-def actor(form, kind=Snail, std=0.4) -> Act:
-    sizes = {"source_size": Act.width(form), "target_size": form.actions + 1}
+def actor(form, kind=Snail, std=0.4) -> BanditTask:
+    sizes = {"source_size": BanditTask.input_width(form), "target_size": form.actions + 1}
     if kind is Snail:
         sizes["steps"] = form.steps
     model = kind(**sizes, dim=6)
     for weight in model.parameters():
         nn.init.normal_(weight, std=std)
-    return Act(model, form)
+    return BanditTask(model, form)
 
 
 def some(form, many=6):
-    return form.draw(np.random.default_rng(7), many)
+    return form.sample(np.random.default_rng(7), many)
 
 
 def test_what_is_seen():
-    seen = actor(BANDIT).history("2:1 3:0", "here")
+    seen = actor(BANDIT).parse_history("2:1 3:0", "here")
     assert seen.tolist() == [[[0, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]]
-    seen = actor(MDP).history("1 2:0.5 3 1:2 4 1:-1 1 2:0 2", "here")[0]
+    seen = actor(MDP).parse_history("1 2:0.5 3 1:2 4 1:-1 1 2:0 2", "here")[0]
     assert seen.shape == (5, 2 + 1 + 1 + 4)
     assert seen[0].tolist() == [0, 0, 0, 0, 1, 0, 0, 0]
     assert seen[1].tolist() == [0, 1, 0.5, 0, 0, 0, 1, 0]
@@ -45,10 +45,10 @@ def test_a_life_step_by_step_is_the_same_read_at_once(form, kind, unchecked):
     """What was said to be likely while playing is what the whole episode says of it."""
     task, worlds = actor(form, kind), some(form)
     lived = task.play(worlds)
-    given = task.seen(lived.actions[:, :-1], lived.rewards[:, :-1], lived.states)
-    logits, values = task.parts(task.model.episode(given))
+    given = task.observations(lived.actions[:, :-1], lived.rewards[:, :-1], lived.states)
+    logits, values = task.logits_and_values(task.model.episode(given))
     chances = logits.log_softmax(-1).gather(-1, lived.actions[..., None])[..., 0]
-    torch.testing.assert_close(chances, lived.chances, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(chances, lived.log_probs, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(values, lived.values, rtol=1e-4, atol=1e-4)
     # and the world has answered as it does
     states = np.zeros(len(worlds), np.int64)
@@ -60,21 +60,21 @@ def test_a_life_step_by_step_is_the_same_read_at_once(form, kind, unchecked):
 
 def test_the_likeliest_is_taken_by_who_plays_to_win():
     task, worlds = actor(BANDIT), some(BANDIT)
-    one, other = task.play(worlds, best=True), task.play(worlds, best=True)
+    one, other = task.play(worlds, greedy=True), task.play(worlds, greedy=True)
     assert torch.equal(one.actions, other.actions)
     for row in range(len(worlds)):
         text = " ".join(
             f"{a + 1}:{r:g}"
             for a, r in zip(one.actions[row, :-1], one.rewards[row, :-1], strict=True)
         )
-        assert task.choice(text, "here").action == one.actions[row, -1]
-    assert task.returns(worlds).tolist() == one.rewards.sum(1).tolist()
+        assert task.predict(text, "here").action == one.actions[row, -1]
+    assert task.greedy_returns(worlds).tolist() == one.rewards.sum(1).tolist()
 
 
 @pytest.mark.parametrize(("discount", "trace"), [(1.0, 0.5), (0.9, 1.0), (0.8, 0.0), (0.9, 0.7)])
 def test_advantages_are_the_sums_of_the_paper(discount, trace):
     rewards, values = torch.rand(2, 5).double(), torch.rand(2, 5).double()
-    found = estimated(rewards, values, discount, trace)
+    found = generalized_advantages(rewards, values, discount, trace)
     following = torch.cat([values[:, 1:], torch.zeros(2, 1)], 1)
     surprises = rewards + discount * following - values
     for t in range(5):
@@ -85,8 +85,8 @@ def test_advantages_are_the_sums_of_the_paper(discount, trace):
         torch.testing.assert_close(found[:, 0], paid - values[:, 0])
 
 
-def lesson_of(task, worlds) -> Lesson:
-    return Lesson(**task.lesson(worlds, 1.0, 0.5))
+def lesson_of(task, worlds) -> RolloutBatch:
+    return RolloutBatch(**task.collect_rollout(worlds, 1.0, 0.5))
 
 
 def test_the_loss_is_ppo_by_hand():
@@ -95,18 +95,18 @@ def test_the_loss_is_ppo_by_hand():
     with torch.no_grad():
         for weight in task.model.parameters():  # the policy has moved on: ratios are cut
             weight.add_(0.1 * torch.randn_like(weight))
-    weights = Weights(clip=0.1, value=2.0, entropy=0.3)
+    weights = PpoCoefficients(clip=0.1, value=2.0, entropy=0.3)
     loss = task.loss(batch, weights)
-    missed = batch.missed.sum()
-    assert loss.tokens == 3
+    missed = batch.regrets.sum()
+    assert loss.count == 3
     assert loss.total.item() == pytest.approx(missed.item())
-    given = task.seen(batch.actions[:, :-1], batch.rewards[:, :-1], batch.states)
+    given = task.observations(batch.actions[:, :-1], batch.rewards[:, :-1], batch.states)
     said = task.model.episode(given)
     total, cut = torch.zeros(()), 0
     for row in range(3):
         for t in range(5):
             p = said[row, t, :3].softmax(-1)
-            q = p[batch.actions[row, t]] / batch.chances[row, t].exp()
+            q = p[batch.actions[row, t]] / batch.log_probs[row, t].exp()
             gain = batch.advantages[row, t]
             held = min(max(q, 1 - 0.1), 1 + 0.1)
             cut += bool(held != q)
@@ -123,21 +123,21 @@ def test_the_loss_is_ppo_by_hand():
 def test_who_is_led_learns_only_from_its_own_steps():
     task, worlds = actor(BANDIT, std=0.1), some(BANDIT, 400)
     begun = torch.randint(0, 5, (400,))
-    lived = task.play(worlds, led=begun)
-    assert torch.equal(lived.own, torch.arange(5) >= begun[:, None])
-    by_chance = lived.actions[~lived.own].bincount(minlength=3) / (~lived.own).sum()
+    lived = task.play(worlds, random_steps=begun)
+    assert torch.equal(lived.on_policy, torch.arange(5) >= begun[:, None])
+    by_chance = lived.actions[~lived.on_policy].bincount(minlength=3) / (~lived.on_policy).sum()
     torch.testing.assert_close(by_chance, torch.full((3,), 1 / 3), atol=0.08, rtol=0)
-    parts = task.lesson(worlds, 1.0, 0.5, led=0.5)
-    assert 0.4 < parts["own"].all(1).float().mean() < 0.6
-    assert parts["own"][:, -1].all()
-    assert parts["advantages"][parts["own"]].std() == pytest.approx(1, abs=1e-3)
+    parts = task.collect_rollout(worlds, 1.0, 0.5, exploration_rate=0.5)
+    assert 0.4 < parts["on_policy"].all(1).float().mean() < 0.6
+    assert parts["on_policy"][:, -1].all()
+    assert parts["advantages"][parts["on_policy"]].std() == pytest.approx(1, abs=1e-3)
     gradients = []
     for noise in (0.0, 1.0):  # of what was not its own, nothing matters, however unlikely it was
-        strange = noise * ~parts["own"]
+        strange = noise * ~parts["on_policy"]
         other = {"advantages": parts["advantages"] + strange * torch.randn(400, 5)}
-        other["chances"] = parts["chances"] - 200 * strange
+        other["log_probs"] = parts["log_probs"] - 200 * strange
         task.model.zero_grad()
-        task.loss(Lesson(**{**parts, **other}), Weights()).total.backward()
+        task.loss(RolloutBatch(**{**parts, **other}), PpoCoefficients()).total.backward()
         gradients.append([weight.grad.clone() for weight in task.model.parameters()])
     for one, same in zip(*gradients, strict=True):
         torch.testing.assert_close(one, same)
@@ -149,8 +149,8 @@ def test_advantages_are_scaled_and_what_is_missed_is_told(form):
     batch = lesson_of(task, worlds)
     assert batch.advantages.mean().abs() < 1e-5
     assert batch.advantages.std() == pytest.approx(1, abs=1e-3)
-    missed = torch.from_numpy(worlds.known()).float() - batch.rewards.sum(1)
-    torch.testing.assert_close(batch.missed, missed)
+    missed = torch.from_numpy(worlds.optimal_returns()).float() - batch.rewards.sum(1)
+    torch.testing.assert_close(batch.regrets, missed)
 
 
 def test_a_model_goes_back_to_training_after_it_has_played():
@@ -163,8 +163,8 @@ def test_a_model_goes_back_to_training_after_it_has_played():
 def test_steps_have_names_and_looks():
     task = actor(MDP)
     text = "1 2:0.5 3 1:2 4"
-    assert task.named(text) == ["(begin) 1", "2:0.5 3", "1:2 4"]
-    assert actor(BANDIT).named("2:1") == ["(begin)", "2:1"]
-    (weights,) = task.looked(text).values()
+    assert task.step_names(text) == ["(begin) 1", "2:0.5 3", "1:2 4"]
+    assert actor(BANDIT).step_names("2:1") == ["(begin)", "2:1"]
+    (weights,) = task.attention_weights(text).values()
     assert weights.shape == (3, 3)
     torch.testing.assert_close(weights.sum(-1), torch.ones(3))

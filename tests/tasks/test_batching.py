@@ -11,25 +11,25 @@ import pytest
 import torch
 from torch import nn
 
-from regard.batch.batches import Batches, Stored
-from regard.config.decode import Beam, Decode, Greedy, Sample
-from regard.decode.rules import Rules
-from regard.models.catalogue import MODELS, build, settings_of
-from regard.tasks.translate import Translator, seeds_of
-from regard.text.learn import train_tokeniser
-from regard.train.search import search_of
+from regard.batching.batches import Batches, InMemoryExamples
+from regard.config.decode import BeamConfig, DecodeConfig, GreedyConfig, SampleConfig
+from regard.decoding.constraints import Constraints
+from regard.models.catalogue import MODELS, build_model, model_settings
+from regard.tasks.generation import build_search
+from regard.tasks.translate import TranslateTask, sampling_seeds
+from regard.text.train import train_tokenizer
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # the shapes of models are tested elsewhere
 KINDS = [kind for kind, entry in MODELS.items() if "translate" in entry.tasks]
-SEARCHES: dict[str, Decode] = {
-    "greedy": Greedy(),
-    "beam": Beam(width=4, n_best=3, length_penalty=0.6),
-    "sample": Sample(top_p=0.95, temperature=0.8),
+SEARCHES: dict[str, DecodeConfig] = {
+    "greedy": GreedyConfig(),
+    "beam": BeamConfig(width=4, n_best=3, length_penalty=0.6),
+    "sample": SampleConfig(top_p=0.95, temperature=0.8),
 }
 LETTERS, COUNT = "abcdefghijklmnop", 70
 STEPS, RATE = 60, 3e-3
 # A model of random weights likes to repeat itself, one of little training to say nothing.
-RULES = Rules(8, min_length=3, no_repeat_ngram=1)
+RULES = Constraints(8, min_length=3, no_repeat_ngram=1)
 VARIED = 20  # different outputs, at least: one that says the same of all would show little
 
 
@@ -41,32 +41,34 @@ def texts(count: int) -> list[str]:
     return list(found)
 
 
-def translator(kind: str, trained: bool) -> Translator:
+def translator(kind: str, trained: bool) -> TranslateTask:
     torch.manual_seed(0)  # of the weights; the texts are others each time
-    tokeniser = train_tokeniser("characters", [LETTERS], 20)
+    tokeniser = train_tokenizer("characters", [LETTERS], 20)
     sizes = {"source_size": tokeniser.size, "target_size": tokeniser.size}
     # the starts of the papers are for layers of 1000 units
-    start = {"init": "scaled"} if "init" in settings_of(kind) else {}
-    model: Any = build(kind, {**sizes, **start, "dim": 32, "dropout": 0.0})
-    task = Translator(model, tokeniser, tokeniser)
+    start = {"init": "scaled"} if "init" in model_settings(kind) else {}
+    model: Any = build_model(kind, {**sizes, **start, "dim": 32, "dropout": 0.0})
+    task = TranslateTask(model, tokeniser, tokeniser)
     if not trained:
         for weight in model.parameters():
             if weight.ndim > 1:
                 nn.init.normal_(weight, std=0.5)
         return task
-    pairs = list(task.pairs({"source": word, "target": word[::-1]} for word in texts(300)))
-    batches = Batches(Stored(pairs), sentences=32)
+    pairs = list(task.examples({"source": word, "target": word[::-1]} for word in texts(300)))
+    batches = Batches(InMemoryExamples(pairs), examples_per_batch=32)
     optimiser = torch.optim.Adam(model.parameters(), RATE)
     for _ in range(STEPS):
         optimiser.zero_grad()
         loss = task.loss(next(batches))
-        (loss.total / loss.tokens).backward()
+        (loss.total / loss.count).backward()
         optimiser.step()
     return task
 
 
-def outputs(task: Translator, given: list[str], decode: Decode, sentences: int) -> dict[str, Any]:
-    found = task.translate(given, search_of(decode), RULES, sentences=sentences)
+def outputs(
+    task: TranslateTask, given: list[str], decode: DecodeConfig, sentences: int
+) -> dict[str, Any]:
+    found = task.predict(given, build_search(decode), RULES, examples_per_batch=sentences)
     return {text: [one.text for one in best] for text, best in zip(given, found, strict=True)}
 
 
@@ -85,8 +87,8 @@ def test_any_batch_any_order(kind: str, trained: bool):
 
 def test_a_text_that_comes_again_is_drawn_anew():
     task = translator("rnnsearch", trained=False)
-    found = task.translate(["abc"] * 20, search_of(Sample(temperature=5.0)), RULES)
+    found = task.predict(["abc"] * 20, build_search(SampleConfig(temperature=5.0)), RULES)
     assert len({best[0].text for best in found}) > 10
-    pairs = list(task.pairs({"source": word, "target": ""} for word in ("a", "b", "a")))
-    assert len(set(seeds_of(pairs))) == 3
-    assert seeds_of(pairs)[:2] == seeds_of(pairs[1::-1])[::-1]
+    pairs = list(task.examples({"source": word, "target": ""} for word in ("a", "b", "a")))
+    assert len(set(sampling_seeds(pairs))) == 3
+    assert sampling_seeds(pairs)[:2] == sampling_seeds(pairs[1::-1])[::-1]

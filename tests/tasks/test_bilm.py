@@ -6,19 +6,19 @@ import pytest
 import torch
 
 from regard.config.load import resolve
-from regard.models.catalogue import build
-from regard.tasks.bilm import Bilm
-from regard.tasks.inputs import Spelled
-from regard.text.learn import train_tokeniser
+from regard.models.catalogue import build_model
+from regard.tasks.bilm import BiLmTask
+from regard.tasks.inputs import CharacterInputs
 from regard.text.special import END, START, UNKNOWN
 from regard.text.spelling import spell_sentence
+from regard.text.train import train_tokenizer
 from regard.train.classify import ClassifyRun
-from regard.train.fit import Fit
 from regard.train.pretrain import PretrainRun
+from regard.training.trainer import Trainer
 
 STORIES = ["the cat sat. it saw a mouse.", "a dog ran. it sat on a log.", "the dog saw a cat."]
 SMALL = {"filters": ((1, 4), (2, 8)), "dim": 8, "hidden_dim": 12, "dropout": 0.0}
-WORDS = train_tokeniser("words", STORIES, 50)
+WORDS = train_tokenizer("words", STORIES, 50)
 
 
 def quiet(_: str) -> None:
@@ -26,13 +26,13 @@ def quiet(_: str) -> None:
 
 
 @pytest.fixture
-def task() -> Bilm:
+def task() -> BiLmTask:
     torch.manual_seed(0)
-    return Bilm(build("elmo", {**SMALL, "size": WORDS.size}).double(), WORDS)
+    return BiLmTask(build_model("elmo", {**SMALL, "size": WORDS.size}).double(), WORDS)
 
 
 def test_sentences_and_stretches(task):
-    pairs = list(task.pairs([{"text": "the cat sat. a yak ran on and on."}], 4))
+    pairs = list(task.examples([{"text": "the cat sat. a yak ran on and on."}], 4))
     assert [list(pair.source) for pair in pairs] == [
         ["the", "cat", "sat."],
         ["a", "yak", "ran", "on"],
@@ -48,7 +48,7 @@ def test_sentences_and_stretches(task):
 
 def test_the_loss_is_of_both_directions(task):
     """Against a loop over sentences, each alone, and over their words."""
-    pairs = list(task.pairs([{"text": story} for story in STORIES], 20))
+    pairs = list(task.examples([{"text": story} for story in STORIES], 20))
     ahead = back = 0.0
     for pair in pairs:
         one = task.collate([pair])
@@ -61,12 +61,12 @@ def test_the_loss_is_of_both_directions(task):
             if k < len(ids) - 1:
                 p = task.model.logits(backward[-1][0, k + 1]).log_softmax(-1)
                 back -= p[word].item()
-    told = task.told(task.collate(pairs))
+    told = task.batch_losses(task.collate(pairs))
     words = sum(len(pair.target) + 1 for pair in pairs)
-    assert told.ahead.item() == pytest.approx(ahead, rel=1e-9)
-    assert told.back.item() == pytest.approx(back, rel=1e-9)
+    assert told.forward.item() == pytest.approx(ahead, rel=1e-9)
+    assert told.backward.item() == pytest.approx(back, rel=1e-9)
     assert told.words == words
-    found = task.scores(pairs)
+    found = task.metrics(pairs)
     assert found["forward"] == pytest.approx(torch.tensor(ahead / words).exp().item(), rel=1e-5)
     assert found["words"] == words
 
@@ -80,40 +80,40 @@ def settings(folder: Path, **more):
             "data": {"kind": "text", **files, "unit": "paragraph"},
             "text": {"kind": "words", "size": 60},
             "model": {"kind": "elmo", **SMALL},
-            "train": {"steps": 30, "sentences_per_batch": 8, "learning_rate": 0.03},
+            "train": {"steps": 30, "examples_per_batch": 8, "learning_rate": 0.03},
             **more,
         }
     )
 
 
 def test_it_learns_and_tells(tmp_path):
-    list(Fit(settings(tmp_path), tmp_path / "run", quiet).events())
+    list(Trainer(settings(tmp_path), tmp_path / "run", quiet).events())
     run = PretrainRun.load(tmp_path / "run")
     scores = run.score(run.corpus().read("test"))
     assert 1 < scores["perplexity"] < 6
     assert scores["perplexity"] == pytest.approx((scores["forward"] * scores["backward"]) ** 0.5)
-    likely, odd = run.reply(["the cat sat.", "sat. the dog"])
+    likely, odd = run.predict_lines(["the cat sat.", "sat. the dog"])
     assert float(likely.text) < float(odd.text)
-    assert odd.facts["words"] == 5  # two sentences, with their ends
+    assert odd.data["words"] == 5  # two sentences, with their ends
     with pytest.raises(ValueError, match="line 1: there is no word in it"):
-        run.reply([" "], "line {}")
+        run.predict_lines([" "], "line {}")
 
 
 @pytest.mark.parametrize("freeze", [True, False])
 def test_a_classifier_starts_from_it(tmp_path, freeze):
-    list(Fit(settings(tmp_path), tmp_path / "base", quiet).events())
+    list(Trainer(settings(tmp_path), tmp_path / "base", quiet).events())
     rows = [("the cat sat", "cat"), ("a dog ran", "dog"), ("the dog", "dog"), ("a cat", "cat")]
     (tmp_path / "train.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in rows * 4))
     files = dict.fromkeys(("train", "dev", "test"), str(tmp_path / "train.tsv"))
     wanted = resolve(
         {
             "task": "classify",
-            "data": {"kind": "labelled", **files},
+            "data": {"kind": "labeled", **files},
             "start": {"run": str(tmp_path / "base"), "freeze": freeze},
-            "train": {"steps": 40, "sentences_per_batch": 8, "learning_rate": 0.05},
+            "train": {"steps": 40, "examples_per_batch": 8, "learning_rate": 0.05},
         }
     )
-    fit = Fit(wanted, tmp_path / "run", quiet)
+    fit = Trainer(wanted, tmp_path / "run", quiet)
     base = PretrainRun.load(tmp_path / "base").model.state_dict()
     before = {name: w.clone() for name, w in fit.run.task.model.encoder.state_dict().items()}
     assert set(base) - set(before) == {"output.weight", "output.bias"}
@@ -129,7 +129,7 @@ def test_a_classifier_starts_from_it(tmp_path, freeze):
 
 
 def test_spelled_rows():
-    inputs = Spelled(WORDS)
+    inputs = CharacterInputs(WORDS)
     records = [{"text": "a b c d", "pair": "e f"}, {"text": "a", "pair": "b"}]
     assert inputs.rows(records, 4) == [["a", "b", "", "e", "f"], ["a", "", "b"]]
     assert inputs.rows([{"text": ""}], 4) == [[""]]

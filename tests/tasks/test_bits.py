@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.corpora.bits import CopyForm, RecallForm
-from regard.tasks.bits import Recite
+from regard.data.synthetic.bits import CopyFormat, RecallFormat
+from regard.tasks.bits import BitCopyTask
 
 
 class Constant(nn.Module):
@@ -31,19 +31,22 @@ class Echo(nn.Module):
 
 
 def test_what_a_copier_is_given():
-    task = Recite(Echo(), CopyForm(2))
-    batch = task.collate([task.pair("01 10", ""), task.pair("11", "")])
+    task = BitCopyTask(Echo(), CopyFormat(2))
+    batch = task.collate([task.build_example("01 10", ""), task.build_example("11", "")])
     assert batch.inputs.tolist() == [
         [[0, 1, 0], [1, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 1]],
         [[1, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0], [0, 0, 0]],
     ]
-    assert batch.told.tolist() == [[False] * 3 + [True] * 2, [False] * 2 + [True] + [False] * 2]
-    assert batch.wanted[batch.told].tolist() == [[0, 1], [1, 0], [1, 1]]
+    assert batch.answer_mask.tolist() == [
+        [False] * 3 + [True] * 2,
+        [False] * 2 + [True] + [False] * 2,
+    ]
+    assert batch.targets[batch.answer_mask].tolist() == [[0, 1], [1, 0], [1, 1]]
 
 
 def test_what_is_given_to_recall():
-    task = Recite(Echo(), RecallForm(1, 1))
-    [rows] = task.collate([task.pair("1 | 0 ? 1", "")]).inputs.tolist()
+    task = BitCopyTask(Echo(), RecallFormat(1, 1))
+    [rows] = task.collate([task.build_example("1 | 0 ? 1", "")]).inputs.tolist()
     item, asked = [0, 1, 0], [0, 0, 1]
     assert rows == [item, [1, 0, 0], item, [0, 0, 0], asked, [1, 0, 0], asked, asked]
 
@@ -51,32 +54,34 @@ def test_what_is_given_to_recall():
 def test_the_loss_is_in_bits_of_a_sequence():
     """Every bit is 1 with probability 3/4: a 1 costs log2 4/3, a 0 costs 2."""
     logit = math.log(3)
-    task = Recite(Constant([logit, logit]), CopyForm(2))
-    pairs = [task.pair("01 10", "", 0), task.pair("11", "", 1)]
+    task = BitCopyTask(Constant([logit, logit]), CopyFormat(2))
+    pairs = [task.build_example("01 10", "", 0), task.build_example("11", "", 1)]
     one, zero = math.log2(4 / 3), 2.0
     loss = task.loss(task.collate(pairs))
-    assert loss.tokens == 2
+    assert loss.count == 2
     assert loss.total.item() == pytest.approx(2 * (one + zero) + 2 * one, rel=1e-6)
-    assert task.likelihood(pairs).total.item() == pytest.approx(loss.total.item(), rel=1e-6)
-    first, second = task.answers(pairs)
+    assert task.negative_log_likelihood(pairs).total.item() == pytest.approx(
+        loss.total.item(), rel=1e-6
+    )
+    first, second = task.predict(pairs)
     assert first.loss / math.log(2) == pytest.approx(2 * (one + zero), rel=1e-6)
     assert second.loss / math.log(2) == pytest.approx(2 * one, rel=1e-6)
     assert first.vectors == [3, 3]
-    assert first.sure == pytest.approx(0.75)
+    assert first.confidence == pytest.approx(0.75)
 
 
 def test_answers_come_in_their_order():
-    task, heard = Recite(Echo(), CopyForm(4)), list[int]()
+    task, heard = BitCopyTask(Echo(), CopyFormat(4)), list[int]()
     texts = ["1001 0110 0001", "1111 0000 1010", "0001 0010 0011"]
-    pairs = [task.pair(text, "", 7) for text in texts]
-    found = task.answers(pairs, heard.append)
-    assert [task.form.written(one.vectors) for one in found] == texts
+    pairs = [task.build_example(text, "", 7) for text in texts]
+    found = task.predict(pairs, heard.append)
+    assert [task.form.format_vectors(one.vectors) for one in found] == texts
     assert max(one.loss for one in found) < 0.01
     assert sum(heard) == 3
 
 
 def test_long_sequences_are_left_out_of_training():
-    task = Recite(Echo(), CopyForm(1))
+    task = BitCopyTask(Echo(), CopyFormat(1))
     records = [{"source": " ".join("1" * many)} for many in (1, 2, 3)]
-    assert [len(pair.target) for pair in task.pairs(records, 5)] == [1, 2]
-    assert [pair.number for pair in task.pairs(records)] == [0, 1, 2]
+    assert [len(pair.target) for pair in task.examples(records, 5)] == [1, 2]
+    assert [pair.index for pair in task.examples(records)] == [0, 1, 2]

@@ -4,72 +4,74 @@ import numpy as np
 import pytest
 import torch
 
-from regard.attend.reinforce import sampling
-from regard.batch.pair import Pair
-from regard.batch.pictures import Pictures
-from regard.config.decode import Beam, Greedy, Sample
+from regard.attention.reinforce import sample_attention
+from regard.batching.example import Example
+from regard.batching.pictures import PicturePreprocessor
+from regard.config.decode import BeamConfig, GreedyConfig, SampleConfig
 from regard.config.load import resolve
-from regard.corpora.digits import Digits
-from regard.corpora.pictures import Reader
-from regard.decode.rules import Rules
-from regard.models.caption import ShowAttend, doubly_stochastic
-from regard.tasks.caption import Captioner
-from regard.text.learn import train_tokeniser
-from regard.train.caption import CaptionRun, words_at
-from regard.train.search import search_of
+from regard.data.formats.images import ImageReader
+from regard.data.synthetic.digits import Digits
+from regard.decoding.constraints import Constraints
+from regard.models.caption import ShowAttend, doubly_stochastic_penalty
+from regard.tasks.caption import CaptionTask
+from regard.tasks.generation import build_search
+from regard.text.train import train_tokenizer
+from regard.train.caption import CaptionRun, boxed_tokens
 
 RECORDS = list(Digits(12, side=16).read("train"))
-SMALL = {"dim": 6, "picture_dim": 4}
+SMALL = {"dim": 6, "image_dim": 4}
 
 
-def task(**settings) -> Captioner:
-    text = train_tokeniser("words", [record["caption"] for record in RECORDS], 50)
+def task(**settings) -> CaptionTask:
+    text = train_tokenizer("words", [record["caption"] for record in RECORDS], 50)
     model = ShowAttend(text.size, 16, 1, **SMALL, **settings)
-    return Captioner(model, Pictures(Reader((16, 16), 1)), text)
+    return CaptionTask(model, PicturePreprocessor(ImageReader((16, 16), 1)), text)
 
 
 def test_a_caption_is_learnt_to_its_end():
     it = task()
-    pairs = list(it.pairs(RECORDS, 50))
-    assert [pair.number for pair in pairs] == list(range(12))
+    pairs = list(it.examples(RECORDS, 50))
+    assert [pair.index for pair in pairs] == list(range(12))
     batch = it.collate(pairs)
     it.model.eval()
     with torch.no_grad():
         logits = it.model.logits(
-            it.model.forced(it.model.remember(batch.pictures), batch.target_in)
+            it.model.teacher_forced(it.model.remember(batch.pictures), batch.target_in)
         )
     told = logits.log_softmax(-1).gather(-1, batch.target_out[..., None])[..., 0]
     wanted = -told[batch.target_valid].sum()
-    found = it.likelihood(pairs)
+    found = it.negative_log_likelihood(pairs)
     assert found.total.item() == pytest.approx(wanted.item(), rel=1e-4)
-    assert found.tokens == sum(len(pair.target) + 1 for pair in pairs)
+    assert found.count == sum(len(pair.target) + 1 for pair in pairs)
     several = {"picture": RECORDS[0]["picture"], "captions": ("3 top left", "7 top left , 1")}
-    assert [len(pair.target) for pair in it.pairs([several], 50)] == [3, 5]
-    assert [len(pair.target) for pair in it.pairs([several], 4)] == [3]
+    assert [len(pair.target) for pair in it.examples([several], 50)] == [3, 5]
+    assert [len(pair.target) for pair in it.examples([several], 4)] == [3]
 
 
 def test_the_doubly_stochastic_term_is_for_training():
     it = task()
-    batch = it.collate(list(it.pairs(RECORDS, 50)))
+    batch = it.collate(list(it.examples(RECORDS, 50)))
     it.model.train()
-    plain, more = it.loss(batch), it.loss(batch, doubly=0.5)
+    plain, more = it.loss(batch), it.loss(batch, doubly_stochastic_weight=0.5)
     with torch.no_grad():
-        weights = it.model.told(it.model.remember(batch.pictures), batch.target_in).weights
-    wanted = 0.5 * doubly_stochastic(weights, batch.target_valid).sum()
+        weights = it.model.decode_with_attention(
+            it.model.remember(batch.pictures), batch.target_in
+        ).weights
+    wanted = 0.5 * doubly_stochastic_penalty(weights, batch.target_valid).sum()
     assert (more.total - plain.total).item() == pytest.approx(wanted.item(), rel=1e-3)
     it.model.eval()
-    assert it.loss(batch, doubly=0.5).total.item() == it.loss(batch).total.item()
+    assert it.loss(batch, doubly_stochastic_weight=0.5).total.item() == it.loss(batch).total.item()
 
 
 def test_hard_attention_is_taught_by_the_reward_of_whole_captions():
     """With the same draws: the loss is -log p - ((log p - b) log p(s) + 0.01 H), and b moves."""
-    it = task(normalise="reinforce", expected=0.0)
-    batch = it.collate(list(it.pairs(RECORDS, 50)))
+    it = task(normalize="reinforce", expectation_rate=0.0)
+    batch = it.collate(list(it.examples(RECORDS, 50)))
     model = it.model.train()
     model.reinforce.baseline.fill_(-3.0)
     torch.manual_seed(5)
-    with torch.no_grad(), sampling(model, 0.0) as episode:
-        logits = model.logits(model.forced(model.remember(batch.pictures), batch.target_in))
+    with torch.no_grad(), sample_attention(model, 0.0) as episode:
+        logits = model.logits(model.teacher_forced(model.remember(batch.pictures), batch.target_in))
     torch.manual_seed(5)
     found = it.loss(batch)
     steps, wanted, rewards = logits.log_softmax(-1), 0.0, []
@@ -90,10 +92,10 @@ def test_hard_attention_is_taught_by_the_reward_of_whole_captions():
 
 def test_hard_attention_may_be_soft_at_first():
     """Then its loss is that of soft attention with the same weights, but for the entropies."""
-    hard, soft = task(normalise="reinforce", entropy=0.0), task()
+    hard, soft = task(normalize="reinforce", entropy_weight=0.0), task()
     weights = hard.model.state_dict()
     soft.model.load_state_dict({k: v for k, v in weights.items() if "baseline" not in k})
-    batch = hard.collate(list(hard.pairs(RECORDS, 50)))
+    batch = hard.collate(list(hard.examples(RECORDS, 50)))
     hard.model.train()
     first, again = (hard.loss(batch, soft=True).total.item() for _ in range(2))
     assert first == again == pytest.approx(soft.loss(batch).total.item(), rel=1e-4)
@@ -101,15 +103,17 @@ def test_hard_attention_may_be_soft_at_first():
     assert len(drawn) == 3
 
 
-@pytest.mark.parametrize("decode", [Greedy(), Beam(width=3, n_best=2), Sample(seed=3)])
+@pytest.mark.parametrize(
+    "decode", [GreedyConfig(), BeamConfig(width=3, n_best=2), SampleConfig(seed=3)]
+)
 def test_every_search_serves(decode):
     it, pictures = task(), [record["picture"] for record in RECORDS]
-    rules = Rules(max_length=6)
-    found = it.describe(pictures, search_of(decode), rules)
+    rules = Constraints(max_length=6)
+    found = it.predict(pictures, build_search(decode), rules)
     assert len(found) == 12
-    alone = it.describe(pictures[3:4], search_of(decode), rules)
+    alone = it.predict(pictures[3:4], build_search(decode), rules)
     assert alone[0][0].ids == found[3][0].ids
-    look = it.look(pictures[3], found[3][0].ids)
+    look = it.caption_attention(pictures[3], found[3][0].ids)
     assert look.words[-1] == "</s>"
     assert look.weights.shape == (len(look.words), 4, 4)
     assert look.weights.sum((1, 2)).tolist() == pytest.approx([1.0] * len(look.words), abs=1e-5)
@@ -118,13 +122,16 @@ def test_every_search_serves(decode):
 def test_the_middle_of_the_greatest_weight():
     weights = torch.zeros(4, 4)
     weights[1, 3] = 0.7
-    assert task().looked_at(weights) == (6.0, 14.0)
+    assert task().attention_peak(weights) == (6.0, 14.0)
 
 
 def test_boxes_of_words_are_boxes_of_tokens():
     spans = [(0, 1), (2, 5), (6, 10), (11, 12), (13, 14)]
     boxes = ((0, (0, 0, 8, 8)), (4, (8, 8, 16, 16)))
-    assert list(words_at("3 top left , 7", spans, boxes)) == [(0, boxes[0][1]), (4, boxes[1][1])]
+    assert list(boxed_tokens("3 top left , 7", spans, boxes)) == [
+        (0, boxes[0][1]),
+        (4, boxes[1][1]),
+    ]
 
 
 def test_pointing_is_of_the_cell_that_is_spoken_of(monkeypatch):
@@ -132,11 +139,11 @@ def test_pointing_is_of_the_cell_that_is_spoken_of(monkeypatch):
     the top left has those that are there; also where pictures are read larger."""
     data = {"kind": "digits", "size": 12, "side": 16, "held_out": 4}
     settings = resolve(
-        {"task": "caption", "data": data, "picture": {"size": [32, 32], "channels": 1}}
+        {"task": "caption", "data": data, "image": {"size": [32, 32], "channels": 1}}
     )
-    run = CaptionRun(settings, CaptionRun.learn(settings, Digits(12, side=16)))
+    run = CaptionRun(settings, CaptionRun.build_vocabularies(settings, Digits(12, side=16)))
 
-    def right(pairs: list[Pair]) -> list[torch.Tensor]:
+    def right(pairs: list[Example]) -> list[torch.Tensor]:
         found = []
         for record, pair in zip(RECORDS, pairs, strict=True):
             weights = torch.zeros(len(pair.target) + 1, 4, 4)
@@ -145,13 +152,15 @@ def test_pointing_is_of_the_cell_that_is_spoken_of(monkeypatch):
             found.append(weights)
         return found
 
-    monkeypatch.setattr(run.task, "attended", right)
-    assert run.pointed(RECORDS) == 100
+    monkeypatch.setattr(run.task, "attention_weights", right)
+    assert run.pointing_accuracy(RECORDS) == 100
     monkeypatch.setattr(
-        run.task, "attended", lambda _: [torch.eye(1, 16).view(1, 4, 4).expand(20, 4, 4)] * 12
+        run.task,
+        "attention_weights",
+        lambda _: [torch.eye(1, 16).view(1, 4, 4).expand(20, 4, 4)] * 12,
     )
     boxes = [box for record in RECORDS for _, box in record["boxes"]]
-    assert run.pointed(RECORDS) == pytest.approx(
+    assert run.pointing_accuracy(RECORDS) == pytest.approx(
         100 * sum(box[:2] == (0, 0) for box in boxes) / len(boxes)
     )
-    assert run.pointed([{"picture": RECORDS[0]["picture"], "caption": "3"}]) is None
+    assert run.pointing_accuracy([{"picture": RECORDS[0]["picture"], "caption": "3"}]) is None

@@ -3,10 +3,17 @@
 import pytest
 import torch
 
-from regard.corpora.database import Database
+from regard.data.database import Database
 from regard.models.gpt2 import Gpt2
-from regard.tasks.chat import Chat, Turn, counted, read, turns_of, written
-from regard.text.learn import train_tokeniser
+from regard.tasks.chat import (
+    ChatTask,
+    Turn,
+    dialogue_turns,
+    format_belief,
+    format_row_count,
+    parse_belief,
+)
+from regard.text.train import train_tokenizer
 
 NONE = Database([], [])
 BASE = Database([{"name": "Pot", "food": "thai"}, {"name": "Pan", "food": "greek"}], ["food"])
@@ -19,15 +26,15 @@ ROLES = ["user", "wishes", "found", "reply"]
 
 @pytest.fixture
 def chat():
-    text = train_tokeniser("characters", ["abcdefghij klmnopqrstuvwxyz.[]=;0123"], 60)
+    text = train_tokenizer("characters", ["abcdefghij klmnopqrstuvwxyz.[]=;0123"], 60)
     torch.manual_seed(0)
-    model = Gpt2(text.size, dim=8, heads=2, layers=1, context=64, dropout=0.0)
-    return Chat(model, text, NONE)
+    model = Gpt2(text.size, dim=8, heads=2, layers=1, max_positions=64, dropout=0.0)
+    return ChatTask(model, text, NONE)
 
 
 def test_turns():
-    assert [turn.role for turn in turns_of(RECORD, NONE)] == ["user", "reply"] * 2
-    turns = turns_of(RECORD, BASE)
+    assert [turn.role for turn in dialogue_turns(RECORD, NONE)] == ["user", "reply"] * 2
+    turns = dialogue_turns(RECORD, BASE)
     assert [turn.role for turn in turns] == ROLES * 2
     assert [turn.text for turn in turns[:4]] == [
         "thai please",
@@ -40,10 +47,10 @@ def test_turns():
 def test_wishes_as_text():
     base = Database([{"food": "a", "area": "b"}], ["food", "area"])
     for wishes in ({}, {"food": "thai"}, {"food": "north indian", "area": "any"}):
-        assert read(written(wishes), base) == wishes
-    assert read("area = x ;food=y; size=3", base) == {"food": "y", "area": "x"}
-    assert read("nothing; = ;food=", base) == {}
-    assert [counted(n) for n in (0, 3, 4)] == ["0", "3", "many"]
+        assert parse_belief(format_belief(wishes), base) == wishes
+    assert parse_belief("area = x ;food=y; size=3", base) == {"food": "y", "area": "x"}
+    assert parse_belief("nothing; = ;food=", base) == {}
+    assert [format_row_count(n) for n in (0, 3, 4)] == ["0", "3", "many"]
 
 
 @pytest.mark.parametrize("longest", [8, 13, 30, 100])
@@ -51,7 +58,7 @@ def test_every_token_counts_once(chat, longest):
     turns = [Turn("user" if n % 2 == 0 else "reply", "abcde"[: n % 5 + 1]) for n in range(12)]
     rows = list(chat.rows(turns, longest, replies=False))
     wanted = [n for ids, counts in rows for n, c in zip(ids[1:], counts, strict=True) if c]
-    whole = [n for ids in chat.text.ids([t.text for t in turns]) for n in [*ids, chat.end]]
+    whole = [n for ids in chat.text.encode_ids([t.text for t in turns]) for n in [*ids, chat.end]]
     assert wanted == whole
     for ids, counts in rows:
         assert len(ids) == len(counts) + 1 <= longest + 1
@@ -70,38 +77,38 @@ def test_what_counts(chat):
 
 def test_loss_is_that_of_each_token(chat):
     records = [{"turns": ["ab", "cde"]}, {"turns": ["f", "g", "hi"]}]
-    loss = chat.likelihood(chat.windows(list(chat.pairs(records))))
+    loss = chat.negative_log_likelihood(chat.windows(list(chat.examples(records))))
     total, count = 0.0, 0
     for record in records:
         ids = [chat.end]
-        for one in chat.text.ids(record["turns"]):
+        for one in chat.text.encode_ids(record["turns"]):
             ids += [*one, chat.end]
         states, _ = chat.model.read(chat.model.begin(1), torch.tensor([ids[:-1]]))
         shares = chat.model.logits(states)[0].log_softmax(-1)
         total -= sum(shares[at, n].item() for at, n in enumerate(ids[1:]))
         count += len(ids) - 1
-    assert loss.tokens == count
+    assert loss.count == count
     assert loss.total.item() == pytest.approx(total, rel=1e-5)
 
 
 def test_a_long_history_loses_its_beginning(chat):
     turns = [Turn("user", letter * 10) for letter in "abcdefgh"]
-    start = chat.start(turns, 20)
+    start = chat.prompt_ids(turns, 20)
     assert len(start) <= 64 - 20
     said = chat.text.decode([n for n in start if n != chat.end])
     assert said == "".join(letter * 10 for letter in "fgh")
     assert start[0] == start[-1] == chat.end
-    assert len(chat.start([Turn("user", "a" * 100)], 20)) == 102  # cut by the search, from the left
+    assert len(chat.prompt_ids([Turn("user", "a" * 100)], 20)) == 102  # cut by the search
 
 
 def test_what_a_reply_replies_to(chat):
     """log p of the history from its end, after the reply; by one row at a time."""
     chat.backwards = True
     history = [Turn("user", "ab"), Turn("reply", "c"), Turn("user", "de")]
-    found = chat.told_back(history, ["f", "ghi"])
+    found = chat.backward_log_prob(history, ["f", "ghi"])
     for reply, value in zip(["f", "ghi"], found.tolist(), strict=True):
         ids = [chat.end]
-        for one in chat.text.ids([reply, "de", "c", "ab"]):
+        for one in chat.text.encode_ids([reply, "de", "c", "ab"]):
             ids += [*one, chat.end]
         states, _ = chat.model.read(chat.model.begin(1), torch.tensor([ids[:-1]]))
         shares = chat.model.logits(states)[0].log_softmax(-1)

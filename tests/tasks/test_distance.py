@@ -7,20 +7,28 @@ import numpy as np
 import pytest
 import torch
 
-from regard.batch.pair import Pair
+from regard.batching.example import Example
 from regard.models.msa import Msa
-from regard.tasks.distance import FEATURES, Distance, Measurer, draw_for, rows_of
-from regard.tasks.fold import SIZE
+from regard.tasks.distance import (
+    FEATURE_COUNT,
+    DistanceHead,
+    DistanceTask,
+    distance_rows,
+    reproducible_draws,
+)
+from regard.tasks.fold import RESIDUE_ID_COUNT
 
 SMALL = {"dim": 4, "pair_dim": 4, "heads": 1, "pair_heads": 2, "head_dim": 3, "layers": 2}
-HEAD = {"bins": 8, "nearest": 0.0, "farthest": 16.0, "contact": 8.0}
+HEAD = {"bins": 8, "min_distance": 0.0, "max_distance": 16.0, "contact_distance": 8.0}
 
 
-def made(**settings) -> Distance:
-    model = Measurer(Msa(SIZE, FEATURES, **{**SMALL, **settings}), HEAD["bins"])
+def made(**settings) -> DistanceTask:
+    model = DistanceHead(
+        Msa(RESIDUE_ID_COUNT, FEATURE_COUNT, **{**SMALL, **settings}), HEAD["bins"]
+    )
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.4)
-    return Distance(model.eval(), **HEAD)
+    return DistanceTask(model.eval(), **HEAD)
 
 
 def records(*sizes: int, shown: float = 0.5, seed: int = 0):
@@ -32,10 +40,10 @@ def records(*sizes: int, shown: float = 0.5, seed: int = 0):
 
 def test_what_is_shown_is_drawn_once_for_scores_and_anew_to_learn():
     task = made()
-    pairs = [*task.pairs(records(9, 6), 20)]
+    pairs = [*task.examples(records(9, 6), 20)]
     one, again = task.collate(pairs), task.collate(pairs[::-1])
     assert torch.equal(one.shown, again.shown.flip(0))
-    first, second = task.varied(pairs), task.varied(pairs)
+    first, second = task.collate_for_training(pairs), task.collate_for_training(pairs)
     assert not torch.equal(first.shown, second.shown)
     for batch in (one, first):
         assert torch.equal(batch.shown, batch.shown.mT)
@@ -44,15 +52,18 @@ def test_what_is_shown_is_drawn_once_for_scores_and_anew_to_learn():
         assert not (batch.hidden & batch.shown).any()
         assert (batch.hidden | batch.shown)[0].triu(1).sum() == 36
         assert not batch.hidden.tril().any()
-    share = [task.varied(pairs).shown[0].triu(1).float().sum().item() / 36 for _ in range(60)]
+    share = [
+        task.collate_for_training(pairs).shown[0].triu(1).float().sum().item() / 36
+        for _ in range(60)
+    ]
     assert np.mean(share) == pytest.approx(0.5, abs=0.06)
 
 
 def test_what_is_hidden_is_not_seen():
     task = made()
-    batch = task.collate([*task.pairs(records(7), 20)])
-    assert batch.inputs["told"][~batch.shown].eq(0).all()
-    shown = batch.inputs["told"][batch.shown]
+    batch = task.collate([*task.examples(records(7), 20)])
+    assert batch.inputs["pair_features"][~batch.shown].eq(0).all()
+    shown = batch.inputs["pair_features"][batch.shown]
     torch.testing.assert_close(shown[:, 1] * 16, batch.distances[batch.shown])
     assert shown[:, 0].eq(1).all()
 
@@ -66,14 +77,14 @@ def test_a_distance_is_told_by_the_places_it_is_near_to():
 
 def test_what_nobody_knows_counts_nowhere():
     task, text = made(), '{"distances": [[0, 3, null], [3, 0, 4], [null, 4, 0]]}'
-    batch = task.collate([*task.pairs([{"text": text, "shown": 0.0}], 9)])
+    batch = task.collate([*task.examples([{"text": text, "shown": 0.0}], 9)])
     assert batch.hidden[0].nonzero().tolist() == [[0, 1], [1, 2]]
     assert not batch.shown[0, 0, 2]
 
 
 def test_the_loss_is_that_of_hidden_bins():
     task = made()
-    batch = task.collate([*task.pairs(records(5, 4), 20)])
+    batch = task.collate([*task.examples(records(5, 4), 20)])
     logits, total, many = task.model(batch.inputs).log_softmax(-1), 0.0, 0
     for row, i, j in batch.hidden.nonzero().tolist():
         place = min(int(batch.distances[row, i, j] // 2), 7)  # eight bins of 2, the last with all
@@ -81,27 +92,27 @@ def test_the_loss_is_that_of_hidden_bins():
         many += 1
     loss = task.loss(batch)
     assert loss.total.item() == pytest.approx(total, rel=1e-5)
-    assert loss.tokens == many
+    assert loss.count == many
 
 
 def test_beyond_the_last_bin_is_in_it():
-    found = made().binned(torch.tensor([0.0, 1.9, 2.1, 15.0, 16.5, 99.0]))
+    found = made().bin_indices(torch.tensor([0.0, 1.9, 2.1, 15.0, 16.5, 99.0]))
     assert found.tolist() == [0, 0, 1, 7, 7, 7]
 
 
 def test_what_is_told_is_whole():
     """Symmetric, what was shown taken over, alone as among others, and between the middles."""
     task = made()
-    pairs = [*task.pairs(records(6, 9, 4), 20)]
-    found = task.measured(pairs)
+    pairs = [*task.examples(records(6, 9, 4), 20)]
+    found = task.predict(pairs)
     for pair in pairs:
-        one, true = found[pair.number], np.asarray(pair.source)
+        one, true = found[pair.index], np.asarray(pair.source)
         told, shown = np.array(one.distances), np.array(one.shown)
         assert np.allclose(told, told.T, atol=1e-4)
         assert np.allclose(told[shown], true[shown])
         hidden = told[~shown]
         assert ((hidden > 1.0) & (hidden < 15.0)).all()
-        [alone] = task.measured([pair]).values()
+        [alone] = task.predict([pair]).values()
         assert np.allclose(alone.distances, told, atol=1e-4)
         near = np.array(one.contacts)
         assert ((near >= 0) & (near <= 1 + 1e-6)).all()
@@ -110,22 +121,22 @@ def test_what_is_told_is_whole():
 
 def test_all_that_is_given_is_shown():
     task = made()
-    table = rows_of([[0.0, 3.0, None], [3.0, 0.0, 4.0], [None, 4.0, 0.0]])
-    [one] = task.measured([Pair(1, table, [21, 21, 21, 0])], all_=True).values()
+    table = distance_rows([[0.0, 3.0, None], [3.0, 0.0, 4.0], [None, 4.0, 0.0]])
+    [one] = task.predict([Example(1, table, [21, 21, 21, 0])], show_all=True).values()
     assert one.shown == [[True, True, False], [True, True, True], [False, True, True]]
     assert one.distances[0][1] == 3
 
 
 def test_what_edges_looked_at():
     [record] = records(5)
-    seen = made().looked(record["text"], "TEXT")
+    seen = made().attention_weights(record["text"], "TEXT")
     assert {tuple(weights.shape) for weights in seen.values()} == {(2, 5, 5)}
     assert [*seen][:2] == ["blocks.0.edges.0.look", "blocks.0.edges.1.look"]
     with pytest.raises(ValueError, match="pairs do not look at each other"):
-        made(triangles="product").looked(record["text"], "TEXT")
+        made(triangles="product").attention_weights(record["text"], "TEXT")
 
 
 def test_draws_hang_on_the_table():
     one, other = np.ones((3, 3), np.float32), np.zeros((3, 3), np.float32)
-    assert torch.equal(draw_for(one), draw_for(one.copy()))
-    assert not torch.equal(draw_for(one), draw_for(other))
+    assert torch.equal(reproducible_draws(one), reproducible_draws(one.copy()))
+    assert not torch.equal(reproducible_draws(one), reproducible_draws(other))

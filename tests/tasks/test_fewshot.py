@@ -6,11 +6,17 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from regard.corpora.episodes import Prototypes
-from regard.corpora.gallery import Gallery
-from regard.encode.picture import Picture
+from regard.data.formats.class_folders import ClassImages
+from regard.data.synthetic.episodes import Prototypes
+from regard.layers.pictures import PictureEncoder
 from regard.models.snail import Snail
-from regard.tasks.fewshot import Asked, Fewshot, Recogniser, nearest, numbers_of
+from regard.tasks.fewshot import (
+    EpisodeClassifier,
+    FewshotBatch,
+    FewshotTask,
+    nearest_class,
+    to_floats,
+)
 
 WAYS, SHOTS, DIM = 3, 2, 4
 
@@ -29,24 +35,24 @@ class Heard(nn.Module):
 
 
 def some(queries=5, many=4):
-    return Prototypes(WAYS, SHOTS, dim=DIM).deal(
+    return Prototypes(WAYS, SHOTS, dim=DIM).sample_episodes(
         "train", np.random.default_rng(3), many, SHOTS, queries
     )
 
 
 def test_each_query_has_a_sequence_of_its_own():
     learner = Heard()
-    task, dealt = Fewshot(Recogniser(None, learner, WAYS)), some()
+    task, dealt = FewshotTask(EpisodeClassifier(None, learner, WAYS)), some()
     said = task.model(task.collate(dealt))
     assert said.shape == (4, 5, WAYS)
     assert learner.inputs.shape == (20, 7, DIM)
     for row in range(4):
         for query in range(5):
             given, told = (one[row * 5 + query] for one in (learner.inputs, learner.feedback))
-            order = dealt.order[row, query]
-            np.testing.assert_array_equal(given[:-1], dealt.shown[row][order])
-            np.testing.assert_array_equal(given[-1], dealt.shown[row, 6 + query])
-            assert told[:-1].argmax(-1).tolist() == dealt.labels[row][order].tolist()
+            order = dealt.support_order[row, query]
+            np.testing.assert_array_equal(given[:-1], dealt.examples[row][order])
+            np.testing.assert_array_equal(given[-1], dealt.examples[row, 6 + query])
+            assert told[:-1].argmax(-1).tolist() == dealt.support_labels[row][order].tolist()
             assert torch.equal(told[:-1].sum(-1), torch.ones(6))
             assert not told[-1].any()  # what is asked for is not told
             assert torch.equal(said[row, query], learner.said[row * 5 + query, -1])
@@ -54,21 +60,25 @@ def test_each_query_has_a_sequence_of_its_own():
 
 def test_the_loss_is_of_the_last_step():
     learner = Heard()
-    task, dealt = Fewshot(Recogniser(None, learner, WAYS)), some(queries=2)
+    task, dealt = FewshotTask(EpisodeClassifier(None, learner, WAYS)), some(queries=2)
     loss = task.loss(task.collate(dealt))
     chances = learner.said[:, -1].log_softmax(-1)
-    wanted = -sum(chances[n, label] for n, label in enumerate(dealt.wanted.ravel()))
-    assert loss.tokens == 8
+    wanted = -sum(chances[n, label] for n, label in enumerate(dealt.query_labels.ravel()))
+    assert loss.count == 8
     torch.testing.assert_close(loss.total, wanted)
 
 
-def pictures(many=5) -> tuple[Fewshot, Asked]:
-    gallery = Gallery(
+def pictures(many=5) -> tuple[FewshotTask, FewshotBatch]:
+    gallery = ClassImages(
         np.random.default_rng(1).integers(0, 256, (24, 8, 8, 1), dtype=np.uint8), np.full(6, 4)
     )
     learner = Snail(DIM + WAYS, WAYS, WAYS * SHOTS + 1, dim=None, blocks=("TC(4)", "A(4, 4)"))
-    task = Fewshot(Recogniser(Picture(1, DIM, layers=2, hidden_dim=5), learner, WAYS))
-    return task, task.collate(gallery.deal(np.random.default_rng(2), many, WAYS, SHOTS, 2))
+    task = FewshotTask(
+        EpisodeClassifier(PictureEncoder(1, DIM, layers=2, hidden_dim=5), learner, WAYS)
+    )
+    return task, task.collate(
+        gallery.sample_episodes(np.random.default_rng(2), many, WAYS, SHOTS, 2)
+    )
 
 
 def test_pictures_are_embedded_once_and_the_same_everywhere():
@@ -76,7 +86,7 @@ def test_pictures_are_embedded_once_and_the_same_everywhere():
     task.model.eval()
     whole = task.model(asked)
     assert whole.shape == (5, 2, WAYS)
-    states = task.model.embedded(asked.shown)
+    states = task.model.embeddings(asked.examples)
     for row in range(5):
         for query in range(2):
             order = asked.order[row, query]
@@ -88,8 +98,8 @@ def test_pictures_are_embedded_once_and_the_same_everywhere():
     embed = task.model.embed
     assert embed is not None
     task.model.train()
-    states = task.model.embedded(asked.shown)
-    plain = embed(asked.shown.flatten(0, 1)).mean(1)  # 2 x 2 places, their mean
+    states = task.model.embeddings(asked.examples)
+    plain = embed(asked.examples.flatten(0, 1)).mean(1)  # 2 x 2 places, their mean
     plain = (plain - plain.mean(0)) / (plain.var(0, unbiased=False) + 1e-5).sqrt()
     torch.testing.assert_close(states.flatten(0, 1), plain, rtol=1e-4, atol=1e-5)
 
@@ -104,35 +114,35 @@ def test_all_weights_learn_from_pictures(unchecked):
 
 def test_white_is_nothing():
     pixels = torch.tensor([[0, 255], [51, 204]], dtype=torch.uint8).view(1, 1, 2, 2, 1)
-    found = numbers_of(pixels)
+    found = to_floats(pixels)
     assert found.shape == (1, 1, 1, 2, 2)
     torch.testing.assert_close(found.flatten(), torch.tensor([1.0, 0.0, 0.8, 0.2]))
 
 
 def test_records_are_guessed_and_looked_at():
-    corpus = Prototypes(WAYS, SHOTS, dim=DIM, episodes=70)
+    corpus = Prototypes(WAYS, SHOTS, dim=DIM, eval_episodes=70)
     learner = Snail(DIM + WAYS, WAYS, 7, dim=None, blocks=("A(3, 3)", "TC(4)", "A(4, 4)"))
-    task, records = Fewshot(Recogniser(None, learner, WAYS)), list(corpus.read("test"))
+    task, records = FewshotTask(EpisodeClassifier(None, learner, WAYS)), list(corpus.read("test"))
     done = []
-    guesses = task.guesses(records, done.append)
+    guesses = task.predict(records, done.append)
     assert sum(done) == len(guesses) == 70
     for record, guess in list(zip(records, guesses, strict=True))[60:70]:
-        [alone] = task.guesses([record])
+        [alone] = task.predict([record])
         assert alone.label == guess.label
         assert guess.probabilities == pytest.approx(alone.probabilities, abs=1e-5)
         assert sum(guess.probabilities) == pytest.approx(1, abs=1e-5)
-    loss = task.likelihood(records)
+    loss = task.negative_log_likelihood(records)
     chances = [guess.probabilities[r["wanted"]] for r, guess in zip(records, guesses, strict=True)]
     assert loss.total.item() == pytest.approx(-np.log(chances).sum(), rel=1e-4)
-    seen = task.looked(records[0])
+    seen = task.attention_weights(records[0])
     assert [weights.shape for weights in seen.values()] == [(7, 7)] * 2
     with pytest.raises(ValueError, match="records are missing"):
-        task.guesses([])
+        task.predict([])
 
 
 def test_a_ruler():
     shown = np.array([[0, 0], [8, 8], [2, 2], [8, 9], [3, 1]], np.float32)
     record = {"shown": shown, "labels": np.array([0, 1, 0, 1]), "wanted": 0}
-    assert nearest(record) == 0
+    assert nearest_class(record) == 0
     record["shown"] = np.array([[200], [9], [210], [7], [150]], np.uint8)  # no overflow
-    assert nearest(record) == 0
+    assert nearest_class(record) == 0

@@ -6,20 +6,31 @@ from torch.nn.functional import log_softmax
 
 from regard.models.birnn import BiRnn
 from regard.models.msa import Msa
-from regard.tasks.fold import NUMBERS, SIZE, UNSEEN, Fold, Teller, windows
+from regard.tasks.fold import (
+    IGNORE_INDEX,
+    RESIDUE_ID_COUNT,
+    RESIDUE_IDS,
+    FoldTask,
+    ResidueClassifier,
+    residue_windows,
+)
 from regard.text.labels import Labels
 
 SMALL = {"dim": 6, "pair_dim": 4, "heads": 2, "pair_heads": 1, "head_dim": 3, "layers": 1}
 LONG = "MKVLAAGDEFWYTTSRNQ"
 
 
-def msa() -> Fold:
-    return Fold(awake(Teller(Msa(SIZE, **SMALL), 3)), Labels("CEH"), aligned=True)
+def msa() -> FoldTask:
+    return FoldTask(
+        awake(ResidueClassifier(Msa(RESIDUE_ID_COUNT, **SMALL), 3)),
+        Labels("CEH"),
+        use_alignment=True,
+    )
 
 
-def birnn() -> Fold:
-    encoder = BiRnn(SIZE, dim=4, hidden_dim=3, pooling="mean")
-    return Fold(awake(Teller(encoder, 3)), Labels("CEH"), aligned=False)
+def birnn() -> FoldTask:
+    encoder = BiRnn(RESIDUE_ID_COUNT, dim=4, hidden_dim=3, pooling="mean")
+    return FoldTask(awake(ResidueClassifier(encoder, 3)), Labels("CEH"), use_alignment=False)
 
 
 def awake(model):
@@ -31,63 +42,66 @@ def awake(model):
 @pytest.mark.parametrize("longest", [1, 2, 5, 6, 7])
 @pytest.mark.parametrize("length", [1, 5, 6, 7, 13, 40])
 def test_every_residue_is_told_once_by_the_best_window(length, longest):
-    found = windows(length, longest)
-    assert [at for one in found for at in one.told] == list(range(length))
+    found = residue_windows(length, longest)
+    assert [at for one in found for at in one.predicted] == list(range(length))
     for one in found:
-        assert len(one.read) == min(length, longest)
-        assert set(one.told) <= set(one.read)
-        for at in one.told:  # no other window has it nearer to its middle
-            off = [abs(2 * at - other.read.start - other.read.stop + 1) for other in found]
-            assert abs(2 * at - one.read.start - one.read.stop + 1) <= min(off) + 1
+        assert len(one.context) == min(length, longest)
+        assert set(one.predicted) <= set(one.context)
+        for at in one.predicted:  # no other window has it nearer to its middle
+            off = [abs(2 * at - other.context.start - other.context.stop + 1) for other in found]
+            assert abs(2 * at - one.context.start - one.context.stop + 1) <= min(off) + 1
 
 
 def test_windows_of_training_count_all_and_others_each_once():
     task, record = msa(), {"text": LONG, "states": "CEH" * 6}
-    every, once = (list(task.pairs([record], 8, every=e)) for e in (True, False))
+    every, once = (list(task.examples([record], 8, all_residues=e)) for e in (True, False))
     assert [len(pair.source) for pair in every] == [8] * 4  # from 0, 4, 8 and 10 on
     assert sum(len(pair.target) for pair in every) == 32
-    assert sum(state != UNSEEN for pair in once for state in pair.target) == len(LONG)
-    assert all(state != UNSEEN for pair in every for state in pair.target)
+    assert sum(state != IGNORE_INDEX for pair in once for state in pair.target) == len(LONG)
+    assert all(state != IGNORE_INDEX for pair in every for state in pair.target)
 
 
 def test_letters_become_numbers_and_gaps_fill_up():
     batch = msa().collate(
         [
-            *msa().pairs([{"text": "MKVB MK-V", "states": "CE?Q"}], 9),
-            *msa().pairs([{"text": "GA", "states": "HH"}], 9),
+            *msa().examples([{"text": "MKVB MK-V", "states": "CE?Q"}], 9),
+            *msa().examples([{"text": "GA", "states": "HH"}], 9),
         ]
     )
-    m, k, v, x, gap, g, a = (NUMBERS[letter] for letter in "MKVX-GA")
+    m, k, v, x, gap, g, a = (RESIDUE_IDS[letter] for letter in "MKVX-GA")
     wanted = [[[m, k, v, x], [m, k, gap, v]], [[g, a, 0, 0], [0, 0, 0, 0]]]
     assert batch.inputs["ids"].tolist() == wanted
     assert batch.inputs["valid"].tolist() == [[True] * 4, [True, True, False, False]]
-    assert batch.inputs["real"].tolist() == [[True, True], [True, False]]
-    assert batch.states.tolist() == [[0, 1, UNSEEN, UNSEEN], [2, 2, UNSEEN, UNSEEN]]
+    assert batch.inputs["sequence_valid"].tolist() == [[True, True], [True, False]]
+    assert batch.states.tolist() == [
+        [0, 1, IGNORE_INDEX, IGNORE_INDEX],
+        [2, 2, IGNORE_INDEX, IGNORE_INDEX],
+    ]
 
 
 @pytest.mark.parametrize("make", [msa, birnn])
 def test_the_loss_is_of_known_states_only(make):
     task = make()
     records = [{"text": "MKVLA", "states": "CE?HC"}, {"text": "GA", "states": "HH"}]
-    batch = task.collate([*task.pairs(records, 9)])
+    batch = task.collate([*task.examples(records, 9)])
     loss, total = task.loss(batch), 0.0
     for record in records:
-        [alone] = task.pairs([record], 9)
+        [alone] = task.examples([record], 9)
         logits = task.model(task.tensors([alone.source]))[0]
         for row, state in zip(log_softmax(logits, -1), record["states"], strict=True):
             total -= 0.0 if state == "?" else row["CEH".index(state)].item()
     assert loss.total.item() == pytest.approx(total, rel=1e-5)
-    assert loss.tokens == 6
+    assert loss.count == 6
 
 
 @pytest.mark.parametrize("make", [msa, birnn])
 def test_what_is_told_hangs_on_the_protein_alone(make):
     task, texts = make(), [LONG, "GA", LONG[:7], LONG[::-1]]
     counts = list[int]()
-    together = task.folded(texts, 6, counts.append)
+    together = task.predict(texts, 6, counts.append)
     assert sum(counts) == len(texts)
     for text, one in zip(texts, together, strict=True):
-        [alone] = task.folded([text], 6)
+        [alone] = task.predict([text], 6)
         assert alone.states == one.states
         assert len(one.states) == len(text)
         torch.testing.assert_close(
@@ -98,23 +112,23 @@ def test_what_is_told_hangs_on_the_protein_alone(make):
 
 def test_a_window_tells_its_middle():
     task = birnn()
-    [one] = task.folded([LONG], 8)
-    for window in windows(len(LONG), 8):
-        part = LONG[window.read.start : window.read.stop]
-        [alone] = task.folded([part], 8)
-        first = window.told.start - window.read.start
-        there = one.probabilities[window.told.start : window.told.stop]
-        wanted = alone.probabilities[first : first + len(window.told)]
+    [one] = task.predict([LONG], 8)
+    for window in residue_windows(len(LONG), 8):
+        part = LONG[window.context.start : window.context.stop]
+        [alone] = task.predict([part], 8)
+        first = window.predicted.start - window.context.start
+        there = one.probabilities[window.predicted.start : window.predicted.stop]
+        wanted = alone.probabilities[first : first + len(window.predicted)]
         torch.testing.assert_close(torch.tensor(there), torch.tensor(wanted))
 
 
 def test_aligned_sequences_are_read_by_who_can():
     for task, alike in ((msa(), False), (birnn(), True)):
-        [one], [other] = (task.folded([t], 9) for t in ("MKVLA", "MKVLA GKV-A"))
+        [one], [other] = (task.predict([t], 9) for t in ("MKVLA", "MKVLA GKV-A"))
         assert (one.probabilities == other.probabilities) is alike
 
 
 def test_what_residues_looked_at():
-    seen = msa().looked("MKVLA MRVLA", 4)
+    seen = msa().attention_weights("MKVLA MRVLA", 4)
     assert {name: tuple(w.shape) for name, w in seen.items()} == {"blocks.0.rows.look": (2, 4, 4)}
-    assert birnn().looked("MKV", 9) == {}
+    assert birnn().attention_weights("MKV", 9) == {}

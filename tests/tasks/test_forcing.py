@@ -5,33 +5,35 @@ from typing import Any
 import pytest
 import torch
 
-from regard.batch.pair import Pair, collate
-from regard.models.catalogue import build
-from regard.tasks.translate import Translator
-from regard.text.learn import train_tokeniser
+from regard.batching.example import Example, collate
+from regard.models.catalogue import build_model
+from regard.tasks.translate import TranslateTask
+from regard.text.train import train_tokenizer
 
 
 @pytest.fixture
-def task(seed: int) -> Translator:
-    words = train_tokeniser("characters", ["abcdefgh"], 20)
+def task(seed: int) -> TranslateTask:
+    words = train_tokenizer("characters", ["abcdefgh"], 20)
     sizes = {"source_size": words.size, "target_size": words.size}
-    return Translator(build("transformer", {**sizes, "dim": 16, "dropout": 0.0}), words, words)
+    return TranslateTask(
+        build_model("transformer", {**sizes, "dim": 16, "dropout": 0.0}), words, words
+    )
 
 
-BATCH = collate([Pair(n, [4, 5, 6, 7], [8, 9, 10, 11] * 40) for n in range(20)])
+BATCH = collate([Example(n, [4, 5, 6, 7], [8, 9, 10, 11] * 40) for n in range(20)])
 
 
-def heard(task: Translator, monkeypatch: pytest.MonkeyPatch, forcing: float) -> torch.Tensor:
+def heard(task: TranslateTask, monkeypatch: pytest.MonkeyPatch, forcing: float) -> torch.Tensor:
     """What the decoder was given when the loss was made."""
     given: list[Any] = []
-    forced = task.model.forced
+    forced = task.model.teacher_forced
 
     def listen(memory: Any, target: torch.Tensor) -> torch.Tensor:
         given.append(target)
         return forced(memory, target)
 
-    monkeypatch.setattr(task.model, "forced", listen)
-    task.loss(BATCH, forcing=forcing)
+    monkeypatch.setattr(task.model, "teacher_forced", listen)
+    task.loss(BATCH, teacher_forcing_rate=forcing)
     return given[-1]
 
 
@@ -59,7 +61,7 @@ def test_guesses_are_for_the_position_they_stand_in(task, monkeypatch):
     def next_up(memory: Any, target: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.one_hot(target + 1, 40).float().mul(100)
 
-    monkeypatch.setattr(task.model, "forced", next_up)
+    monkeypatch.setattr(task.model, "teacher_forced", next_up)
     monkeypatch.setattr(task.model, "logits", lambda states: states)
-    given = task.mixed(None, torch.tensor([[1, 8, 9, 20, 21]]), 0.0)
+    given = task.scheduled_sampling(None, torch.tensor([[1, 8, 9, 20, 21]]), 0.0)
     assert given.tolist() == [[1, 2, 9, 10, 21]]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from regard.attend.tap import observe
-from regard.batch.pair import Batch, Pair, collate
-from regard.models.catalogue import build
-from regard.tasks.guide import Guided, misfit, token_links
-from regard.tasks.translate import Translator
-from regard.text.learn import train_tokeniser
+from regard.attention.observe import observe
+from regard.batching.example import Batch, Example, collate
+from regard.models.catalogue import build_model
+from regard.tasks.guide import GuidedTranslateTask, alignment_loss, token_links
+from regard.tasks.translate import TranslateTask
+from regard.text.train import train_tokenizer
 
 RECORDS = [
     {"source": "ab c", "target": "C AB"},
@@ -23,14 +23,16 @@ RECORDS = [
 LINES = "0-1 1-0\n\n2-1 0-0 0-2 1-2\n"
 
 
-def guided(path: Path, kind: str = "rnnsearch", weight: float = 0.5, **settings: Any) -> Guided:
+def guided(
+    path: Path, kind: str = "rnnsearch", weight: float = 0.5, **settings: Any
+) -> GuidedTranslateTask:
     """Words in characters: `ab` is two tokens."""
     path.write_text(LINES)
     texts = [[record[side] for record in RECORDS] for side in ("source", "target")]
-    sides = [train_tokeniser("characters", side, 20) for side in texts]
+    sides = [train_tokenizer("characters", side, 20) for side in texts]
     sizes = {"source_size": sides[0].size, "target_size": sides[1].size}
-    model = build(kind, {**sizes, "dim": 8, **settings}).double()
-    return Guided(Translator(model, *sides), path, weight)
+    model = build_model(kind, {**sizes, "dim": 8, **settings}).double()
+    return GuidedTranslateTask(TranslateTask(model, *sides), path, weight)
 
 
 def test_all_tokens_of_linked_words_are_linked():
@@ -41,8 +43,8 @@ def test_all_tokens_of_linked_words_are_linked():
 
 def test_a_batch_brings_the_shares(tmp_path: Path):
     task = guided(tmp_path / "links")
-    pairs = list(task.pairs(task.linked(RECORDS)))
-    assert [pair[:3] for pair in pairs] == [pair[:3] for pair in task.task.pairs(RECORDS)]
+    pairs = list(task.examples(task.with_links(RECORDS)))
+    assert [pair[:3] for pair in pairs] == [pair[:3] for pair in task.task.examples(RECORDS)]
     batch = collate(pairs)
     assert batch.guide is not None
     assert batch.guide.shape == (*batch.target_out.shape, batch.source.shape[1])
@@ -56,16 +58,16 @@ def test_a_batch_brings_the_shares(tmp_path: Path):
     third = batch.guide[2, 4:7]  # _ A B: of the first word and the second, five tokens in all
     assert third.shape[0] == 3
     assert set(third.flatten().tolist()) == {0.0, np.float32(0.2)}
-    assert collate(list(task.task.pairs(RECORDS))).guide is None
+    assert collate(list(task.task.examples(RECORDS))).guide is None
     with pytest.raises(ValueError, match="pair 7 has no links"):
-        collate([pairs[0], Pair(7, [4], [4])])
+        collate([pairs[0], Example(7, [4], [4])])
 
 
 @pytest.mark.parametrize(
     ("kind", "settings", "layer"),
     [
         ("rnnsearch", {}, "attention"),
-        ("luong", {"feed": False}, "attention"),
+        ("luong", {"input_feeding": False}, "attention"),
         ("rnmt", {"heads": 2}, "attention"),
         ("transformer", {"layers": 3, "heads": 2}, "decoder.layers.1.cross_attention"),
         ("transformer", {"layers": 1, "heads": 2}, "decoder.layers.0.cross_attention"),
@@ -74,12 +76,12 @@ def test_a_batch_brings_the_shares(tmp_path: Path):
 def test_the_loss_is_its_equation(tmp_path: Path, kind: str, settings: dict[str, Any], layer: str):
     task = guided(tmp_path / "links", kind, 0.7, **settings)
     task.task.model.eval()
-    batch = collate(list(task.pairs(task.linked(RECORDS))))
+    batch = collate(list(task.examples(task.with_links(RECORDS))))
     assert batch.guide is not None
     loss, plain = task.loss(batch, 0.1), task.task.loss(batch, 0.1)
     with observe(task.task.model) as seen:
         task.task.loss(batch)
-    weights, total = seen.whole()[layer], 0.0
+    weights, total = seen.joined()[layer], 0.0
     for b, record in enumerate(RECORDS):
         places = [
             tokeniser.encode(record[side]).words
@@ -91,7 +93,7 @@ def test_the_loss_is_its_equation(tmp_path: Path, kind: str, settings: dict[str,
             for s in shared:
                 heads = weights[b, ..., t, s].reshape(-1).tolist()
                 total -= math.log(sum(heads) / len(heads)) / len(shared)
-    assert loss.tokens == plain.tokens
+    assert loss.count == plain.count
     assert total > 1
     # the shares are float32
     torch.testing.assert_close(loss.total, plain.total + 0.7 * total, rtol=1e-7, atol=0)
@@ -100,7 +102,7 @@ def test_the_loss_is_its_equation(tmp_path: Path, kind: str, settings: dict[str,
 def test_only_the_guide_moves_the_score(tmp_path: Path):
     """The gradient of the added term reaches what the weights are made of, and is that of it."""
     task = guided(tmp_path / "links", "transformer", 1.0, layers=2, heads=2, dropout=0.0)
-    batch = collate(list(task.pairs(task.linked(RECORDS))))
+    batch = collate(list(task.examples(task.with_links(RECORDS))))
     model = task.task.model
     key = model.decoder.layers[0].cross_attention.to_key.weight
 
@@ -122,12 +124,14 @@ def test_only_the_guide_moves_the_score(tmp_path: Path):
 
 def test_a_weight_of_zero_is_no_infinity():
     weights = torch.tensor([[[0.0, 1.0]]], requires_grad=True)
-    value = misfit(weights, torch.tensor([[[0.5, 0.5]]]))
+    value = alignment_loss(weights, torch.tensor([[[0.5, 0.5]]]))
     value.backward()
     assert weights.grad is not None
     assert torch.isfinite(weights.grad).all()
     assert 13 < value.item() < 14
-    half = misfit(torch.full((1, 1, 2), 0.5, dtype=torch.bfloat16), torch.tensor([[[0.5, 0.5]]]))
+    half = alignment_loss(
+        torch.full((1, 1, 2), 0.5, dtype=torch.bfloat16), torch.tensor([[[0.5, 0.5]]])
+    )
     assert half.dtype == torch.float32
 
 
@@ -138,15 +142,15 @@ def test_bad_alignments(tmp_path: Path):
         task.check(RECORDS[:2])
     (tmp_path / "links").write_text("0-1 1-0\n0-2\n\n")
     with pytest.raises(ValueError, match=r"links:2: link 0 to 2 is out of range: .* 1 source"):
-        list(task.pairs(task.linked(RECORDS)))
+        list(task.examples(task.with_links(RECORDS)))
     with pytest.raises(ValueError, match="Seq2Seq has no attention to the source"):
         guided(tmp_path / "links", "seq2seq")
     with pytest.raises(ValueError, match="batch has no guide"):
-        task.loss(collate(list(task.task.pairs(RECORDS))))
+        task.loss(collate(list(task.task.examples(RECORDS))))
 
 
 def test_long_pairs_are_left_out_with_their_lines(tmp_path: Path):
     task = guided(tmp_path / "links")
-    pairs = list(task.pairs(task.linked(RECORDS), longest=4))
-    assert [pair.number for pair in pairs] == [0, 1]
+    pairs = list(task.examples(task.with_links(RECORDS), max_tokens=4))
+    assert [pair.index for pair in pairs] == [0, 1]
     assert isinstance(collate(pairs), Batch)

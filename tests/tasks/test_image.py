@@ -7,11 +7,11 @@ import pytest
 import torch
 from PIL import Image as Pillow
 
-from regard.batch.pictures import Pictures
-from regard.corpora.pictures import Reader
+from regard.batching.pictures import PicturePreprocessor
+from regard.data.formats.images import ImageReader
 from regard.models.vit import Vit
-from regard.tasks.classify import Judge
-from regard.tasks.image import TOGETHER, Image
+from regard.tasks.classify import EncoderClassifier
+from regard.tasks.image import PICTURES_PER_BATCH, ImageTask
 from regard.text.labels import Labels
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (7, 8, 12, 1), dtype=np.uint8)
@@ -20,15 +20,15 @@ RECORDS = [{"picture": one, "label": "ab"[n % 2]} for n, one in enumerate(PIXELS
 
 @pytest.fixture
 def task():
-    encoder = Vit((8, 12), 1, patch=4, dim=8, heads=2, layers=2, dropout=0.3)
+    encoder = Vit((8, 12), 1, patch_size=4, dim=8, heads=2, layers=2, dropout=0.3)
     torch.nn.init.normal_(encoder.position.weight)
-    pictures = Pictures(Reader((8, 12), 1))
-    return Image(Judge(encoder, 2), pictures, Labels(["a", "b"]))
+    pictures = PicturePreprocessor(ImageReader((8, 12), 1))
+    return ImageTask(EncoderClassifier(encoder, 2), pictures, Labels(["a", "b"]))
 
 
 def test_the_loss_is_its_definition(task):
     task.model.eval()
-    batch = task.collate(list(task.pairs(RECORDS)))
+    batch = task.collate(list(task.examples(RECORDS)))
     found = task.loss(batch)
     logits = task.model(batch.inputs).double()
     wanted = sum(
@@ -36,8 +36,8 @@ def test_the_loss_is_its_definition(task):
         for n, row in enumerate(logits.tolist())
     )
     assert found.total.item() == pytest.approx(wanted, rel=1e-5)
-    assert found.tokens == 7
-    assert task.likelihood(list(task.pairs(RECORDS))).total.item() == pytest.approx(
+    assert found.count == 7
+    assert task.negative_log_likelihood(list(task.examples(RECORDS))).total.item() == pytest.approx(
         wanted, rel=1e-5
     )
 
@@ -48,20 +48,20 @@ def test_read_now_or_later_is_the_same(task, tmp_path):
         path = tmp_path / f"{number}.png"
         Pillow.fromarray(record["picture"][..., 0]).save(path)
         records.append({**record, "picture": str(path)})
-    now = task.collate(list(task.pairs(RECORDS)))
-    later = list(task.pairs(records, read=False))
+    now = task.collate(list(task.examples(RECORDS)))
+    later = list(task.examples(records, load_pictures=False))
     assert isinstance(later[0].source[0], str)
     assert torch.equal(task.collate(later).inputs["pictures"], now.inputs["pictures"])
-    moved = task.varied(later, crop=2)
+    moved = task.collate_for_training(later, crop=2)
     assert not torch.equal(moved.inputs["pictures"], now.inputs["pictures"])
     assert moved.labels.tolist() == now.labels.tolist()
 
 
 def test_verdicts_are_in_order_however_many(task):
-    many = [PIXELS[n % 7] for n in range(TOGETHER + 9)]
+    many = [PIXELS[n % 7] for n in range(PICTURES_PER_BATCH + 9)]
     counted = []
-    found = task.verdicts(many, told=counted.append)
-    assert counted == [TOGETHER, 9]
+    found = task.predict(many, on_progress=counted.append)
+    assert counted == [PICTURES_PER_BATCH, 9]
     for n, one in enumerate(found):
         assert one.probabilities["a"] == pytest.approx(found[n % 7].probabilities["a"], abs=1e-6)
         assert one.label == max(one.probabilities, key=one.probabilities.__getitem__)
@@ -71,8 +71,8 @@ def test_verdicts_are_in_order_however_many(task):
 
 def test_what_the_class_token_looked_at(task):
     """Laid over the picture: patch by patch, as its keys say."""
-    seen = task.by_patch(PIXELS[0])
-    whole = task.looked(PIXELS[0])
+    seen = task.patch_attention_weights(PIXELS[0])
+    whole = task.attention_weights(PIXELS[0])
     assert [one.shape for one in seen.values()] == [(2, 2, 3)] * 2
     for name, one in seen.items():
         for row in range(2):
@@ -85,4 +85,4 @@ def test_what_the_class_token_looked_at(task):
 
 def test_an_unknown_label(task):
     with pytest.raises(ValueError, match="record 1: label 'c' is not in the training data"):
-        list(task.pairs([{"picture": PIXELS[0], "label": "c"}]))
+        list(task.examples([{"picture": PIXELS[0], "label": "c"}]))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from regard.encode.embed import Embedding
+from regard.layers.embedding import Embedding
 from regard.tasks import loss as module
 from regard.tasks.loss import cross_entropy
 
@@ -16,7 +16,7 @@ F64 = torch.float64
 def test_smoothed_cross_entropy_is_its_equation(
     smoothing: float, rows: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "AT_ONCE", 6 * rows)
+    monkeypatch.setattr(module, "LOGITS_PER_SLICE", 6 * rows)
     layer = nn.Linear(4, 6, dtype=F64)
     states = torch.randn(2, 5, 4, dtype=F64)
     target = torch.randint(1, 6, (2, 5))
@@ -29,14 +29,14 @@ def test_smoothed_cross_entropy_is_its_equation(
             label = smoothing / 5 if word != 0 else 0.0
             label += (1 - smoothing) * (word == target[b, t].item())
             want -= label * log_p[word].item()
-    assert loss.tokens == 7
+    assert loss.count == 7
     assert loss.total.item() == pytest.approx(want, rel=1e-12)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("rows", [3, 256])
 def test_gradient_is_that_of_autograd(smoothing: float, rows: int, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "AT_ONCE", 6 * rows)
+    monkeypatch.setattr(module, "LOGITS_PER_SLICE", 6 * rows)
     layer = nn.Linear(4, 6, dtype=F64)
     states = torch.randn(2, 5, 4, dtype=F64, requires_grad=True)
     target = torch.randint(1, 6, (2, 5))

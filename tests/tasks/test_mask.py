@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.tasks.mask import (
-    Sentences,
-    free_of,
-    joined,
-    masked,
-    ordinary_of,
+    SentencePair,
+    ids_and_segments,
+    mask_tokens,
+    maskable_positions,
     sentence_pairs,
-    truncated,
+    text_token_ids,
+    truncate_randomly,
 )
 
 PAD, CLS, SEP, UNKNOWN, MASK = 0, 1, 2, 3, 4
@@ -42,10 +42,10 @@ def texts(rows, length, seed):
 
 
 def hidden(ids, valid, begins=None, seed=0):
-    free = free_of(ids, valid, SPECIALS)
-    ordinary = ordinary_of(SIZE, SPECIALS)
-    return free, masked(
-        ids, free, mask=MASK, ordinary=ordinary, generator=drawn(seed), begins=begins
+    free = maskable_positions(ids, valid, SPECIALS)
+    ordinary = text_token_ids(SIZE, SPECIALS)
+    return free, mask_tokens(
+        ids, free, mask_id=MASK, text_ids=ordinary, generator=drawn(seed), word_starts=begins
     )
 
 
@@ -96,20 +96,20 @@ def test_a_special_piece_ends_a_word():
 
 def test_each_time_others():
     ids, valid, _ = texts(20, 30, 5)
-    free, generator = free_of(ids, valid, SPECIALS), drawn(0)
-    common = {"mask": MASK, "ordinary": ordinary_of(SIZE, SPECIALS), "generator": generator}
-    one, other = (masked(ids, free, **common) for _ in range(2))
-    assert not torch.equal(one.chosen, other.chosen)
-    assert masked(ids, free, rate=0.9, **common).chosen.sum() > 2 * one.chosen.sum()
+    free, generator = maskable_positions(ids, valid, SPECIALS), drawn(0)
+    common = {"mask_id": MASK, "text_ids": text_token_ids(SIZE, SPECIALS), "generator": generator}
+    one, other = (mask_tokens(ids, free, **common) for _ in range(2))
+    assert not torch.equal(one.target_mask, other.target_mask)
+    assert mask_tokens(ids, free, rate=0.9, **common).target_mask.sum() > 2 * one.target_mask.sum()
 
 
 def test_ids_that_stand_for_text():
-    assert ordinary_of(6, [0, 2, 5]).tolist() == [1, 3, 4]
+    assert text_token_ids(6, [0, 2, 5]).tolist() == [1, 3, 4]
     ids = torch.tensor([[CLS, 7, MASK, 8, SEP, PAD]])
-    free = free_of(ids, torch.tensor([[True] * 5 + [False]]), SPECIALS)
+    free = maskable_positions(ids, torch.tensor([[True] * 5 + [False]]), SPECIALS)
     assert free.tolist() == [[False, True, False, True, False, False]]
     with pytest.raises(ValueError, match="size must leave an id that is not special, and 2"):
-        ordinary_of(2, [0, 1])
+        text_token_ids(2, [0, 1])
 
 
 def documents(count, sentences, words):
@@ -123,7 +123,7 @@ def documents(count, sentences, words):
 def test_half_of_the_pairs_follow():
     pairs = list(sentence_pairs(documents(100, 40, 4), 30, drawn(2)))
     assert len(pairs) > 500
-    assert within(sum(pair.follows for pair in pairs), len(pairs), 0.5)
+    assert within(sum(pair.is_next for pair in pairs), len(pairs), 0.5)
 
 
 def test_one_in_ten_is_short():
@@ -132,7 +132,9 @@ def test_one_in_ten_is_short():
     sizes = [len(p.first) + len(p.second) for p in sentence_pairs(texts, 30, drawn(4))]
     assert within(sum(size < 30 for size in sizes), len(sizes), 0.1 * 28 / 29)
     assert min(sizes) < 8
-    sizes = [len(p.first) + len(p.second) for p in sentence_pairs(texts, 30, drawn(4), short=0.0)]
+    sizes = [
+        len(p.first) + len(p.second) for p in sentence_pairs(texts, 30, drawn(4), short_share=0.0)
+    ]
     assert sum(size < 30 for size in sizes) < len(sizes) / 50
 
 
@@ -168,12 +170,12 @@ def test_where_pairs_come_from(shape, length, seed):
 def test_no_sentence_is_lost_but_the_last():
     """Without truncation every sentence is in a first part, or follows one."""
     texts = documents(50, 10, 2)
-    pairs = list(sentence_pairs(texts, 10_000, drawn(3), short=0.5))
+    pairs = list(sentence_pairs(texts, 10_000, drawn(3), short_share=0.5))
     for number in range(50):
         used = [
             word
             for pair in pairs
-            for part in ([pair.first, pair.second] if pair.follows else [pair.first])
+            for part in ([pair.first, pair.second] if pair.is_next else [pair.first])
             for word in part
             if word // 10_000 == number
         ]
@@ -183,17 +185,17 @@ def test_no_sentence_is_lost_but_the_last():
 
 
 def test_the_longer_is_cut_at_both_ends():
-    first, second = truncated(list(range(20)), [50, 51], 8, drawn(0))
+    first, second = truncate_randomly(list(range(20)), [50, 51], 8, drawn(0))
     assert second == [50, 51]
     assert len(first) == 6
     assert first == list(range(first[0], first[0] + 6))
-    ends = [truncated(list(range(20)), [50, 51], 8, drawn(n))[0][0] for n in range(40)]
+    ends = [truncate_randomly(list(range(20)), [50, 51], 8, drawn(n))[0][0] for n in range(40)]
     assert 5 < sum(ends) / len(ends) < 9  # about half of the 14 from the front
-    assert truncated([1], [2], 5, drawn(0)) == ([1], [2])
+    assert truncate_randomly([1], [2], 5, drawn(0)) == ([1], [2])
 
 
 def test_joined():
-    ids, segments = joined(Sentences([7, 8], [9], True), CLS, SEP)
+    ids, segments = ids_and_segments(SentencePair([7, 8], [9], True), CLS, SEP)
     assert ids == [CLS, 7, 8, SEP, 9, SEP]
     assert segments == [0, 0, 0, 0, 1, 1]
 
@@ -201,6 +203,6 @@ def test_joined():
 def test_wrong_arguments(unchecked):
     ids = torch.ones(1, 2, dtype=torch.int64)
     with pytest.raises(ValueError, match="rate must be between 0 and 1, not 15"):
-        masked(ids, ids > 0, mask=MASK, ordinary=ids[0], generator=drawn(0), rate=15)
+        mask_tokens(ids, ids > 0, mask_id=MASK, text_ids=ids[0], generator=drawn(0), rate=15)
     with pytest.raises(ValueError, match="length must be at least 2"):
         list(sentence_pairs(documents(2, 2, 2), 1, drawn(0)))

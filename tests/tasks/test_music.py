@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 
-from regard.metric.music import step_nll
+from regard.metrics.music import step_nll
 from regard.models.roll import RollGpt, RollRnn
-from regard.tasks.music import KEYS, LOWEST, Music, rolled
+from regard.tasks.music import KEY_COUNT, LOWEST_PITCH, MusicTask, collate_pieces
 
 PIECES = [[(60, 64), (), (62, 65, 69)], [(21, 108)], [(50,), (52,), (53,), (53, 57), (55,)]]
 RECORDS = [{"text": json.dumps(piece)} for piece in PIECES]
@@ -16,7 +16,7 @@ RECORDS = [{"text": json.dumps(piece)} for piece in PIECES]
 
 @pytest.fixture(params=[RollRnn, RollGpt])
 def music(request):
-    return Music(request.param(KEYS, dim=8).double())
+    return MusicTask(request.param(KEY_COUNT, dim=8).double())
 
 
 @pytest.fixture(autouse=True)
@@ -30,79 +30,79 @@ def by_hand(model, piece, first):
     """Each step from those before it, one model call each: -sum of both terms, over all keys."""
     total = 0.0
     for time in range(first, len(piece)):
-        heard = torch.zeros(1, time + 1, KEYS)
+        heard = torch.zeros(1, time + 1, KEY_COUNT)
         for step, pitches in enumerate(piece[:time], 1):
             for pitch in pitches:
-                heard[0, step, pitch - LOWEST] = 1
+                heard[0, step, pitch - LOWEST_PITCH] = 1
         states, _ = model.read(model.begin(1), heard)
         chances = model.logits(states[0, -1]).sigmoid().tolist()
-        total += step_nll(chances, [pitch - LOWEST for pitch in piece[time]])
+        total += step_nll(chances, [pitch - LOWEST_PITCH for pitch in piece[time]])
     return total
 
 
 @pytest.mark.parametrize("first", [0, 1])
 def test_loss_is_the_equation(music, first):
     music.model.eval()
-    batch = music.collate(list(music.pairs(RECORDS, 99)))
+    batch = music.collate(list(music.examples(RECORDS, 99)))
     loss = music.loss(batch, first)
     want = sum(by_hand(music.model, piece, first) for piece in PIECES)
     assert loss.total.item() == pytest.approx(want, rel=1e-9)
-    assert loss.tokens == sum(len(piece) - first for piece in PIECES)
+    assert loss.count == sum(len(piece) - first for piece in PIECES)
 
 
 def test_padding_counts_nothing(music):
-    pairs = list(music.pairs(RECORDS, 99))
-    whole = music.likelihood(pairs)
-    apart = [music.likelihood([pair]) for pair in pairs]
+    pairs = list(music.examples(RECORDS, 99))
+    whole = music.negative_log_likelihood(pairs)
+    apart = [music.negative_log_likelihood([pair]) for pair in pairs]
     assert whole.total.item() == pytest.approx(sum(one.total.item() for one in apart))
-    assert whole.tokens == sum(one.tokens for one in apart) == 9
+    assert whole.count == sum(one.count for one in apart) == 9
 
 
 def test_long_pieces_are_cut(music):
-    pairs = list(music.pairs(RECORDS, 2))
+    pairs = list(music.examples(RECORDS, 2))
     assert [list(pair.source) for pair in pairs] == [
         *([(60, 64), ()], [(62, 65, 69)], [(21, 108)]),
         *([(50,), (52,)], [(53,), (53, 57)], [(55,)]),
     ]
-    assert [pair.number for pair in pairs] == [0, 0, 1, 2, 2, 2]
+    assert [pair.index for pair in pairs] == [0, 0, 1, 2, 2, 2]
 
 
 def test_rolls():
-    batch = rolled([[(21, 23), (108,)], [()]])
-    assert batch.wanted.nonzero().tolist() == [[0, 0, 0], [0, 0, 2], [0, 1, 87]]
-    assert batch.given.nonzero().tolist() == [[0, 1, 0], [0, 1, 2]]
+    batch = collate_pieces([[(21, 23), (108,)], [()]])
+    assert batch.targets.nonzero().tolist() == [[0, 0, 0], [0, 0, 2], [0, 1, 87]]
+    assert batch.inputs.nonzero().tolist() == [[0, 1, 0], [0, 1, 2]]
     assert batch.valid.tolist() == [[True, True], [True, False]]
 
 
 def test_what_is_drawn(music):
-    one, two, three = music.compose([[(60,)], [], [(60,)]], 6, seed=3)
+    one, two, three = music.predict([[(60,)], [], [(60,)]], 6, seed=3)
     assert one.steps[0] == (60,)
     assert (len(one.steps), len(two.steps)) == (7, 6)
     assert one.steps != three.steps  # the same beginning draws anew
-    [alone] = music.compose([[(60,)]], 6, seed=3)
+    [alone] = music.predict([[(60,)]], 6, seed=3)
     assert alone.steps == one.steps
     assert alone.log_prob == pytest.approx(one.log_prob)
-    assert music.compose([[(60,)]], 6, seed=4) != [alone]
-    [four] = music.compose([[(60,)]], 6, voices=4)
+    assert music.predict([[(60,)]], 6, seed=4) != [alone]
+    [four] = music.predict([[(60,)]], 6, voices=4)
     assert [len(step) for step in four.steps] == [1, *[4] * 6]
 
 
 def test_log_prob_is_the_models(music):
-    [piece] = music.compose([[(60,)]], 4, temperature=0.7)
+    [piece] = music.predict([[(60,)]], 4, temperature=0.7)
     want = by_hand(music.model, piece.steps, 1)
     assert piece.log_prob == pytest.approx(-want, rel=1e-6)
 
 
 def test_keys_sound_as_often_as_the_model_says():
     """With no weights but the bias of the output, each key has a chance of its own."""
-    model = RollRnn(KEYS, dim=4)
+    model = RollRnn(KEY_COUNT, dim=4)
     for weight in model.parameters():
         torch.nn.init.zeros_(weight)
-    model.out.bias.data.copy_(torch.linspace(-4, 4, KEYS))
+    model.out.bias.data.copy_(torch.linspace(-4, 4, KEY_COUNT))
     for temperature in (1.0, 0.4):
-        [piece] = Music(model).compose([[]], 400, temperature=temperature)
-        seen = rolled([piece.steps]).wanted[0].mean(0)
-        chance = (torch.linspace(-4, 4, KEYS) / temperature).sigmoid()
+        [piece] = MusicTask(model).predict([[]], 400, temperature=temperature)
+        seen = collate_pieces([piece.steps]).targets[0].mean(0)
+        chance = (torch.linspace(-4, 4, KEY_COUNT) / temperature).sigmoid()
         assert (seen - chance).abs().max() < 5 * math.sqrt(0.25 / 400)
 
 
@@ -113,15 +113,15 @@ def test_next_keys(music):
 
 
 def test_what_is_looked_at():
-    music = Music(RollGpt(KEYS, dim=8, heads=2, layers=1))
-    seen = music.looked(PIECES[0])
+    music = MusicTask(RollGpt(KEY_COUNT, dim=8, heads=2, layers=1))
+    seen = music.attention_weights(PIECES[0])
     assert seen.shape == (4, 4)  # and the silence before
     torch.testing.assert_close(seen.sum(-1), torch.ones(4))
     assert seen.triu(1).abs().max() == 0
     with pytest.raises(ValueError, match="no attention to look at"):
-        Music(RollRnn(KEYS, dim=8)).looked(PIECES[0])
+        MusicTask(RollRnn(KEY_COUNT, dim=8)).attention_weights(PIECES[0])
 
 
 def test_what_is_wrong(music):
     with pytest.raises(ValueError, match="temperature must be positive, not 0"):
-        music.compose([[]], 2, temperature=0.0)
+        music.predict([[]], 2, temperature=0.0)

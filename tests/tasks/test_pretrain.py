@@ -7,21 +7,21 @@ import torch
 from torch import Generator
 
 from regard.config.load import resolve
-from regard.encode.lora import add_lora
-from regard.models.catalogue import build
-from regard.tasks.pretrain import Pretrain
-from regard.text.learn import train_tokeniser
+from regard.layers.lora import add_lora
+from regard.models.catalogue import build_model
+from regard.tasks.pretrain import PretrainTask
 from regard.text.special import END, START
+from regard.text.train import train_tokenizer
 from regard.train.classify import ClassifyRun
-from regard.train.fit import Fit
 from regard.train.pretrain import PretrainRun
+from regard.training.trainer import Trainer
 
 STORIES = [
     "the cat sat. it saw a mouse. the mouse ran.",
     "a dog ran. it sat on a log. the dog saw a cat.",
     "one fine day. the sun rose. the day was fine.",
 ]
-SMALL = {"dim": 16, "heads": 2, "layers": 2, "context": 40, "dropout": 0.0}
+SMALL = {"dim": 16, "heads": 2, "layers": 2, "max_positions": 40, "dropout": 0.0}
 
 
 def quiet(_: str) -> None:
@@ -39,9 +39,9 @@ def settings(folder: Path, **more):
             "model": {"kind": "bert", **SMALL, "pretrain": "both"},
             "train": {
                 "steps": 12,
-                "sentences_per_batch": 8,
+                "examples_per_batch": 8,
                 "learning_rate": 0.005,
-                "longest": 20,
+                "max_tokens": 20,
                 "save_every": 5,
                 "validate_every": 6,
             },
@@ -51,13 +51,15 @@ def settings(folder: Path, **more):
 
 
 @pytest.fixture
-def task() -> Pretrain:
-    text = train_tokeniser("wordpiece", STORIES, 60)
-    return Pretrain(build("bert", {**SMALL, "pretrain": "both", "size": text.size + 1}), text)
+def task() -> PretrainTask:
+    text = train_tokenizer("wordpiece", STORIES, 60)
+    return PretrainTask(
+        build_model("bert", {**SMALL, "pretrain": "both", "size": text.size + 1}), text
+    )
 
 
 def test_pairs(task):
-    pairs = list(task.pairs([{"text": story} for story in STORIES], 12))
+    pairs = list(task.examples([{"text": story} for story in STORIES], 12))
     batch = task.collate(pairs)
     for pair, ids, valid, segments in zip(
         pairs, batch.ids, batch.valid, batch.segments, strict=True
@@ -74,9 +76,9 @@ def test_pairs(task):
 
 def test_the_loss_is_of_the_hidden_words_only(task):
     """Against a loop over the places where something was hidden."""
-    batch = task.collate(list(task.pairs([{"text": story} for story in STORIES], 12)))
+    batch = task.collate(list(task.examples([{"text": story} for story in STORIES], 12)))
     model = task.model.eval()
-    told = task.told(batch, Generator().manual_seed(3))
+    told = task.batch_losses(batch, Generator().manual_seed(3))
     seen = {}
     real = model.encode
 
@@ -85,18 +87,18 @@ def test_the_loss_is_of_the_hidden_words_only(task):
         return real(ids, valid, segments)
 
     model.encode = listen
-    again = task.told(batch, Generator().manual_seed(3))
+    again = task.batch_losses(batch, Generator().manual_seed(3))
     assert again.words_loss.item() == told.words_loss.item()
     changed = seen["ids"] != batch.ids
     assert 0 < changed.sum() <= told.words  # a tenth stays as it is, and has to be told, too
     assert not changed[~batch.valid].any()
     assert not changed[(batch.ids == START) | (batch.ids == END)].any()
     found = real(seen["ids"], batch.valid, batch.segments)
-    log_probs = model.logits(model.guesses(found.states)).log_softmax(-1)
+    log_probs = model.logits(model.masked_word_states(found.states)).log_softmax(-1)
     true = -log_probs.gather(-1, batch.ids[..., None])[..., 0]
     assert true[changed].sum() <= told.words_loss + 1e-4
     pairs = model.following(found.pooled).log_softmax(-1)
-    loss = -pairs[torch.arange(len(pairs)), batch.follows].sum()
+    loss = -pairs[torch.arange(len(pairs)), batch.next_sentence_labels].sum()
     assert told.pairs_loss.item() == pytest.approx(loss.item(), rel=1e-5)
 
 
@@ -106,19 +108,19 @@ def test_it_learns_goes_on_and_fills_in(tmp_path):
         for steps in stops:
             train = wanted.train.model_copy(update={"steps": steps})
             now = wanted.model_copy(update={"train": train})
-            list(Fit(now, tmp_path / folder, quiet).events())
+            list(Trainer(now, tmp_path / folder, quiet).events())
     one, other = (PretrainRun.load(tmp_path / folder) for folder in ("whole", "parts"))
     for name, weight in one.model.state_dict().items():
         assert torch.equal(weight, other.model.state_dict()[name]), name
     scores = one.score(one.corpus().read("test"))
     assert 0 < scores["accuracy"] <= 100
     assert 0 <= scores["next_sentence"] <= 100
-    [reply] = one.reply(["the [MASK] sat on a [MASK]."])
+    [reply] = one.predict_lines(["the [MASK] sat on a [MASK]."])
     assert "[MASK]" not in reply.text
-    assert len(reply.facts["masks"]) == 2
-    assert sum(best["probability"] for best in reply.facts["masks"][0]) <= 1
+    assert len(reply.data["masks"]) == 2
+    assert sum(best["probability"] for best in reply.data["masks"][0]) <= 1
     with pytest.raises(ValueError, match="line 1: there is no"):
-        one.reply(["nothing hidden"], "line {}")
+        one.predict_lines(["nothing hidden"], "line {}")
 
 
 def classifier(folder: Path, **start):
@@ -128,10 +130,10 @@ def classifier(folder: Path, **start):
     return resolve(
         {
             "task": "classify",
-            "data": {"kind": "labelled", **files},
+            "data": {"kind": "labeled", **files},
             "start": {"run": str(folder / "base"), **start},
             "head": {"dropout": 0.0},
-            "train": {"steps": 15, "sentences_per_batch": 8, "learning_rate": 0.02},
+            "train": {"steps": 15, "examples_per_batch": 8, "learning_rate": 0.02},
         }
     )
 
@@ -140,7 +142,7 @@ def classifier(folder: Path, **start):
 def base(tmp_path) -> Path:
     wanted = settings(tmp_path)
     train = wanted.train.model_copy(update={"steps": 2})
-    list(Fit(wanted.model_copy(update={"train": train}), tmp_path / "base", quiet).events())
+    list(Trainer(wanted.model_copy(update={"train": train}), tmp_path / "base", quiet).events())
     return tmp_path / "base"
 
 
@@ -149,48 +151,48 @@ def encoder_of(run) -> dict[str, torch.Tensor]:
 
 
 def test_a_classifier_starts_from_it(tmp_path, base):
-    fit = Fit(classifier(tmp_path), tmp_path / "run", quiet)
+    fit = Trainer(classifier(tmp_path), tmp_path / "run", quiet)
     before = PretrainRun.load(base).model.state_dict()
     for name, weight in encoder_of(fit.run).items():
         assert torch.equal(weight, before[name]), name
     list(fit.events())
     run = ClassifyRun.load(tmp_path / "run")
     assert run.score(run.corpus().read("test"))["accuracy"] == 100.0
-    Fit(classifier(tmp_path), tmp_path / "run", quiet)  # the same settings again: no other run
+    Trainer(classifier(tmp_path), tmp_path / "run", quiet)  # the same settings again: no other run
     base.rename(tmp_path / "gone")
     assert ClassifyRun.load(tmp_path / "run")("a cat").label == "cat"  # it needs nothing else
 
 
-@pytest.mark.parametrize("start", [{"freeze": True}, {"lora": 2}])
+@pytest.mark.parametrize("start", [{"freeze": True}, {"lora_rank": 2}])
 def test_what_rests_stays_as_it_is(tmp_path, base, start):
-    fit = Fit(classifier(tmp_path, **start), tmp_path / "run", quiet)
+    fit = Trainer(classifier(tmp_path, **start), tmp_path / "run", quiet)
     before = encoder_of(fit.run)
     list(fit.events())
     run = ClassifyRun.load(tmp_path / "run")
     moved = {name for name, w in encoder_of(run).items() if not torch.equal(w, before[name])}
     assert all("parametrizations.weight.0" in name for name in moved)
-    assert bool(moved) == ("lora" in start)
+    assert bool(moved) == ("lora_rank" in start)
 
 
 def test_lower_layers_learn_more_slowly(tmp_path, base):
-    fit = Fit(classifier(tmp_path, layer_decay=0.5), tmp_path / "run", quiet)
-    rates = fit.training.rates
+    fit = Trainer(classifier(tmp_path, layer_decay=0.5), tmp_path / "run", quiet)
+    rates = fit.training.base_rates
     assert rates == pytest.approx([0.02 * 0.5**n for n in range(4)])  # head, two layers, words
-    count = sum(len(group["params"]) for group in fit.training.optimiser.param_groups)
+    count = sum(len(group["params"]) for group in fit.training.optimizer.param_groups)
     assert count == len(list(fit.run.model.parameters()))
     list(fit.events())
 
 
 def test_what_cannot_be_started_from(tmp_path, base):
     with pytest.raises(ValueError, match=r"nowhere: is not a run, there is no config.toml"):
-        Fit(classifier(tmp_path, run=str(tmp_path / "nowhere")), tmp_path / "run", quiet)
+        Trainer(classifier(tmp_path, run=str(tmp_path / "nowhere")), tmp_path / "run", quiet)
     (base / "text.json").unlink()
     with pytest.raises(ValueError, match=r"there is no text.json in it"):
-        Fit(classifier(tmp_path), tmp_path / "run", quiet)
+        Trainer(classifier(tmp_path), tmp_path / "run", quiet)
 
 
 def test_lora_begins_with_no_change():
-    model = build("bert", {**SMALL, "size": 30}).eval()
+    model = build_model("bert", {**SMALL, "size": 30}).eval()
     ids = torch.randint(4, 30, (2, 7))
     valid = torch.ones_like(ids, dtype=torch.bool)
     before = model.encode(ids, valid).states

@@ -5,18 +5,18 @@ import math
 import pytest
 import torch
 
-from regard.attend.tap import observe
-from regard.batch.pair import Pair, collate
-from regard.config.decode import Beam
+from regard.attention.observe import observe
+from regard.batching.example import Example, collate
+from regard.config.decode import BeamConfig
 from regard.config.load import resolve
-from regard.text.learn import train_tokeniser
+from regard.text.train import train_tokenizer
 from regard.train.translate import TranslateRun
 
 TEXTS = ["a b c d e", "b a", "e d c b a a", "c", ""]
 MODELS = [
     {"kind": "rnnsearch", "dim": 8, "init": "scaled"},
     {"kind": "luong", "dim": 8, "init": "scaled", "window": "local_p", "radius": 2},
-    {"kind": "luong", "dim": 8, "init": "scaled", "feed": False, "normalise": "sparsemax"},
+    {"kind": "luong", "dim": 8, "init": "scaled", "input_feeding": False, "normalize": "sparsemax"},
     {"kind": "transformer", "dim": 8, "heads": 2, "layers": 2},
     {"kind": "rnmt", "dim": 8, "heads": 2, "layers": 1, "decoder_layers": 2},
 ]
@@ -24,7 +24,7 @@ MODELS = [
 
 def made(model) -> TranslateRun:
     """A model whose random weights are large, so that its words and looks differ."""
-    words = train_tokeniser("words", TEXTS, 50)
+    words = train_tokenizer("words", TEXTS, 50)
     run = TranslateRun(resolve({"model": model}), {"source": words, "target": words})
     with torch.no_grad():
         for weight in run.model.parameters():
@@ -35,15 +35,17 @@ def made(model) -> TranslateRun:
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m["kind"])
 def test_many_pairs_are_seen_as_one_is(model):
     run = made(model)
-    ids = run.task.source.ids(TEXTS)
-    pairs = [Pair(9, source, target) for source, target in zip(ids, ids[::-1], strict=True)]
-    tables = run.task.attended(pairs)
+    ids = run.task.source.encode_ids(TEXTS)
+    pairs = [Example(9, source, target) for source, target in zip(ids, ids[::-1], strict=True)]
+    tables = run.task.mean_attention_weights(pairs)
     for pair, table in zip(pairs, tables, strict=True):
         batch = collate([pair])
         with observe(run.model.eval()) as seen, torch.no_grad():
-            run.model.forced(run.model.remember(batch.source, batch.source_valid), batch.target_in)
+            run.model.teacher_forced(
+                run.model.remember(batch.source, batch.source_valid), batch.target_in
+            )
         alone = []
-        for name in run.model.cross:
+        for name in run.model.cross_attentions:
             calls = seen[name]
             heads = calls[0].shape[1] if calls[0].ndim == 4 else 1
             for head in range(heads):
@@ -53,12 +55,12 @@ def test_many_pairs_are_seen_as_one_is(model):
         assert table.shape == (len(pair.target) + 1, len(pair.source) + 1)
 
 
-def ranked(run: TranslateRun, text: str, decode: Beam) -> list[tuple[float, str]]:
+def ranked(run: TranslateRun, text: str, decode: BeamConfig) -> list[tuple[float, str]]:
     """All that the beam finds, ranked by eq. 14 of Wu et al. 2016, in loops."""
     plain = decode.model_copy(update={"coverage_penalty": 0.0, "n_best": decode.width})
     found = []
     for one in run.predict([text], plain)[0]:
-        weights = run.task.align(text, one.ids).weights.tolist()
+        weights = run.task.alignment(text, one.ids).weights.tolist()
         cover = 0.0
         for i in range(len(text.split())):
             looked = 0.0
@@ -74,7 +76,7 @@ def ranked(run: TranslateRun, text: str, decode: Beam) -> list[tuple[float, str]
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m["kind"])
 def test_coverage_against_a_loop(model, seed):
     run = made(model)
-    decode = Beam(width=4, n_best=3, coverage_penalty=1.0, length_penalty=0.6, max_length=12)
+    decode = BeamConfig(width=4, n_best=3, coverage_penalty=1.0, length_penalty=0.6, max_length=12)
     outputs = run.predict(TEXTS, decode)
     for text, best in zip(TEXTS, outputs, strict=True):
         wanted = ranked(run, text, decode)[:3]
@@ -85,7 +87,7 @@ def test_coverage_against_a_loop(model, seed):
 def test_coverage_changes_what_is_best():
     """With a penalty that outweighs all else, what looked at most comes first."""
     run = made(MODELS[0])
-    decode = Beam(width=5, coverage_penalty=1000.0, max_length=12)
+    decode = BeamConfig(width=5, coverage_penalty=1000.0, max_length=12)
     for text, best in zip(TEXTS[:3], run.predict(TEXTS[:3], decode), strict=True):
         cover = ranked(run, text, decode)[0][0]
         assert best[0].score == pytest.approx(cover, rel=1e-4)
@@ -98,4 +100,4 @@ def test_coverage_changes_what_is_best():
 def test_a_model_without_attention_cannot_cover():
     run = made({"kind": "encdec", "dim": 8})
     with pytest.raises(ValueError, match="EncoderDecoder has no attention to the source"):
-        run.predict(["a b"], Beam(width=2, coverage_penalty=0.2, max_length=5))
+        run.predict(["a b"], BeamConfig(width=2, coverage_penalty=0.2, max_length=5))

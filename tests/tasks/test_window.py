@@ -7,40 +7,46 @@ import torch
 from torch import Tensor, nn
 
 from regard.config.load import resolve
-from regard.decode.rules import Rules
-from regard.models.catalogue import build
-from regard.tasks.language import Continued, Language, Prompted, Shifted, prompted
-from regard.tasks.translate import Search
-from regard.text.foreign import ForeignTokeniser
-from regard.text.learn import train_tokeniser
-from regard.train.search import search_of
+from regard.decoding.constraints import Constraints
+from regard.models.catalogue import build_model
+from regard.tasks.generation import build_search
+from regard.tasks.language import (
+    LanguageTask,
+    PromptState,
+    PromptStepper,
+    ShiftedPromptStepper,
+    prompt_state,
+)
+from regard.tasks.translate import SearchFunction
+from regard.text.external import ExternalTokenizer
+from regard.text.train import train_tokenizer
 
 TEXT = "the cat sat on the mat. the dog sat on the log. "
 PROMPTS = ["", "t", "the c", "the dog sat on", "on the mat", "the c"]
 
 
-def made(context: int) -> Language:
+def made(context: int) -> LanguageTask:
     """With weights so wide that what is seen matters, in float64: no two sums are nearly equal."""
-    text = train_tokeniser("characters", [TEXT], 100)
-    sizes = {"dim": 12, "heads": 2, "layers": 2, "context": context, "dropout": 0.0}
-    model = build("gpt2", {**sizes, "size": text.size}).double().eval()
+    text = train_tokenizer("characters", [TEXT], 100)
+    sizes = {"dim": 12, "heads": 2, "layers": 2, "max_positions": context, "dropout": 0.0}
+    model = build_model("gpt2", {**sizes, "size": text.size}).double().eval()
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.4)
-    return Language(model, text)
+    return LanguageTask(model, text)
 
 
-def search(kind: str) -> Search:
+def search(kind: str) -> SearchFunction:
     decode: dict[str, Any] = {"kind": kind} | ({"n_best": 3} if kind == "beam" else {})
-    return search_of(resolve({"task": "language", "decode": decode}).decode)
+    return build_search(resolve({"task": "language", "decode": decode}).decode)
 
 
 class Scratch:
     """Reads all that is visible anew for each token. A state is a list of lists of ids."""
 
-    def __init__(self, task: Language):
-        self.model, self.context = task.model, task.model.context
+    def __init__(self, task: LanguageTask):
+        self.model, self.context = task.model, task.model.max_positions
 
-    def start(self, memory: Prompted) -> list[list[int]]:
+    def start(self, memory: PromptState) -> list[list[int]]:
         assert memory.last is not None
         self.begun = False
         return torch.cat([memory.ids, memory.last[:, None]], 1).tolist()
@@ -51,7 +57,7 @@ class Scratch:
             full = [ids if len(ids) < self.context else ids[len(ids) - half :] for ids in state]
             state = [[*ids, token] for ids, token in zip(full, tokens.tolist(), strict=True)]
         self.begun = True
-        last = self.model.forced(None, torch.tensor(state))[:, -1]
+        last = self.model.teacher_forced(None, torch.tensor(state))[:, -1]
         return self.model.logits(last).log_softmax(-1), state
 
     def select(self, state: list[list[int]], rows: Tensor) -> list[list[int]]:
@@ -65,31 +71,31 @@ class Scratch:
 )
 def test_any_length_is_written_as_from_scratch(kind, context, unchecked):
     task, found = made(context), search(kind)
-    rules = Rules(30, min_length=26)
+    rules = Constraints(30, min_length=26)
 
-    def from_scratch(_: Any, memory: Prompted, *given: Any) -> Any:
+    def from_scratch(_: Any, memory: PromptState, *given: Any) -> Any:
         return found(Scratch(task), memory, *given)
 
-    ours = task.complete(PROMPTS, found, rules)
-    theirs = task.complete(PROMPTS, from_scratch, rules)
+    ours = task.predict(PROMPTS, found, rules)
+    theirs = task.predict(PROMPTS, from_scratch, rules)
     for one, other in zip(ours, theirs, strict=True):
         assert len(one) == (3 if kind == "beam" else 1)
         assert [output.ids for output in one] == [output.ids for output in other]
         assert [o.log_prob for o in one] == pytest.approx([o.log_prob for o in other], rel=1e-9)
         assert all(26 <= len(output.ids) <= 30 for output in one)
-    alone = [task.complete([prompt], found, rules)[0] for prompt in PROMPTS[:-1]]
+    alone = [task.predict([prompt], found, rules)[0] for prompt in PROMPTS[:-1]]
     assert [[o.ids for o in one] for one in alone] == [[o.ids for o in one] for one in ours[:-1]]
 
 
 @torch.no_grad()
 def test_with_ids_that_are_not_ours_too(unchecked):
     own = made(7)
-    other = Language(own.model, ForeignTokeniser.of(own.text))
-    assert isinstance(other.continued(), Shifted)
-    rules = [Rules(30, min_length=30, forbidden=ids) for ids in ((0, 1), (0, 1, 3, 4))]
+    other = LanguageTask(own.model, ExternalTokenizer.from_tokenizer(own.text))
+    assert isinstance(other.build_stepper(), ShiftedPromptStepper)
+    rules = [Constraints(30, min_length=30, forbidden=ids) for ids in ((0, 1), (0, 1, 3, 4))]
     for kind in ("greedy", "beam"):
-        one = own.complete(PROMPTS, search(kind), rules[0])
-        two = other.complete(PROMPTS, search(kind), rules[1])
+        one = own.predict(PROMPTS, search(kind), rules[0])
+        two = other.predict(PROMPTS, search(kind), rules[1])
         assert [best[0].ids for best in one] == [best[0].ids for best in two]
 
 
@@ -97,8 +103,8 @@ def test_with_ids_that_are_not_ours_too(unchecked):
 def test_what_is_seen(unchecked):
     """By hand, for a context of 5: what each step reads, and that a full cache is let go."""
     model, read = made(5).model, list[list[int]]()
-    steps = Continued(model, 5.0)
-    state = prompted(torch.tensor([[4, 5, 6]]))
+    steps = PromptStepper(model, 5.0)
+    state = prompt_state(torch.tensor([[4, 5, 6]]))
     inner = model.read
 
     def noted(before: Any, ids: Tensor) -> Any:
@@ -117,7 +123,7 @@ def test_what_is_seen(unchecked):
 @torch.no_grad()
 def test_a_step_changes_no_state(unchecked):
     task = made(6)
-    steps, state = task.continued(), prompted(torch.tensor([[2, 4], [2, 5]]))
+    steps, state = task.build_stepper(), prompt_state(torch.tensor([[2, 4], [2, 5]]))
     for token in range(4, 20):
         tokens = torch.tensor([token % 9 + 4, token % 7 + 4])
         once, after = steps.step(state, tokens)
@@ -132,10 +138,10 @@ def test_a_step_changes_no_state(unchecked):
 def test_room_is_made_beforehand_where_that_is_enough():
     """An answer of at most half the context never has the prompt read twice."""
     task, long = made(24), (TEXT * 3)[:60]
-    short, rest = Rules(12, min_length=12), Rules(13, min_length=13)
-    assert task.complete([long], search("greedy"), short) == task.complete(
+    short, rest = Constraints(12, min_length=12), Constraints(13, min_length=13)
+    assert task.predict([long], search("greedy"), short) == task.predict(
         [long[-12:]], search("greedy"), short
     )
-    assert task.complete([long], search("greedy"), rest) == task.complete(
+    assert task.predict([long], search("greedy"), rest) == task.predict(
         [long[-24:]], search("greedy"), rest
     )

@@ -6,48 +6,48 @@ import pytest
 import torch
 from torch import nn
 
-from regard.models.catalogue import build
+from regard.models.catalogue import build_model
 from regard.tasks import words as searched
-from regard.tasks.language import Language
-from regard.text.foreign import ForeignTokeniser
-from regard.text.learn import train_tokeniser
+from regard.tasks.language import LanguageTask
+from regard.text.external import ExternalTokenizer
 from regard.text.special import END, UNKNOWN
-from regard.text.tokeniser import WORD
+from regard.text.tokenizer import WORD_PATTERN
+from regard.text.train import train_tokenizer
 
 TEXTS = ["ab ba abb a b bab ab. abba", "ba ab ab abb"] * 5
 SIZES = {"bpe": 12, "byte_bpe": 264, "wordpiece": 13, "unigram": 11, "words": 12, "characters": 10}
 MODELS = {
-    "gpt2": {"dim": 8, "heads": 2, "layers": 1, "context": 24, "dropout": 0.0},
+    "gpt2": {"dim": 8, "heads": 2, "layers": 1, "max_positions": 24, "dropout": 0.0},
     "rnnlm": {"dim": 8},
     "lstmn": {"dim": 8},
 }
 
 
-def made(kind: str, model: str = "rnnlm", *, foreign: bool = False) -> Language:
+def made(kind: str, model: str = "rnnlm", *, foreign: bool = False) -> LanguageTask:
     """With weights so wide that tokens differ in their probabilities."""
-    text = train_tokeniser(kind, TEXTS, SIZES[kind])
-    network = build(model, {**MODELS[model], "size": text.size}).double().eval()
+    text = train_tokenizer(kind, TEXTS, SIZES[kind])
+    network = build_model(model, {**MODELS[model], "size": text.size}).double().eval()
     for weight in network.parameters():
         nn.init.normal_(weight, std=0.6)
-    return Language(network, ForeignTokeniser.of(text) if foreign else text)
+    return LanguageTask(network, ExternalTokenizer.from_tokenizer(text) if foreign else text)
 
 
 @torch.no_grad()
-def tried(task: Language, text: str, depth: int) -> dict[str, float]:
+def tried(task: LanguageTask, text: str, depth: int) -> dict[str, float]:
     """p of each word of at most `depth` tokens, by trying all of them, with the text's decoding.
 
     What was typed is ASCII: no token may end within one of its characters.
     """
-    tail = WORD.findall("." + text)[-1] if text[-1:].strip() else ""
+    tail = WORD_PATTERN.findall("." + text)[-1] if text[-1:].strip() else ""
     tail = tail[1:] if text == tail[1:] else tail
     before = text[: len(text) - len(tail)]
-    stem = task.text.ids([before.removesuffix(" ")])[0]
+    stem = task.text.encode_ids([before.removesuffix(" ")])[0]
 
     def written(ids: tuple[int, ...]) -> str:
         return task.text.decode([*stem, *ids])
 
     def word(so_far: str) -> tuple[str, bool]:
-        found = WORD.search(so_far[len(before) :])
+        found = WORD_PATTERN.search(so_far[len(before) :])
         over = found is not None and len(before) + found.end() < len(so_far)
         return (found[0] if found else "", over)
 
@@ -55,7 +55,9 @@ def tried(task: Language, text: str, depth: int) -> dict[str, float]:
     front: dict[tuple[int, ...], float] = {(): 1.0}
     for _ in range(depth + 1):  # the last time to see what ends there
         ahead = dict[tuple[int, ...], float]()
-        states = task.model.forced(None, torch.tensor([[END, *stem, *ids] for ids in front]))
+        states = task.model.teacher_forced(
+            None, torch.tensor([[END, *stem, *ids] for ids in front])
+        )
         shares = task.model.logits(states[:, -1]).softmax(-1).tolist()
         for (ids, p), row in zip(front.items(), shares, strict=True):
             here = written(ids)
@@ -88,16 +90,18 @@ CASES = [
 
 @pytest.mark.parametrize(("kind", "text", "depth"), CASES)
 def test_words_are_those_of_trying_all(kind, text, depth, monkeypatch, unchecked):
-    monkeypatch.setattr(searched, "SLIGHT", 0.0)
+    monkeypatch.setattr(searched, "MIN_RELATIVE_PROBABILITY", 0.0)
     task = made(kind)
-    tail = len(task.pieces.typed(text).tail)
-    found = task.next_words(text, 10**6, most=10**6, longest=depth - tail)
+    tail = len(task.pieces.resume_point(text).tail)
+    found = task.next_words(text, 10**6, max_prefixes=10**6, max_tokens=depth - tail)
     wanted = tried(task, text, depth)
     assert dict(found) == pytest.approx(wanted, rel=1e-9)
     assert len(found) > 1
     assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
     assert all(
-        word.startswith(WORD.findall(f"x {text}")[-1]) for word, _ in found if text[-1:] > " "
+        word.startswith(WORD_PATTERN.findall(f"x {text}")[-1])
+        for word, _ in found
+        if text[-1:] > " "
     )
 
 
@@ -107,15 +111,15 @@ def test_the_few_best_are_the_best_of_all(model, text, unchecked):
     """By characters there is one way to cut a word that was begun: nothing is left out."""
     task = made("characters", model)
     wanted = sorted(tried(task, text, 4).items(), key=lambda one: -one[1])[:3]
-    tail = len(task.pieces.typed(text).tail)
-    found = task.next_words(text, 3, longest=4 - tail)
+    tail = len(task.pieces.resume_point(text).tail)
+    found = task.next_words(text, 3, max_tokens=4 - tail)
     assert [word for word, _ in found] == [word for word, _ in wanted]
     assert [p for _, p in found] == pytest.approx([p for _, p in wanted], rel=1e-6)
 
 
 def test_ids_that_are_not_ours(unchecked):
     own = made("byte_bpe")
-    other = Language(own.model, ForeignTokeniser.of(own.text))
+    other = LanguageTask(own.model, ExternalTokenizer.from_tokenizer(own.text))
     ours, theirs = (task.next_words("ab b", 5) for task in (own, other))
     assert dict(theirs) == pytest.approx(dict(ours), rel=1e-3)  # PAD and START are tokens there
 
@@ -130,7 +134,7 @@ def test_work_is_bounded(unchecked):
         return inner(state, ids)
 
     task.model.read = counted
-    task.next_words("ab ", 50, most=40)
+    task.next_words("ab ", 50, max_prefixes=40)
     assert 30 < read <= 41  # and once for what stands before
 
 

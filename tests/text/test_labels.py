@@ -3,21 +3,21 @@
 import pytest
 
 from regard.text.labels import Labels
-from regard.text.sentences import sentences
+from regard.text.sentences import split_sentences
 
 
 def test_order():
-    assert Labels.learn(["b", "a", "b"]).names == ["a", "b"]
-    assert Labels.learn(["10", "9", "-1"]).names == ["-1", "9", "10"]
+    assert Labels.from_data(["b", "a", "b"]).names == ["a", "b"]
+    assert Labels.from_data(["10", "9", "-1"]).names == ["-1", "9", "10"]
 
 
 def test_numbers_and_what_is_unknown():
     labels = Labels(["anger", "joy"])
-    assert [labels.number(name, "here") for name in ("joy", "anger")] == [1, 0]
+    assert [labels.index(name, "here") for name in ("joy", "anger")] == [1, 0]
     with pytest.raises(ValueError, match="x:3: label 'joi' is not in the training data; did you m"):
-        labels.number("joi", "x:3")
+        labels.index("joi", "x:3")
     with pytest.raises(ValueError, match="there are anger, joy"):
-        labels.number("?", "x:3")
+        labels.index("?", "x:3")
 
 
 @pytest.mark.parametrize("names", [[], ["a"], ["a", "a"]])
@@ -46,4 +46,4 @@ def test_saved_and_loaded(tmp_path):
     ],
 )
 def test_sentences(text, parts):
-    assert sentences(text) == parts
+    assert split_sentences(text) == parts

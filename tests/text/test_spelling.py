@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.text.spelling import FILL, NO_WORD, SIZE, spell, spell_sentence
+from regard.text.spelling import ALPHABET_SIZE, FILL, NO_WORD, spell, spell_sentence
 
 
 def test_a_word_by_hand():
@@ -32,7 +32,7 @@ def test_no_text_spells_a_mark_or_no_word():
     marks = {259, 260, 261}
     assert {i for i in ids if not 1 <= i <= 256} == marks
     assert NO_WORD not in ids
-    assert max(ids) < SIZE == 262
+    assert max(ids) < ALPHABET_SIZE == 262
 
 
 def test_too_short_is_refused():

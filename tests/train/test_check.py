@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from regard.batch.forecast import Shape
+from regard.batching.memory_forecast import BatchShape
 from regard.config.load import load, resolve
 from regard.train import count as counting
-from regard.train.check import check
-from regard.train.measure import Memory, measure
+from regard.train.check import check_data
+from regard.training.memory import MemoryUsage, measure_memory
 
 CONFIG = """
 [data]
@@ -26,8 +26,8 @@ kind = "words"
 kind = "rnnsearch"
 dim = 8
 [train]
-sentences_per_batch = 4
-longest = 20
+examples_per_batch = 4
+max_tokens = 20
 """
 TRAIN = [
     *(f"word{n} of the many\twort{n} von den vielen" for n in range(30)),
@@ -35,7 +35,7 @@ TRAIN = [
     "word2 of the many\tetwas anderes hier",  # 32: another target
     "\tleer",  # 33
     "gleich\tgleich",  # 34
-    f"{'lang ' * 21}\t{'long ' * 21}",  # 35: over train.longest
+    f"{'lang ' * 21}\t{'long ' * 21}",  # 35: over train.max_tokens
     f"schief\t{'viel zu lang ' * 6}",  # 36
     "kaputt\ufffd\tbroken",  # 37
 ]
@@ -51,7 +51,7 @@ def passing(what, total, records):
 
 
 def guess(settings, sizes, shape):
-    return Memory(*[10**6] * 6, shape)
+    return MemoryUsage(*[10**6] * 6, shape)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_it_finds_what_was_put_there(settings):
-    found = json.loads(json.dumps(check(settings, passing, guess)))
+    found = json.loads(json.dumps(check_data(settings, passing, guess)))
     train, dev = found["splits"]["train"], found["splits"]["dev"]
     assert (train["pairs"], dev["pairs"]) == (37, 3)
     assert (train["empty_source"], train["identical"], train["duplicates"]) == (1, 1, 1)
@@ -81,7 +81,7 @@ def test_it_finds_what_was_put_there(settings):
     for words in (
         "train: 1 pairs have an empty source (first: train.tsv:33); take them out",
         "dev: 1 of 3 pairs are also in train",
-        "train: 2.7% is longer than train.longest = 20; raise it",
+        "train: 2.7% is longer than train.max_tokens = 20; raise it",
         "dev: 27.3% of its source tokens are unknown",
         "first: train.tsv:36); see whether the sides are still aligned",
     ):
@@ -90,12 +90,12 @@ def test_it_finds_what_was_put_there(settings):
 
 def test_good_data_has_no_warnings():
     settings = resolve({"data": {"kind": "dates", "size": 2000, "held_out": 250}, "model": SMALL})
-    assert check(settings, passing, guess)["warnings"] == []
+    assert check_data(settings, passing, guess)["warnings"] == []
 
 
 def test_of_many_pairs_some_are_cut(settings, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(counting, "TOKENISED", 10)
-    found = check(settings, passing, guess)
+    monkeypatch.setattr(counting, "MAX_TOKENIZED_RECORDS", 10)
+    found = check_data(settings, passing, guess)
     train = found["splits"]["train"]
     assert train["one_pair_in"] == 4
     assert train["ratio_outliers"] == 1
@@ -104,10 +104,12 @@ def test_of_many_pairs_some_are_cut(settings, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_nothing_to_train_on(settings):
-    small = settings.model_copy(update={"train": settings.train.model_copy(update={"longest": 1})})
+    small = settings.model_copy(
+        update={"train": settings.train.model_copy(update={"max_tokens": 1})}
+    )
     Path("train.tsv").write_text("a b c\td e f\n")
     with pytest.raises(ValueError, match="no pair is left"):
-        check(small, passing, guess)
+        check_data(small, passing, guess)
 
 
 SMALL = {"kind": "transformer", "dim": 8, "heads": 2, "layers": 1}
@@ -115,25 +117,25 @@ MODELS = {
     "transformer": {"kind": "transformer", "dim": 128, "heads": 8, "layers": 3},
     "rnnsearch": {"kind": "rnnsearch", "dim": 128},
 }
-SHAPE, SIZES = Shape(48, 32, 32), {"source_size": 3000, "target_size": 3000}
+SHAPE, SIZES = BatchShape(48, 32, 32), {"source_size": 3000, "target_size": 3000}
 # The whole batch, in a process of its own that knows nothing of forecasts.
 STEPS = """
     import json, sys, torch
     from pathlib import Path
-    from regard.models.catalogue import build
+    from regard.models.catalogue import build_model
     from regard.tasks.loss import cross_entropy
 
     torch.set_num_threads(1)
     settings, sizes, (rows, s, t) = json.loads(sys.argv[1])
-    model = build(settings.pop("kind"), {**settings, **sizes})
-    optimiser = torch.optim.Adam(model.parameters(), fused=True)
+    model = build_model(settings.pop("kind"), {**settings, **sizes})
+    optimizer = torch.optim.Adam(model.parameters(), fused=True)
     source, target = torch.full((rows, s + 1), 3), torch.full((rows, t + 1), 3)
     valid = torch.ones(rows, t + 1, dtype=torch.bool)
     for _ in range(4):
-        optimiser.zero_grad()
-        states = model.forced(model.remember(source, source > 0), target)
+        optimizer.zero_grad()
+        states = model.teacher_forced(model.remember(source, source > 0), target)
         cross_entropy(model.output, states, target, valid).total.backward()
-        optimiser.step()
+        optimizer.step()
     print(Path("/proc/self/status").read_text())
 """
 
@@ -143,7 +145,7 @@ STEPS = """
 def test_the_forecast_is_near_the_truth(kind: str):
     """Within a factor of 1.5 of the peak of a real training, and of its rise above torch alone."""
     settings = resolve({"model": MODELS[kind]})
-    found = measure(settings, SIZES, SHAPE)
+    found = measure_memory(settings, SIZES, SHAPE)
     asked = json.dumps([MODELS[kind], SIZES, SHAPE])
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(STEPS), asked],
@@ -153,6 +155,6 @@ def test_the_forecast_is_near_the_truth(kind: str):
     )
     peak = 1024 * int(re.search(r"VmHWM:\s*(\d+)", done.stdout)[1])
     print(f"{kind}: forecast {found.peak / 1e6:.0f} MB, seen {peak / 1e6:.0f} MB; {found}")
-    assert found.optimiser >= 2 * found.weights
+    assert found.optimizer >= 2 * found.weights
     assert 1 / 1.5 < found.peak / peak < 1.5
     assert 1 / 1.5 < (found.peak - found.process) / (peak - found.process) < 1.5

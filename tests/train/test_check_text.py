@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.check import report
+from regard.cli.check import report_lines
 from regard.config.load import resolve
-from regard.train.check import check
+from regard.train.check import check_data
 
 TRAIN = [
     *(f"a good film number {n}\t+" for n in range(20)),
@@ -15,7 +15,7 @@ TRAIN = [
     "a good film number 1\t+",  # 31: again
     "a good film number 2\t-",  # 32: another label
     "\t+",  # 33: empty
-    f"{'long ' * 12}\t-",  # 34: over train.longest
+    f"{'long ' * 12}\t-",  # 34: over train.max_tokens
     "broken\ufffd\trare",  # 35
 ]
 DEV = [
@@ -25,10 +25,10 @@ DEV = [
 ]
 CLASSIFY = {
     "task": "classify",
-    "data": {"kind": "labelled", "train": "train.tsv", "dev": "dev.tsv", "test": "dev.tsv"},
+    "data": {"kind": "labeled", "train": "train.tsv", "dev": "dev.tsv", "test": "dev.tsv"},
     "text": {"kind": "words"},
     "model": {"kind": "birnn", "dim": 4, "hidden_dim": 4},
-    "train": {"sentences_per_batch": 5, "longest": 8},
+    "train": {"examples_per_batch": 5, "max_tokens": 8},
 }
 LANGUAGE = {
     "task": "language",
@@ -53,7 +53,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_texts_with_classes(folder: Path):
-    found = json.loads(json.dumps(check(resolve(CLASSIFY), passing)))
+    found = json.loads(json.dumps(check_data(resolve(CLASSIFY), passing)))
     train, dev = found["splits"]["train"], found["splits"]["dev"]
     assert (train["texts"], dev["texts"]) == (35, 3)
     assert (train["empty_text"], train["repeated_texts"], train["several_labels"]) == (1, 1, 1)
@@ -71,43 +71,50 @@ def test_texts_with_classes(folder: Path):
         "train: 1 texts are there with different labels; decide on one for each",
         "train: 1 texts hold U+FFFD, where text was decoded wrongly (first: train.tsv:35)",
         "train: label 'rare' has only 1 texts to be learnt from; give more",
-        "train: the end of 2.9% is cut off by train.longest = 8; raise it",
+        "train: the end of 2.9% is cut off by train.max_tokens = 8; raise it",
         "dev: 2 of 3 texts are also in train: scores will flatter",
         "dev: only 3 texts",
         "dev: 18.8% of its tokens are unknown",
     ):
         assert words in said
-    rows = {line[:30].strip(): line[30:].split() for line in report(found)}
+    rows = {line[:30].strip(): line[30:].split() for line in report_lines(found)}
     assert rows["texts with several labels"] == ["1", "0", "0"]
     assert rows["label +"] == ["22", "1", "1"]
     assert rows["with the same label"] == ["1", "1"]
-    assert any(line.endswith("3 labels") for line in report(found))
+    assert any(line.endswith("3 labels") for line in report_lines(found))
 
 
 def test_a_label_that_train_has_not_is_told(folder: Path):
     Path("dev.tsv").write_text("some text\tnew\n")
-    warnings = check(resolve(CLASSIFY), passing)["warnings"]
+    warnings = check_data(resolve(CLASSIFY), passing)["warnings"]
     assert "dev: label 'new' is not in train, where it would have to be learnt" in warnings
 
 
 def test_good_classes_have_no_warnings():
-    data = {"kind": "planted", "size": 300, "held_out": 200, "classes": 2, "fewest": 2, "most": 3}
+    data = {
+        "kind": "planted",
+        "size": 300,
+        "held_out": 200,
+        "classes": 2,
+        "min_sentences": 2,
+        "max_sentences": 3,
+    }
     han = {"kind": "han", "dim": 4, "hidden_dim": 4}
-    found = check(resolve({**CLASSIFY, "data": data, "model": han, "train": {}}), passing)
+    found = check_data(resolve({**CLASSIFY, "data": data, "model": han, "train": {}}), passing)
     assert found["warnings"] == []
     assert "padding" not in found["batches"]
-    assert "Nothing to warn of." in list(report(found))
+    assert "Nothing to warn of." in list(report_lines(found))
 
 
 @pytest.mark.parametrize("task", ["language", "pretrain"])
 def test_plain_text(folder: Path, task: str):
     settings = {"task": "pretrain", "data": LANGUAGE["data"], "text": LANGUAGE["text"]}
     settings["model"] = {"kind": "bert", "dim": 4, "heads": 2, "layers": 1, "pretrain": "both"}
-    found = check(resolve(LANGUAGE if task == "language" else settings), passing)
+    found = check_data(resolve(LANGUAGE if task == "language" else settings), passing)
     train, dev = found["splits"]["train"], found["splits"]["dev"]
     assert (train["documents"], train["characters"], train["tokens"]) == (4, 9, 9 + 4)
     assert (train["empty_text"], train["repeated_documents"]) == (1, 1)
     assert (dev["leaked_documents"], dev["text"]["unknown"]) == (1, 1 / 5)
     assert "dev: 1 of 2 documents are also in train" in "\n".join(found["warnings"])
-    rows = {line[:30].strip(): line[30:].split() for line in report(found)}
+    rows = {line[:30].strip(): line[30:].split() for line in report_lines(found)}
     assert rows["tokens, ends included"] == ["13", "7", "7"]

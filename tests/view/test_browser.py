@@ -5,10 +5,10 @@ import shutil
 import numpy as np
 import pytest
 
-from regard.metric.links import Gold
-from regard.view.map import AttentionMap
-from regard.view.more import Choice, More, Node
-from regard.view.page import side_by_side
+from regard.metrics.alignment_files import GoldAlignment
+from regard.view.annotations import MapAnnotations, SearchTreeNode, TokenChoice
+from regard.view.attention_map import AttentionMap
+from regard.view.page import side_by_side_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -169,13 +169,16 @@ def test_a_grid_over_its_picture(opened):
     assert page.locator("img[src^='data:image/png;base64,']").count() == 1
 
 
-LINKS = More(
-    Gold(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 1)})),
-    tuple((Choice(token, 0.75), Choice(ATTACK, 0.25)) for token in ("▁ein", "▁H", "und", "</s>")),
+LINKS = MapAnnotations(
+    GoldAlignment(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 1)})),
+    tuple(
+        (TokenChoice(token, 0.75), TokenChoice(ATTACK, 0.25))
+        for token in ("▁ein", "▁H", "und", "</s>")
+    ),
     (
-        Node(-1, "▁ein", -0.1, best=True),
-        Node(-1, ATTACK, -2.0, best=False),
-        Node(0, "▁H", -0.5, best=True),
+        SearchTreeNode(-1, "▁ein", -0.1, is_on_best_path=True),
+        SearchTreeNode(-1, ATTACK, -2.0, is_on_best_path=False),
+        SearchTreeNode(0, "▁H", -0.5, is_on_best_path=True),
     ),
 )
 
@@ -185,7 +188,7 @@ def written(opened):
     """ "ein Hund" looks at "a dog runs": ein at "dog", Hund at "dog"."""
     table = np.array([[0.1, 0.8, 0.1, 0], [0, 0.6, 0.4, 0], [0, 0.8, 0.2, 0], [0, 0, 0, 1]])
     queries, keys = ["▁ein", "▁H", "und", "</s>"], ["▁a", "▁dog", "▁runs", "</s>"]
-    return opened(AttentionMap(table, queries, keys, more=LINKS))
+    return opened(AttentionMap(table, queries, keys, annotations=LINKS))
 
 
 def test_links_of_people(written):
@@ -228,7 +231,7 @@ def test_without_them_there_is_no_tab(page):
 
 def test_side_by_side(browser, tmp_path):
     seen = AttentionMap(weights(3, 5, 5), TOKENS)
-    (tmp_path / "both.html").write_text(side_by_side([("one", seen), (ATTACK, seen)]), "utf-8")
+    (tmp_path / "both.html").write_text(side_by_side_page([("one", seen), (ATTACK, seen)]), "utf-8")
     context = browser.new_context(offline=True)
     both, complaints = context.new_page(), []
     both.on("console", lambda said: complaints.append(said.text))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from regard.view import curve
-from regard.view.curve import Words, draw, save
+from regard.view.curve import ChartLabels, render_log_chart, save_log_chart
 from regard.view.terminal import Surface
 
-WORDS = Words("title", "steps", "norm")
+WORDS = ChartLabels("title", "steps", "norm")
 FALLING = {"falls": [1.0, 1e-2, 1e-4], "holds": [1.0, 1.0, 1.0]}
 X = [0, 1, 2]
 
@@ -23,7 +23,7 @@ def rows(text: str) -> dict[str, str]:
 
 
 def test_by_hand():
-    text = draw(FALLING, X, WORDS, Surface(27, "ascii"))
+    text = render_log_chart(FALLING, X, WORDS, Surface(27, "ascii"))
     lines = text.splitlines()
     assert lines[0] == "title"
     assert lines[1] == "norm   o falls   x holds"
@@ -39,7 +39,9 @@ def test_by_hand():
 
 def test_what_has_no_logarithm_leaves_a_gap():
     for nothing in (0.0, -1.0, math.nan, math.inf):
-        text = draw({"a": [1.0, 1.0, nothing, 1.0, 1.0]}, range(5), WORDS, Surface(28, "ascii"))
+        text = render_log_chart(
+            {"a": [1.0, 1.0, nothing, 1.0, 1.0]}, range(5), WORDS, Surface(28, "ascii")
+        )
         line = rows(text)["1"]
         assert line.startswith("oooooo")
         assert line.endswith("oooooo")
@@ -48,22 +50,22 @@ def test_what_has_no_logarithm_leaves_a_gap():
 
 def test_it_fits_the_terminal():
     for width in (40, 80, 100, 200):
-        lines = draw(FALLING, X, WORDS, Surface(width, "shades")).splitlines()
+        lines = render_log_chart(FALLING, X, WORDS, Surface(width, "shades")).splitlines()
         assert max(map(len, lines)) == min(width, 100)
 
 
 def test_colours_go_around_the_same_marks():
-    plain = draw(FALLING, X, WORDS, Surface(60, "shades"))
+    plain = render_log_chart(FALLING, X, WORDS, Surface(60, "shades"))
     for ink in ("256", "truecolor"):
-        coloured = draw(FALLING, X, WORDS, Surface(60, ink))
+        coloured = render_log_chart(FALLING, X, WORDS, Surface(60, ink))
         assert "\x1b[38;" in coloured
         assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
-    assert draw(FALLING, X, WORDS, Surface(60, "ascii")).isascii()
+    assert render_log_chart(FALLING, X, WORDS, Surface(60, "ascii")).isascii()
 
 
 def test_one_value_and_wide_ranges_have_an_axis():
-    assert set(rows(draw({"a": [1.0, 1.0]}, [0, 1], WORDS))) == {"1e1", "1"}
-    marks = rows(draw({"a": [1e-300, 1e300]}, [0, 1], WORDS))
+    assert set(rows(render_log_chart({"a": [1.0, 1.0]}, [0, 1], WORDS))) == {"1e1", "1"}
+    marks = rows(render_log_chart({"a": [1e-300, 1e300]}, [0, 1], WORDS))
     assert 4 <= len(marks) <= 7
     assert {"1e300", "1e-300"} <= set(marks)
 
@@ -71,7 +73,7 @@ def test_one_value_and_wide_ranges_have_an_axis():
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG\r\n"), ("svg", b"<?xml")])
 def test_files_are_pictures_and_always_the_same(tmp_path, suffix, start):
     for name in ("one", "two"):
-        save(tmp_path / f"{name}.{suffix}", FALLING, X, WORDS)
+        save_log_chart(tmp_path / f"{name}.{suffix}", FALLING, X, WORDS)
     one, two = ((tmp_path / f"{name}.{suffix}").read_bytes() for name in ("one", "two"))
     assert one.startswith(start)
     assert one == two
@@ -80,11 +82,13 @@ def test_files_are_pictures_and_always_the_same(tmp_path, suffix, start):
 
 def test_svg_has_a_line_for_each_curve_in_its_own_colour(tmp_path):
     path = tmp_path / "curve.svg"
-    save(path, {"a": [1, 0, 2], "b": [3, math.inf, 1]}, X, WORDS)  # a gap does not disturb it
+    save_log_chart(
+        path, {"a": [1, 0, 2], "b": [3, math.inf, 1]}, X, WORDS
+    )  # a gap does not disturb it
     ET.parse(path)  # noqa: S314 (our own file)
     text = path.read_text().lower()
-    assert all(colour.lower() in text for colour in curve.COLOURS[:2])
-    assert curve.COLOURS[2].lower() not in text
+    assert all(colour.lower() in text for colour in curve.COLORS[:2])
+    assert curve.COLORS[2].lower() not in text
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
@@ -99,13 +103,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     whole = Path.write_bytes
     monkeypatch.setattr(Path, "write_bytes", half)
     with pytest.raises(OSError, match="no space left"):
-        save(path, FALLING, X, WORDS)
+        save_log_chart(path, FALLING, X, WORDS)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
 
     written = []
     monkeypatch.setattr(Path, "write_bytes", lambda p, data: (written.append(p), whole(p, data))[1])
-    save(path, FALLING, X, WORDS)
+    save_log_chart(path, FALLING, X, WORDS)
     assert path not in written
     assert path.read_bytes().startswith(b"\x89PNG")
 
@@ -113,7 +117,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_without_matplotlib_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(curve, "find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'regard\[plot\]'") as error:
-        save(tmp_path / "curve.png", FALLING, X, WORDS)
+        save_log_chart(tmp_path / "curve.png", FALLING, X, WORDS)
     assert error.value.name == "matplotlib"
 
 
@@ -129,7 +133,7 @@ def test_without_matplotlib_it_says_what_to_install(tmp_path, monkeypatch):
 def test_bad_paths(tmp_path, words, name):
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(ValueError, match=re.escape(words)) as error:
-        save(tmp_path / name, FALLING, X, WORDS)
+        save_log_chart(tmp_path / name, FALLING, X, WORDS)
     assert "\n" not in str(error.value)
 
 
@@ -145,7 +149,10 @@ def test_bad_paths(tmp_path, words, name):
     ],
 )
 def test_bad_lines(tmp_path, words, lines, x):
-    for make in (lambda: draw(lines, x, WORDS), lambda: save(tmp_path / "c.png", lines, x, WORDS)):
+    for make in (
+        lambda: render_log_chart(lines, x, WORDS),
+        lambda: save_log_chart(tmp_path / "c.png", lines, x, WORDS),
+    ):
         with pytest.raises(ValueError, match=re.escape(words)):
             make()
     assert not list(tmp_path.iterdir())

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from regard.view.midi import delta, held, midi
+from regard.view.midi import midi_bytes, notes_from_roll, variable_length
 
 
 def read(data):
@@ -36,8 +36,8 @@ def sounding(data):
 
 def test_held():
     steps = [(60, 64), (60, 67), (), (60,)]
-    assert held(steps) == [(60, 0, 2), (64, 0, 1), (67, 1, 1), (60, 3, 1)]
-    assert held([]) == []
+    assert notes_from_roll(steps) == [(60, 0, 2), (64, 0, 1), (67, 1, 1), (60, 3, 1)]
+    assert notes_from_roll([]) == []
 
 
 def test_what_is_written_is_read():
@@ -47,11 +47,11 @@ def test_what_is_written_is_read():
         (60, Fraction(2), Fraction(1)),
         (108, Fraction(300), Fraction(7, 2)),
     ]
-    assert sounding(midi(notes)) == notes  # 60 is struck anew where it ends
+    assert sounding(midi_bytes(notes)) == notes  # 60 is struck anew where it ends
 
 
 def test_bytes():
-    assert midi([(60, Fraction(0), Fraction(1))], tempo=120, name="a") == bytes.fromhex(
+    assert midi_bytes([(60, Fraction(0), Fraction(1))], tempo=120, name="a") == bytes.fromhex(
         "4d546864 00000006 0000 0001 01e0"
         "4d54726b 00000019"
         "00 ff0301 61"
@@ -65,9 +65,9 @@ def test_bytes():
 def test_numbers_of_any_length():
     """The examples of the standard."""
     for number, want in ((0, "00"), (0x7F, "7f"), (0x80, "8100"), (0x3FFF, "ff7f")):
-        assert delta(number).hex() == want
-    assert delta(0x0FFFFFFF).hex() == "ffffff7f"
-    assert delta(0x100000).hex() == "c08000"
+        assert variable_length(number).hex() == want
+    assert variable_length(0x0FFFFFFF).hex() == "ffffff7f"
+    assert variable_length(0x100000).hex() == "c08000"
 
 
 def test_what_is_wrong():
@@ -77,6 +77,6 @@ def test_what_is_wrong():
         (60, Fraction(0), Fraction(0)),
     ):
         with pytest.raises(ValueError, match="is no note"):
-            midi([note])
+            midi_bytes([note])
     with pytest.raises(ValueError, match="tempo must be 4 to 1000"):
-        midi([], tempo=0)
+        midi_bytes([], tempo=0)

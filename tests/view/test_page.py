@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.view.map import AttentionMap
-from regard.view.page import page
+from regard.view.attention_map import AttentionMap
+from regard.view.page import html_page
 
 
 def softmax(*shape, seed=0):
@@ -57,7 +57,7 @@ def unpacked(facts):
 
 def test_the_weights_are_in_it():
     weights = softmax(2, 3, 5, 7)
-    facts = told(page(AttentionMap(weights, list("abcde"), list("tuvwxyz"))))
+    facts = told(html_page(AttentionMap(weights, list("abcde"), list("tuvwxyz"))))
     assert facts["kept"] == 7
     for mine, true in zip(unpacked(facts), weights, strict=True):
         np.testing.assert_allclose(mine, true, atol=0.005)
@@ -65,7 +65,7 @@ def test_the_weights_are_in_it():
 
 def test_long_rows_are_sparse_and_say_so():
     weights = softmax(1, 2, 100, 100)
-    facts = told(page(AttentionMap(weights, [f"t{n}" for n in range(100)])))
+    facts = told(html_page(AttentionMap(weights, [f"t{n}" for n in range(100)])))
     assert facts["kept"] == 16
     best = np.sort(weights, -1)[..., -16:].sum(-1)
     assert facts["dropped"] == pytest.approx(1 - best.mean(), abs=1e-5)
@@ -77,7 +77,7 @@ def test_long_rows_are_sparse_and_say_so():
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=4), st.text(max_size=10))
 @settings(max_examples=60, deadline=None)
 def test_no_token_is_code(tokens, title):
-    text = page(AttentionMap(softmax(1, 1, len(tokens), len(tokens)), tokens, title=title))
+    text = html_page(AttentionMap(softmax(1, 1, len(tokens), len(tokens)), tokens, title=title))
     scripts = Scripts(text)
     assert scripts.found == ["application/json", "run"]
     assert scripts.fetched == []
@@ -87,7 +87,7 @@ def test_no_token_is_code(tokens, title):
 
 def test_an_attack_is_text():
     attack = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)>"
-    text = page(AttentionMap(softmax(1, 1, 1, 1), [attack], title=attack))
+    text = html_page(AttentionMap(softmax(1, 1, 1, 1), [attack], title=attack))
     assert Scripts(text).found == ["application/json", "run"]
     assert told(text)["queries"]["tokens"] == [attack]
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
@@ -95,14 +95,14 @@ def test_an_attack_is_text():
 
 def test_144_heads_of_512_tokens():
     words = [f"token{n}" for n in range(512)]
-    assert len(page(AttentionMap(softmax(12, 12, 512, 512), words))) < 5_000_000
+    assert len(html_page(AttentionMap(softmax(12, 12, 512, 512), words))) < 5_000_000
 
 
 def test_a_grid_over_its_picture():
     weights = softmax(2, 3, 12).reshape(2, 3, 3, 4)
     shown = AttentionMap(weights, ["1", "2", "3"], list("abcd"), kind="grid", picture=b"PNG")
-    facts = told(page(shown))
+    facts = told(html_page(shown))
     assert (facts["kind"], base64.b64decode(facts["picture"])) == ("grid", b"PNG")
-    assert told(page(AttentionMap(softmax(1, 2, 2), ["a", "b"])))["picture"] is None
+    assert told(html_page(AttentionMap(softmax(1, 2, 2), ["a", "b"])))["picture"] is None
     wanted = -(weights * np.log2(weights)).sum((-1, -2))  # one look over all of the grid
     np.testing.assert_allclose(shown.entropy(), wanted, rtol=1e-4)

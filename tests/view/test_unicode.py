@@ -9,10 +9,10 @@ from html.parser import HTMLParser
 import numpy as np
 from matplotlib import rc_context
 
-from regard.view.map import AttentionMap
-from regard.view.page import page, visible
-from regard.view.picture import picture
-from regard.view.terminal import LEFT_TO_RIGHT, Surface, heat, label
+from regard.view.attention_map import AttentionMap
+from regard.view.page import escape_invisible, html_page
+from regard.view.picture import picture_bytes
+from regard.view.terminal import LEFT_TO_RIGHT, Surface, label, render_heatmap
 
 ATTACKS = [
     "</script><script>",
@@ -55,12 +55,12 @@ class Tags(HTMLParser):
 def test_on_a_page():
     tokens = strings(10_000)
     row = np.full((1, 1, len(tokens)), 1 / len(tokens), np.float32)
-    text = page(AttentionMap(row, ["all"], tokens, kind="pool", title=tokens[0]))
-    plain = page(AttentionMap(row[..., :1] * 0, ["all"], ["a"], kind="pool", title="t"))
+    text = html_page(AttentionMap(row, ["all"], tokens, kind="pool", title=tokens[0]))
+    plain = html_page(AttentionMap(row[..., :1] * 0, ["all"], ["a"], kind="pool", title="t"))
     assert Tags(text).tags == Tags(plain).tags
     told = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
     assert told is not None
-    assert json.loads(told[1])["keys"]["tokens"] == [visible(token) for token in tokens]
+    assert json.loads(told[1])["keys"]["tokens"] == [escape_invisible(token) for token in tokens]
     assert not STEERING.search(text.replace("\n", ""))
 
 
@@ -68,7 +68,7 @@ def test_in_a_terminal():
     tokens = strings(10_000)
     for start in range(0, len(tokens), 100):
         some = tokens[start : start + 100]
-        shown = heat([[0.5]] * 100, some, ["key"], Surface(80, "shades"))
+        shown = render_heatmap([[0.5]] * 100, some, ["key"], Surface(80, "shades"))
         assert not STEERING.search(shown.replace(f"{LEFT_TO_RIGHT} ", " "))  # our own
         assert not any(STEERING.search(label(token, 16)) for token in some)
         assert shown.count("\n") == 100  # the head, and a line for each
@@ -80,7 +80,9 @@ def test_in_an_svg():
     for start in range(0, len(tokens), SIDE):
         row, some = np.full((1, SIDE), 1 / SIDE), tokens[start : start + SIDE]
         with rc_context({"svg.fonttype": "none"}):
-            drawn = picture(AttentionMap(row, ["all"], some, kind="pool", title=some[0]), "svg")
+            drawn = picture_bytes(
+                AttentionMap(row, ["all"], some, kind="pool", title=some[0]), "svg"
+            )
         tree = ET.fromstring(drawn)  # noqa: S314
         tags = {one.tag.rpartition("}")[2] for one in tree.iter()}
         assert not tags & {"script", "foreignObject", "a", "animate", "set"}

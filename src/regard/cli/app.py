@@ -10,7 +10,7 @@ import typer
 
 import regard
 
-FINE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+EXIT_SUCCESS, EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 # What `pip install regard` leaves out, and the extra that brings it.
 EXTRAS = {
@@ -22,66 +22,74 @@ EXTRAS = {
 }
 
 
-class Verb(NamedTuple):
+class Command(NamedTuple):
     """Where a verb lives, and its line in `regard --help`."""
 
-    place: str
+    entry_point: str
     help: str
 
     def load(self) -> Callable[..., None]:
-        module, _, function = self.place.partition(":")
+        module, _, function = self.entry_point.partition(":")
         return getattr(import_module(module), function)
 
 
-VERBS = {
-    "demo": Verb(
+COMMANDS = {
+    "demo": Command(
         "regard.cli.demo:demo", "Train a small attention layer, then show where it looks."
     ),
-    "list": Verb("regard.cli.list:show", "List what is there: models, tasks, scores and more."),
-    "init": Verb("regard.cli.init:init", "Write a complete, commented config."),
-    "check": Verb("regard.cli.check:check", "Examine the data, and forecast the memory it takes."),
-    "train": Verb("regard.cli.train:train", "Train; the same command again resumes, exactly."),
-    "score": Verb("regard.cli.score:score", "Standard metrics of a run on a split."),
-    "predict": Verb("regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."),
-    "chat": Verb("regard.cli.chat:chat", "Talk to a run, in the terminal."),
-    "play": Verb("regard.cli.play:play", "A piece of music from a run: MIDI, ABC, a picture."),
-    "compare": Verb("regard.cli.compare:compare", "The same data, several models: one report."),
-    "look": Verb("regard.cli.look:look", "Show what a run looked at, in the terminal."),
-    "heads": Verb("regard.cli.heads:heads", "What each head looks at, and what is lost without."),
-    "align": Verb("regard.cli.align:align", "Word alignments of pairs, and their error rate."),
-    "import": Verb("regard.cli.exchange:import_", "A model of Hugging Face's folders into a run."),
-    "export": Verb("regard.cli.exchange:export", "A run's model into such a folder."),
-    "probe": Verb("regard.cli.probe:probe", "Measure how far gradients reach back in time."),
+    "list": Command("regard.cli.list:show", "List what is there: models, tasks, scores and more."),
+    "init": Command("regard.cli.init:init", "Write a complete, commented config."),
+    "check": Command(
+        "regard.cli.check:check", "Examine the data, and forecast the memory it takes."
+    ),
+    "train": Command("regard.cli.train:train", "Train; the same command again resumes, exactly."),
+    "score": Command("regard.cli.score:score", "Standard metrics of a run on a split."),
+    "predict": Command(
+        "regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."
+    ),
+    "chat": Command("regard.cli.chat:chat", "Talk to a run, in the terminal."),
+    "play": Command("regard.cli.play:play", "A piece of music from a run: MIDI, ABC, a picture."),
+    "compare": Command("regard.cli.compare:compare", "The same data, several models: one report."),
+    "look": Command("regard.cli.look:look", "Show what a run looked at, in the terminal."),
+    "heads": Command(
+        "regard.cli.heads:heads", "What each head looks at, and what is lost without."
+    ),
+    "align": Command("regard.cli.align:align", "Word alignments of pairs, and their error rate."),
+    "import": Command(
+        "regard.cli.convert:import_", "A model of Hugging Face's folders into a run."
+    ),
+    "export": Command("regard.cli.convert:export", "A run's model into such a folder."),
+    "probe": Command("regard.cli.probe:probe", "Measure how far gradients reach back in time."),
 }
 
 
-def main(words: list[str] | None = None) -> NoReturn:
+def main(arguments: list[str] | None = None) -> NoReturn:
     """Run one command and exit: 0 fine, 1 failed, 2 wrong usage, 130 interrupted."""
-    words = sys.argv[1:] if words is None else words
-    verb = next((word for word in words if not word.startswith("-")), None)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    command = next((argument for argument in arguments if not argument.startswith("-")), None)
     try:
-        code = _run(words, verb)
+        code = _run(arguments, command)
     except typer.TyperException as error:
-        place = f"regard {verb}" if verb in VERBS else "regard"
-        _tell(f"{error.format_message().rstrip('.')} (see {place} --help)")
+        program = f"regard {command}" if command in COMMANDS else "regard"
+        _print_error(f"{error.format_message().rstrip('.')} (see {program} --help)")
         code = error.exit_code
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = FAILED
+        code = EXIT_FAILURE
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = EXIT_INTERRUPTED
     except (ValueError, OSError, ModuleNotFoundError) as error:
-        message = _message(error)
-        if message is None or "--debug" in words or os.environ.get("REGARD_DEBUG"):
+        message = _error_message(error)
+        if message is None or "--debug" in arguments or os.environ.get("REGARD_DEBUG"):
             raise
-        _tell(message)
-        code = FAILED
-    if code == INTERRUPTED:
-        _tell("interrupted")
+        _print_error(message)
+        code = EXIT_FAILURE
+    if code == EXIT_INTERRUPTED:
+        _print_error("interrupted")
     sys.exit(code)
 
 
-def build(verb: str | None = None) -> typer.Typer:
+def build_app(command: str | None = None) -> typer.Typer:
     """The command line with every verb listed and only `verb` loaded: the others cost nothing."""
     app = typer.Typer(
         name="regard",
@@ -91,24 +99,26 @@ def build(verb: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog="`regard COMMAND --help` tells more about one of them.")(_global_options)
-    for name, entry in VERBS.items():
-        app.command(name, short_help=entry.help)(entry.load() if name == verb else _not_loaded)
+    for name, entry in COMMANDS.items():
+        app.command(name, short_help=entry.help)(entry.load() if name == command else _not_loaded)
     return app
 
 
-def _run(words: list[str], verb: str | None) -> int:
-    code = build(verb)(args=words or ["--help"], prog_name="regard", standalone_mode=False)
+def _run(arguments: list[str], command: str | None) -> int:
+    code = build_app(command)(
+        args=arguments or ["--help"], prog_name="regard", standalone_mode=False
+    )
     sys.stdout.flush()  # a closed pipe shows here, and not while the interpreter shuts down
-    if not words:
-        return WRONG_USAGE
-    return code if isinstance(code, int) else FINE
+    if not arguments:
+        return EXIT_USAGE
+    return code if isinstance(code, int) else EXIT_SUCCESS
 
 
-def _show_version(asked: bool) -> bool:
-    if asked:
+def _show_version(value: bool) -> bool:
+    if value:
         print(f"regard {regard.__version__}")
         raise typer.Exit
-    return asked
+    return value
 
 
 def _global_options(
@@ -130,15 +140,15 @@ def _not_loaded() -> None:
     raise AssertionError("only the verb that is called is loaded")
 
 
-def _tell(message: str) -> None:
+def _print_error(message: str) -> None:
     print(f"regard: {message}", file=sys.stderr)
 
 
-def _message(error: Exception) -> str | None:
+def _error_message(error: Exception) -> str | None:
     """What, where and what to do, in one line. None if it is for us to mend, not for the user."""
     match error:
-        case OSError(filename=str() as place, strerror=str() as what):
-            return f"{place}: {what[:1].lower()}{what[1:]}"
+        case OSError(filename=str() as path, strerror=str() as reason):
+            return f"{path}: {reason[:1].lower()}{reason[1:]}"
         case ModuleNotFoundError(name=str() as name):
             extra = EXTRAS.get(name.partition(".")[0])
             return extra and f"{name} is not installed: pip install 'regard[{extra}]'"

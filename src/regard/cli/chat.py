@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from regard.tasks.chat import Turn, written
-from regard.train.chat import ChatRun, Said
+from regard.tasks.chat import Turn, format_belief
+from regard.train.chat import ChatReply, ChatRun
 
 HELP = "/new begins anew, /undo takes the last exchange back, /quit or Ctrl-D ends."
 
@@ -16,8 +16,9 @@ HELP = "/new begins anew, /undo takes the last exchange back, /quit or Ctrl-D en
 def chat(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     seed: Annotated[int, typer.Option(help="Another seed, other replies.", min=0)] = 0,
-    facts: Annotated[
-        bool, typer.Option("--facts", help="Also show what it took for wishes, and what it found.")
+    show_belief: Annotated[
+        bool,
+        typer.Option("--show-belief", help="Also show what it took for wishes, and what it found."),
     ] = False,
 ) -> None:
     """Talk to a run, a line for each turn; replies appear as they are written."""
@@ -30,62 +31,62 @@ def chat(
             update={"decode": decode.model_copy(update={"seed": seed})}
         )
         run.settings = settings
-    people = sys.stdin.isatty()
+    is_interactive = sys.stdin.isatty()
     console = Console(highlight=False, markup=False)
-    if people:
+    if is_interactive:
         console.print(HELP, style="dim", soft_wrap=True)
-    talk(run, console, people=people, facts=facts)
+    talk(run, console, is_interactive=is_interactive, show_belief=show_belief)
 
 
-def talk(run: ChatRun, console: Console, *, people: bool, facts: bool) -> None:
+def talk(run: ChatRun, console: Console, *, is_interactive: bool, show_belief: bool) -> None:
     """Until there is nothing more to read."""
-    past: list[list[Turn]] = [[]]  # the conversation after each exchange
-    while (line := asked(people)) is not None:
+    histories: list[list[Turn]] = [[]]  # the conversation after each exchange
+    while (line := read_line(is_interactive)) is not None:
         match line.strip():
             case "":
                 continue
             case "/quit":
                 return
             case "/new":
-                past = [[]]
+                histories = [[]]
             case "/undo":
-                past = past[:-1] or [[]]
+                histories = histories[:-1] or [[]]
             case text if text.startswith("/"):
                 console.print(f"{text.split()[0]}: unknown. {HELP}", style="dim", soft_wrap=True)
             case text:
-                if not people:
+                if not is_interactive:
                     console.print(f"> {text}", soft_wrap=True)
-                history = [*past[-1], Turn("user", text)]
-                said = answered(run, history, console)
-                if facts and run.task.database:
-                    told = f"({written(said.wishes)}: {len(said.rows)} found)"
-                    console.print(told, style="dim", soft_wrap=True)
-                past.append(run.after(history, said))
+                history = [*histories[-1], Turn("user", text)]
+                reply = print_reply(run, history, console)
+                if show_belief and run.task.database:
+                    belief_line = f"({format_belief(reply.belief)}: {len(reply.rows)} found)"
+                    console.print(belief_line, style="dim", soft_wrap=True)
+                histories.append(run.extended_history(history, reply))
 
 
-def answered(run: ChatRun, history: list[Turn], console: Console) -> Said:
+def print_reply(run: ChatRun, history: list[Turn], console: Console) -> ChatReply:
     """Written while it is found, as far as it will not change."""
-    shown = ""
+    printed_text = ""
 
-    def more(text: str) -> None:
-        nonlocal shown
-        if text.startswith(shown):
-            console.print(text[len(shown) :], end="", soft_wrap=True)
+    def on_text(text: str) -> None:
+        nonlocal printed_text
+        if text.startswith(printed_text):
+            console.print(text[len(printed_text) :], end="", soft_wrap=True)
             sys.stdout.flush()
-            shown = text
+            printed_text = text
 
-    [said] = run.say([history], more)
-    more(said.text)
-    if shown != said.text:  # what was shown is not how it ends
+    [reply] = run.generate_replies([history], on_text)
+    on_text(reply.text)
+    if printed_text != reply.text:  # what was shown is not how it ends
         console.print()
-        console.print(said.text, end="", soft_wrap=True)
+        console.print(reply.text, end="", soft_wrap=True)
     console.print()
-    return said
+    return reply
 
 
-def asked(people: bool) -> str | None:
+def read_line(is_interactive: bool) -> str | None:
     """The next line; None at the end. A person is prompted, and Ctrl-C ends it as Ctrl-D does."""
     try:
-        return input("> ") if people else next(sys.stdin, None)
+        return input("> ") if is_interactive else next(sys.stdin, None)
     except (EOFError, KeyboardInterrupt):
         return None

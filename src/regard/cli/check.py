@@ -7,14 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.progress import bar
+from regard.cli.progress import progress_bar
 from regard.config.load import load
-from regard.corpora.corpus import Record
-from regard.train.check import check as examine
+from regard.data.corpus import Record
+from regard.train.check import check_data as examine
 from regard.view.terminal import label
 
-OFTEN = 1000  # records between two looks at the clock
-ROWS = {
+RECORDS_PER_UPDATE = 1000  # records between two looks at the clock
+COUNT_TITLES = {
     "pairs": "pairs",
     "texts": "texts",
     "questions": "questions",
@@ -83,21 +83,21 @@ ROWS = {
     "control_characters": "with control characters",
     "not_nfc": "not in Unicode form NFC",
 }
-SHARES = {
-    "left_out": "over train.longest",
-    "shortened": "cut at train.longest",
+SHARE_TITLES = {
+    "left_out": "over train.max_tokens",
+    "shortened": "cut at train.max_tokens",
     "windowed": "read in several windows",
-    "far": "beyond head.farthest",
-    "contacts": "nearer than head.contact",
-    "long": "answers over head.longest",
+    "far": "beyond head.max_distance",
+    "contacts": "nearer than head.contact_distance",
+    "long": "answers over head.max_answer_tokens",
     "reshaped": "of another shape",
     "inexact": "answers that end in a token",
 }
-ESTIMATED = ("duplicates", "ambiguous_sources", "repeated_texts", "repeated_documents")
-ESTIMATED += ("several_labels", "repeated_questions", "repeated_pieces")
-ESTIMATED += ("repeated_pictures", "repeated_sequences")
-MOST_LABELS = 20
-MEGA = 1e6
+ESTIMATED_COUNTS = ("duplicates", "ambiguous_sources", "repeated_texts", "repeated_documents")
+ESTIMATED_COUNTS += ("several_labels", "repeated_questions", "repeated_pieces")
+ESTIMATED_COUNTS += ("repeated_pictures", "repeated_sequences")
+MAX_LABELS = 20
+BYTES_PER_MB = 1e6
 
 
 def check(
@@ -111,108 +111,126 @@ def check(
 
     Trains nothing.
     """
-    found = examine(load(config, changes or ()), shown)
-    print(json.dumps(found, indent=1, ensure_ascii=False) if as_json else "\n".join(report(found)))
+    findings = examine(load(config, changes or ()), track_records)
+    print(
+        json.dumps(findings, indent=1, ensure_ascii=False)
+        if as_json
+        else "\n".join(report_lines(findings))
+    )
 
 
-def shown(what: str, total: int | None, records: Iterator[Record]) -> Iterator[Record]:
+def track_records(
+    description: str, total: int | None, records: Iterator[Record]
+) -> Iterator[Record]:
     """The records, with a bar that follows them."""
-    with bar(what, total) as drawn:
+    with progress_bar(description, total) as progress:
         for number, record in enumerate(records):
-            if number % OFTEN == 0:
-                drawn.show(number, "")
+            if number % RECORDS_PER_UPDATE == 0:
+                progress.update(number, "")
             yield record
 
 
-def report(found: dict[str, Any]) -> Iterator[str]:
+def report_lines(findings: dict[str, Any]) -> Iterator[str]:
     """What there is of each task's own."""
-    splits = found["splits"]
-    yield from (found["data"], "", row("", splits))
-    for name, called in ROWS.items():
-        if any(name in facts for facts in splits.values()):
-            yield row(called, [amount(facts, name) for facts in splits.values()])
+    splits = findings["splits"]
+    yield from (findings["data"], "", table_row("", splits))
+    for name, title in COUNT_TITLES.items():
+        if any(name in counts for counts in splits.values()):
+            yield table_row(title, [format_count(counts, name) for counts in splits.values()])
     for side in ("source", "target", "question", "text", "caption"):
         if side in splits.get("train", {}):
-            yield from lengths(side, [facts[side] for facts in splits.values()])
-    for name, called in SHARES.items():
+            yield from length_rows(side, [counts[side] for counts in splits.values()])
+    for name, title in SHARE_TITLES.items():
         if name in splits.get("train", {}):
-            yield row(called, [f"{facts[name]:.2%}" for facts in splits.values()])
+            yield table_row(title, [f"{counts[name]:.2%}" for counts in splits.values()])
     if "labels" in splits.get("train", {}):
-        yield from labels([facts["labels"] for facts in splits.values()])
-    yield from sampled(splits)
+        yield from label_rows([counts["labels"] for counts in splits.values()])
+    yield from sampling_notes(splits)
     yield ""
-    yield from training(found)
+    yield from training_lines(findings)
     yield ""
-    if not found["warnings"]:
+    if not findings["warnings"]:
         yield "Nothing to warn of."
         return
     yield "Warnings:"
-    for line in found["warnings"]:
+    for line in findings["warnings"]:
         yield f"- {line}"
 
 
-def lengths(side: str, each: list[dict[str, Any]]) -> Iterator[str]:
-    yield row(f"{side} tokens, median", [f"{one['median']:,}" for one in each])
-    yield row("  95 % are at most", [f"{one['most']:,}" for one in each])
-    yield row("  longest", [f"{one['longest']:,}" for one in each])
-    yield row("  unknown", [f"{one['unknown']:.2%}" for one in each])
+def length_rows(side: str, statistics: list[dict[str, Any]]) -> Iterator[str]:
+    yield table_row(
+        f"{side} tokens, median",
+        [f"{split_statistics['median']:,}" for split_statistics in statistics],
+    )
+    yield table_row(
+        "  95 % are at most", [f"{split_statistics['most']:,}" for split_statistics in statistics]
+    )
+    yield table_row(
+        "  longest", [f"{split_statistics['longest']:,}" for split_statistics in statistics]
+    )
+    yield table_row(
+        "  unknown", [f"{split_statistics['unknown']:.2%}" for split_statistics in statistics]
+    )
 
 
-def labels(each: list[dict[str, int]]) -> Iterator[str]:
+def label_rows(label_counts: list[dict[str, int]]) -> Iterator[str]:
     """How many there are of each, the commonest first."""
-    names = list(dict.fromkeys(name for counts in each for name in counts))
-    for name in names[:MOST_LABELS]:
-        yield row(f"label {label(name, 22)}", [f"{counts.get(name, 0):,}" for counts in each])
-    if (more := len(names) - MOST_LABELS) > 0:
-        yield f"and {more} labels more"
+    names = list(dict.fromkeys(name for counts in label_counts for name in counts))
+    for name in names[:MAX_LABELS]:
+        yield table_row(
+            f"label {label(name, 22)}", [f"{counts.get(name, 0):,}" for counts in label_counts]
+        )
+    if (remaining := len(names) - MAX_LABELS) > 0:
+        yield f"and {remaining} labels more"
 
 
-def training(found: dict[str, Any]) -> Iterator[str]:
-    model, sizes = found["model"], list[str]()
-    if "batches" in found:
-        batches = found["batches"]
-        more = f", {batches['padding']:.1%} of them padding" if "padding" in batches else ""
-        yield f"an epoch     {batches['per_epoch']:,} batches{more}"
+def training_lines(findings: dict[str, Any]) -> Iterator[str]:
+    model, sizes = findings["model"], list[str]()
+    if "batches" in findings:
+        batches = findings["batches"]
+        padding = f", {batches['padding']:.1%} of them padding" if "padding" in batches else ""
+        yield f"an epoch     {batches['per_epoch']:,} batches{padding}"
     if "source_size" in model:
         sizes.append(f"vocabularies of {model['source_size']:,} and {model['target_size']:,}")
     if "size" in model:
         sizes.append(f"a vocabulary of {model['size']:,}")
     if "labels" in model:
         sizes.append(f"{model['labels']} labels")
-    told = ", ".join([model["kind"], f"{model['parameters']:,} parameters", *sizes])
-    yield f"the model    {told}"
-    if "memory" in found:
-        yield f"memory       {forecast(found['memory'])}"
+    description = ", ".join([model["kind"], f"{model['parameters']:,} parameters", *sizes])
+    yield f"the model    {description}"
+    if "memory" in findings:
+        yield f"memory       {format_memory(findings['memory'])}"
 
 
-def row(called: str, cells: Any) -> str:
-    return f"{called:30}{''.join(f'{cell:>12}' for cell in cells)}".rstrip()
+def table_row(title: str, cells: Any) -> str:
+    return f"{title:30}{''.join(f'{cell:>12}' for cell in cells)}".rstrip()
 
 
-def amount(facts: dict[str, Any], name: str) -> str:
+def format_count(counts: dict[str, Any], name: str) -> str:
     """A number; "~" if only some sources were remembered, "" where there is nothing to say."""
-    if name not in facts:
+    if name not in counts:
         return ""
-    some = name in ESTIMATED and facts["one_source_in"] > 1
-    return f"{'~' if some else ''}{facts[name]:,}"
+    is_estimate = name in ESTIMATED_COUNTS and counts["one_source_in"] > 1
+    return f"{'~' if is_estimate else ''}{counts[name]:,}"
 
 
-def sampled(splits: dict[str, Any]) -> Iterator[str]:
+def sampling_notes(splits: dict[str, Any]) -> Iterator[str]:
     """What was not counted in full, said."""
-    for split, facts in splits.items():
-        if (every := facts["one_source_in"]) > 1:
-            yield f"{split}: numbers with ~ are from one source in {every}"
-        for what in ("pair", "text"):
-            if (every := facts.get(f"one_{what}_in", 1)) > 1:
-                yield f"{split}: tokens are from one {what} in {every}"
+    for split, counts in splits.items():
+        if (stride := counts["one_source_in"]) > 1:
+            yield f"{split}: numbers with ~ are from one source in {stride}"
+        for unit in ("pair", "text"):
+            if (stride := counts.get(f"one_{unit}_in", 1)) > 1:
+                yield f"{split}: tokens are from one {unit} in {stride}"
 
 
-def forecast(memory: dict[str, Any]) -> str:
+def format_memory(memory: dict[str, Any]) -> str:
     shape = memory["shape"]
-    fixed = memory["weights"] + memory["gradients"] + memory["optimiser"]
+    fixed = memory["weights"] + memory["gradients"] + memory["optimizer"]
     return (
-        f"about {memory['peak'] / MEGA:,.0f} MB at its peak: {memory['process'] / MEGA:,.0f} for "
-        f"Python and torch, {fixed / MEGA:,.0f} for weights, gradients and optimiser, "
-        f"{memory['activations'] / MEGA:,.0f} for the largest batch "
+        f"about {memory['peak'] / BYTES_PER_MB:,.0f} MB at its peak: "
+        f"{memory['process'] / BYTES_PER_MB:,.0f} for "
+        f"Python and torch, {fixed / BYTES_PER_MB:,.0f} for weights, gradients and optimizer, "
+        f"{memory['activations'] / BYTES_PER_MB:,.0f} for the largest batch "
         f"({shape['rows']} x {shape['source']} to {shape['target']} tokens)"
     )

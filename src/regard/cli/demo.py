@@ -8,17 +8,17 @@ import torch
 import typer
 from rich.console import Console
 
-from regard.cli.look import picture
-from regard.cli.progress import bar
-from regard.cli.train import follow
+from regard.cli.look import render_translation
+from regard.cli.progress import progress_bar
+from regard.cli.train import train_with_progress
 from regard.config.load import resolve
 from regard.config.settings import Settings
-from regard.train.fit import Fit
 from regard.train.translate import TranslateRun
+from regard.training.trainer import Trainer
 from regard.view.terminal import Surface
 
-SHOWN = 5  # examples printed
-DATE = "Tuesday, May 3rd, 1994"
+PRINTED_EXAMPLES = 5  # examples printed
+EXAMPLE_DATE = "Tuesday, May 3rd, 1994"
 
 
 def demo(
@@ -31,13 +31,13 @@ def demo(
     Takes a minute or two. Ctrl-C ends the training and shows what was learnt so far.
     """
     torch.set_num_threads(idle_cores())
-    with bar("training", steps) as shown:
-        fit = Fit(settings(steps, seed), folder, shown.say)
-        stopped = follow(fit, shown)
-    done = fit.training.done
-    if stopped:
-        print(f"Stopped after {done} of {steps} steps. This is what was learnt so far:")
-    report(folder)
+    with progress_bar("training", steps) as progress:
+        trainer = Trainer(demo_settings(steps, seed), folder, progress.log)
+        was_interrupted = train_with_progress(trainer, progress)
+    steps_done = trainer.training.steps_done
+    if was_interrupted:
+        print(f"Stopped after {steps_done} of {steps} steps. This is what was learnt so far:")
+    print_report(folder)
     print(
         f'\nTry next:\n  regard look {folder} "23. Februar 2031"\n'
         f'  echo "le 1er mai 1968" | regard predict {folder}\n'
@@ -50,7 +50,7 @@ def idle_cores() -> int:
     return max(1, min(2, (os.cpu_count() or 1) - round(os.getloadavg()[0])))
 
 
-def settings(steps: int, seed: int) -> Settings:
+def demo_settings(steps: int, seed: int) -> Settings:
     """What the demo trains: small enough for two minutes, large enough to be right."""
     return resolve(
         {
@@ -72,17 +72,25 @@ def settings(steps: int, seed: int) -> Settings:
     )
 
 
-def report(folder: Path) -> None:
+def print_report(folder: Path) -> None:
     """How well it does on dates it has never seen, some of them, and where it looked in one."""
     run = TranslateRun.load(folder)
     records = list(run.corpus().read("test"))
-    outputs = run.predict([record["source"] for record in records])
-    right = [best[0].text == r["target"] for best, r in zip(outputs, records, strict=True)]
-    print(f"{sum(right) / len(right):.1%} of {len(right)} unseen dates are right. Some of them:\n")
-    for record, best in list(zip(records, outputs, strict=True))[:SHOWN]:
-        wrong = "" if best[0].text == record["target"] else f"   (it is {record['target']})"
-        print(f"  {record['source']:32} {best[0].text}{wrong}")
+    predictions = run.predict([record["source"] for record in records])
+    is_correct = [
+        hypotheses[0].text == r["target"]
+        for hypotheses, r in zip(predictions, records, strict=True)
+    ]
+    print(
+        f"{sum(is_correct) / len(is_correct):.1%} of {len(is_correct)} unseen dates are "
+        "right. Some of them:\n"
+    )
+    for record, hypotheses in list(zip(records, predictions, strict=True))[:PRINTED_EXAMPLES]:
+        correction = (
+            "" if hypotheses[0].text == record["target"] else f"   (it is {record['target']})"
+        )
+        print(f"  {record['source']:32} {hypotheses[0].text}{correction}")
     print(
         "\nWhere it looked: rows are what it wrote, columns what it read; the cell is the weight.\n"
     )
-    print(picture(run, DATE, Surface.of(Console())))
+    print(render_translation(run, EXAMPLE_DATE, Surface.from_console(Console())))

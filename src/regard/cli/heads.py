@@ -6,32 +6,44 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.progress import bar
-from regard.config.whole import write_whole
-from regard.train.heads import Head, Name, heads_of, loss, measured, order, scores, take_away
+from regard.cli.progress import progress_bar
+from regard.explain.heads import (
+    HeadName,
+    HeadReport,
+    ablated_loss,
+    ablated_metrics,
+    head_counts,
+    measure_heads,
+    names_by_importance,
+    prune_heads,
+)
+from regard.files import write_atomic
 from regard.train.run import Run
-from regard.view.chart import draw
-from regard.view.curve import Words, check_path
-from regard.view.report import aligned
+from regard.view.chart import line_chart_png
+from regard.view.curve import ChartLabels, check_path
+from regard.view.report import render_table
 
-KINDS = ("previous", "same", "next", "first", "last", "separator")  # of several, the first
-MUCH = 0.4  # share of a head's weight that is worth a word
+PATTERNS = ("previous", "same", "next", "first", "last", "separator")  # of several, the first
+MIN_PATTERN_SHARE = 0.4  # share of a head's weight that is worth a word
 
 
 def heads(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     split: Annotated[str, typer.Option(help="Which part of the data.")] = "dev",
     limit: Annotated[int, typer.Option(min=1, help="Texts to measure on, from its start.")] = 200,
-    scored: Annotated[
-        bool, typer.Option("--scores", help="Also the standard metrics without each: slower.")
+    with_metrics: Annotated[
+        bool, typer.Option("--metrics", help="Also the standard metrics without each: slower.")
     ] = False,
-    points: Annotated[
-        int, typer.Option("--curve", min=0, help="Also score with fewer heads, so many times.")
+    curve_points: Annotated[
+        int,
+        typer.Option("--curve-points", min=0, help="Also score with fewer heads, so many times."),
     ] = 0,
-    keep: Annotated[
-        int | None, typer.Option(min=0, help="Take all but so many heads away; with --to.")
+    keep_heads: Annotated[
+        int | None, typer.Option(min=0, help="Take all but so many heads away; with --save-run.")
     ] = None,
-    to: Annotated[Path | None, typer.Option(metavar="RUN", help="Where that run goes.")] = None,
+    save_run: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Where that run goes.")
+    ] = None,
     save: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The curve as a .png or .svg.")
     ] = None,
@@ -41,87 +53,120 @@ def heads(
 
     Heads are listed by how much they are missed. Taken away are those that are missed least.
     """
-    if (keep is None) != (to is None):
-        raise ValueError("--keep and --to are given together")
+    if (keep_heads is None) != (save_run is None):
+        raise ValueError("--keep-heads and --save-run are given together")
     if save is not None:
         check_path(save)
-        points = points or 8
+        curve_points = curve_points or 8
     run = Run.load(folder)
     records = list(run.corpus().read(split))[:limit]
-    count = sum(max(n, 1) for n in heads_of(run).values())
-    with bar("heads", count) as shown:
-        found = measured(run, records, shown.advance, scored=scored)
-    whole, names = loss(run, records), order(found)
-    if keep is not None and keep > count:
-        raise ValueError(f"--keep {keep}: there are {count} heads")
-    curve = fewer(run, records, names, points) if points else []
-    if to is not None and keep is not None:
-        take_away(run, names[: count - keep])
-        run.save(to)
+    head_count = sum(max(n, 1) for n in head_counts(run).values())
+    with progress_bar("heads", head_count) as progress:
+        measured_heads = measure_heads(run, records, progress.advance, with_metrics=with_metrics)
+    full_loss, pruning_order = ablated_loss(run, records), names_by_importance(measured_heads)
+    if keep_heads is not None and keep_heads > head_count:
+        raise ValueError(f"--keep-heads {keep_heads}: there are {head_count} heads")
+    curve = pruning_curve(run, records, pruning_order, curve_points) if curve_points else []
+    if save_run is not None and keep_heads is not None:
+        prune_heads(run, pruning_order[: head_count - keep_heads])
+        run.save(save_run)
     if save is not None:
-        metric = next(iter(curve[0][1]))
-        line = {metric: ([kept for kept, _ in curve], [one[metric] for _, one in curve])}
-        write_whole(
-            save, draw(line, Words("Heads taken away, least missed first", "heads", metric))
-        )
+        write_atomic(save, curve_chart(curve))
     if as_json:
-        print(
-            json.dumps({"loss": whole, "heads": list(map(plain, found)), "curve": curve}, indent=1)
-        )
+        report = {"loss": full_loss, "heads": list(map(head_as_dict, measured_heads))}
+        print(json.dumps({**report, "curve": curve}, indent=1))
         return
-    print(told(found, whole))
+    print(heads_table(measured_heads, full_loss))
     if curve:
-        print("\n" + lines(curve))
-    if to is not None:
-        print(f"\n{to}: a run with {keep} of {count} heads, loss {loss(run, records):.4f}")
+        print("\n" + curve_table(curve))
+    if save_run is not None:
+        print(
+            f"\n{save_run}: a run with {keep_heads} of {head_count} heads, loss "
+            f"{ablated_loss(run, records):.4f}"
+        )
 
 
-def fewer(run: Run, records: list[Any], names: list[Name], points: int) -> list[Any]:
+def curve_chart(curve: list[Any]) -> bytes:
+    """The first metric by the number of heads that are left."""
+    metric = next(iter(curve[0][1]))
+    line = {metric: ([kept for kept, _ in curve], [metrics[metric] for _, metrics in curve])}
+    labels = ChartLabels("Heads taken away, least missed first", "heads", metric)
+    return line_chart_png(line, labels)
+
+
+def pruning_curve(
+    run: Run, records: list[Any], pruning_order: list[HeadName], curve_points: int
+) -> list[Any]:
     """The loss, and the standard metrics, with ever fewer heads."""
-    count, found = len(names), []
-    steps = sorted({round(count * n / points) for n in range(points + 1)})
-    with bar("with fewer heads", len(steps)) as shown:
-        for gone in steps:
-            some = names[:gone]
-            found.append(
-                (count - gone, {**scores(run, records, some), "nats": loss(run, records, some)})
+    head_count, curve = len(pruning_order), []
+    steps = sorted({round(head_count * n / curve_points) for n in range(curve_points + 1)})
+    with progress_bar("with fewer heads", len(steps)) as progress:
+        for removed_count in steps:
+            removed = pruning_order[:removed_count]
+            curve.append(
+                (
+                    head_count - removed_count,
+                    {
+                        **ablated_metrics(run, records, removed),
+                        "nats": ablated_loss(run, records, removed),
+                    },
+                )
             )
-            shown.advance(1)
-    return found
+            progress.advance(1)
+    return curve
 
 
-def told(found: list[Head], whole: float) -> str:
+def heads_table(measured_heads: list[HeadReport], full_loss: float) -> str:
     """A row for each head, the most missed first."""
-    known = any(one.aer is not None for one in found)
-    first = [*found[0].changes][:1] + [metric for metric in found[0].changes if metric == "aer"]
-    rows = [["attention", "head", "loss without it", *first, "bits", "distance", "looks at"]]
-    rows[0] += ["own AER"] if known else []
-    for one in sorted(found, key=lambda one: -one.rise):
-        name, head = one.name
-        numbers = [f"{one.rise:+.4f}"]
+    has_aer = any(measured_head.aer is not None for measured_head in measured_heads)
+    metrics = [*measured_heads[0].metric_changes][:1] + [
+        metric for metric in measured_heads[0].metric_changes if metric == "aer"
+    ]
+    rows = [["attention", "head", "loss without it", *metrics, "bits", "distance", "looks at"]]
+    rows[0] += ["own AER"] if has_aer else []
+    for measured_head in sorted(
+        measured_heads, key=lambda measured_head: -measured_head.loss_increase
+    ):
+        name, head = measured_head.name
+        numbers = [f"{measured_head.loss_increase:+.4f}"]
         # rates of error are shares, the metrics of a task per cent
-        numbers += [f"{one.changes[m]:+.{3 if m == 'aer' else 2}f}" for m in first]
-        numbers += [f"{one.place.entropy:.2f}", f"{one.place.distance:.1f}"]
-        aer = "-" if one.aer is None else f"{one.aer:.3f}"
-        rows.append([name, str(head + 1), *numbers, habit(one), *([aer] if known else [])])
-    return f"{aligned(rows)}\n\nloss with all of them: {whole:.4f} nats a token"
+        numbers += [
+            f"{measured_head.metric_changes[m]:+.{3 if m == 'aer' else 2}f}" for m in metrics
+        ]
+        numbers += [f"{measured_head.pattern.entropy:.2f}", f"{measured_head.pattern.distance:.1f}"]
+        aer = "-" if measured_head.aer is None else f"{measured_head.aer:.3f}"
+        rows.append(
+            [
+                name,
+                str(head + 1),
+                *numbers,
+                dominant_pattern(measured_head),
+                *([aer] if has_aer else []),
+            ]
+        )
+    return f"{render_table(rows)}\n\nloss with all of them: {full_loss:.4f} nats a token"
 
 
-def habit(one: Head) -> str:
-    shares = {kind: getattr(one.place, kind) for kind in KINDS}
-    best = max(KINDS, key=shares.__getitem__)
-    return f"{best} {shares[best]:.0%}" if shares[best] >= MUCH else "-"
+def dominant_pattern(head: HeadReport) -> str:
+    shares = {kind: getattr(head.pattern, kind) for kind in PATTERNS}
+    best = max(PATTERNS, key=shares.__getitem__)
+    return f"{best} {shares[best]:.0%}" if shares[best] >= MIN_PATTERN_SHARE else "-"
 
 
-def lines(curve: list[Any]) -> str:
+def curve_table(curve: list[Any]) -> str:
     names = list(curve[0][1])
     rows = [["heads", *names]]
-    rows += [[str(kept), *(f"{one[name]:.2f}" for name in names)] for kept, one in curve]
-    return aligned(rows)
+    rows += [[str(kept), *(f"{metrics[name]:.2f}" for name in names)] for kept, metrics in curve]
+    return render_table(rows)
 
 
-def plain(one: Head) -> dict[str, Any]:
-    name, head = one.name
-    told = {"attention": name, "head": head + 1, "rise": one.rise, "aer": one.aer}
-    told |= {"changes": dict(one.changes)}
-    return {**told, **one.place._asdict()}
+def head_as_dict(measured_head: HeadReport) -> dict[str, Any]:
+    name, head = measured_head.name
+    data = {
+        "attention": name,
+        "head": head + 1,
+        "rise": measured_head.loss_increase,
+        "aer": measured_head.aer,
+    }
+    data |= {"changes": dict(measured_head.metric_changes)}
+    return {**data, **measured_head.pattern._asdict()}

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
+from regard.config.dump import dumps
 from regard.config.load import resolve
-from regard.config.write import dumps
 
 
 def init(

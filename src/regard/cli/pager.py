@@ -7,7 +7,7 @@ import sys
 from rich.console import Console
 
 
-def paged(text: str, console: Console) -> None:
+def print_paged(text: str, console: Console) -> None:
     """Print it; in a terminal too low for it, with `PAGER`, or less. `PAGER=cat` never stops."""
     fits = text.count("\n") + 1 < console.height
     if fits or not (sys.stdin.isatty() and sys.stdout.isatty()):

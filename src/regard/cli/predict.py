@@ -10,11 +10,11 @@ import typer
 from rich.console import Console
 
 from regard.train.run import Run
-from regard.view.mark import marked
+from regard.view.highlight import render_highlighted
+from regard.view.sequence import render_annotated_sequence
 from regard.view.terminal import Surface
-from regard.view.under import under
 
-STDIN = "standard input:{}"
+STDIN_LOCATION = "standard input:{}"
 
 
 def predict(
@@ -31,27 +31,29 @@ def predict(
 
     For a run of pictures, each is the path of one.
     """
-    run, surface = Run.load(folder), Surface.of(Console())
-    texts, place = (inputs, "input {}") if inputs else (decoded(sys.stdin.buffer), STDIN)
-    for text, reply in zip(texts, run.reply(texts, place), strict=True):
+    run, surface = Run.load(folder), Surface.from_console(Console())
+    texts, location_format = (
+        (inputs, "input {}") if inputs else (decoded_lines(sys.stdin.buffer), STDIN_LOCATION)
+    )
+    for text, prediction in zip(texts, run.predict_lines(texts, location_format), strict=True):
         if as_json:
-            print(json.dumps(reply.facts | run.further(text), ensure_ascii=False))
-        elif reply.parts and surface.ink in ("256", "truecolor"):
-            print(marked(reply.parts))
-        elif reply.below and surface.ink in ("256", "truecolor"):
-            print(under(*reply.below, surface), end="\n\n")
+            print(json.dumps(prediction.data | run.details(text), ensure_ascii=False))
+        elif prediction.spans and surface.ink in ("256", "truecolor"):
+            print(render_highlighted(prediction.spans))
+        elif prediction.annotation and surface.ink in ("256", "truecolor"):
+            print(render_annotated_sequence(*prediction.annotation, surface), end="\n\n")
         else:
-            print(reply.text)
+            print(prediction.text)
 
 
-def decoded(lines: Iterable[bytes]) -> list[str]:
-    found: list[str] = []
+def decoded_lines(lines: Iterable[bytes]) -> list[str]:
+    texts: list[str] = []
     for number, line in enumerate(lines, 1):
         try:
-            found.append(line.decode("utf-8").rstrip("\r\n"))
+            texts.append(line.decode("utf-8").rstrip("\r\n"))
         except UnicodeDecodeError as error:
             raise ValueError(
                 f"standard input:{number}: byte {error.start + 1} is 0x{line[error.start]:02x}, "
                 "which is not UTF-8; convert it, as with iconv -f LATIN1 -t UTF-8"
             ) from None
-    return found
+    return texts

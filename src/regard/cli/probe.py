@@ -38,30 +38,32 @@ def probe(
         curve.check_path(save)
     bias = math.log(length - 1) if bias is None else bias
     with Console(stderr=True).status(f"looking back over {length} steps"):
-        curves = measure(length, hidden, batch, bias, seed)
+        curves = measure_gradients(length, hidden, batch, bias, seed)
     distances = list(range(length + 1))
-    words = curve.Words(
+    labels = curve.ChartLabels(
         f"How far the gradient reaches back: hidden {hidden}, gate bias {bias:.2f}, seed {seed}",
         "distance t - k, in steps",
         "|dJ_t/dh_k| / |dJ_t/dh_t|",
     )
     if save is not None:
-        curve.save(save, curves, distances, words)
+        curve.save_log_chart(save, curves, distances, labels)
     if as_json:
         setting = {"length": length, "hidden": hidden, "batch": batch, "bias": bias, "seed": seed}
-        known = {  # JSON has no word for what is too large or is not a number
+        finite = {  # JSON has no word for what is too large or is not a number
             name: [value if math.isfinite(value) else None for value in values]
             for name, values in curves.items()
         }
-        print(json.dumps({"setting": setting, "distance": distances, "gradient": known}))
+        print(json.dumps({"setting": setting, "distance": distances, "gradient": finite}))
         return
-    print(curve.draw(curves, distances, words, Surface.of(Console())))
-    print("\n" + table(curves, length))
+    print(curve.render_log_chart(curves, distances, labels, Surface.from_console(Console())))
+    print("\n" + curve_table(curves, length))
     if save is not None:
         print(f"\nDrawn to {save}")
 
 
-def measure(length: int, hidden: int, batch: int, bias: float, seed: int) -> dict[str, list[float]]:
+def measure_gradients(
+    length: int, hidden: int, batch: int, bias: float, seed: int
+) -> dict[str, list[float]]:
     """For each cell the gradient at distances 0 to `length`, as a share of that at distance 0.
 
     The state has first run over as many inputs again, unmeasured: a memory that starts empty is not
@@ -69,8 +71,8 @@ def measure(length: int, hidden: int, batch: int, bias: float, seed: int) -> dic
     """
     import torch
 
-    from regard.encode.cell import GRU, LSTM, Elman
-    from regard.encode.probe import gradient_by_distance
+    from regard.layers.cells import GRU, LSTM, Elman
+    from regard.layers.gradient_probe import gradient_by_distance
 
     torch.set_num_threads(1)  # steps this small gain nothing from more
     torch.manual_seed(seed)
@@ -82,7 +84,7 @@ def measure(length: int, hidden: int, batch: int, bias: float, seed: int) -> dic
     inputs = torch.randn(batch, 2 * length, hidden, dtype=torch.float64)
     curves: dict[str, list[float]] = {}
     for name, cell in cells.items():
-        state = cell.double().initial(batch)
+        state = cell.double().initial_state(batch)
         with torch.no_grad():
             for x in inputs[:, :length].unbind(1):
                 state = cell(x, state)
@@ -91,7 +93,7 @@ def measure(length: int, hidden: int, batch: int, bias: float, seed: int) -> dic
     return curves
 
 
-def table(curves: dict[str, list[float]], length: int) -> str:
+def curve_table(curves: dict[str, list[float]], length: int) -> str:
     """The curves in numbers, at four distances."""
     distances = sorted({1, length // 4, length // 2, length} - {0})
     head = f"{'distance':<9}" + "".join(f"{distance:>10}" for distance in distances)

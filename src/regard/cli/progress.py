@@ -8,23 +8,23 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 
-class Bar(NamedTuple):
+class ProgressBar(NamedTuple):
     progress: Progress
-    task: TaskID
+    task_id: TaskID
 
-    def advance(self, by: int) -> None:
-        self.progress.advance(self.task, by)
+    def advance(self, count: int) -> None:
+        self.progress.advance(self.task_id, count)
 
-    def show(self, done: int, text: str) -> None:
-        self.progress.update(self.task, completed=done, text=text)
+    def update(self, done: int, text: str) -> None:
+        self.progress.update(self.task_id, completed=done, text=text)
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """A line above the bar, which stays."""
         self.progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager
-def bar(name: str, total: int | None) -> Generator[Bar]:
+def progress_bar(name: str, total: int | None) -> Generator[ProgressBar]:
     columns = [
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
@@ -35,4 +35,4 @@ def bar(name: str, total: int | None) -> Generator[Bar]:
     console = Console(stderr=True)
     # In a file or a pipe a bar would be one line, at the end, among those that say something.
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        yield Bar(progress, progress.add_task(name, total=total, text=""))
+        yield ProgressBar(progress, progress.add_task(name, total=total, text=""))

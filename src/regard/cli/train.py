@@ -7,16 +7,16 @@ from typing import Annotated
 import torch
 import typer
 
-from regard.cli.progress import Bar, bar
+from regard.cli.progress import ProgressBar, progress_bar
 from regard.config.load import load
-from regard.config.whole import write_whole
-from regard.train.fit import Fit, Validation
-from regard.train.log import PICTURE, read
+from regard.files import write_atomic
+from regard.training.log import LOSS_PLOT, read_log
+from regard.training.trainer import Trainer, Validation
 from regard.view import chart
-from regard.view.curve import Words
-from regard.view.loss import losses
+from regard.view.curve import ChartLabels
+from regard.view.loss_curves import loss_lines
 
-SELDOM = 60.0  # seconds
+SECONDS_BETWEEN_PICTURES = 60.0  # seconds
 
 
 def train(
@@ -38,56 +38,59 @@ def train(
         torch.set_num_threads(threads)
     settings = load(config, changes or ())
     folder = folder or Path("runs", config.stem)
-    with bar("training", settings.train.steps) as shown:
-        fit = Fit(settings, folder, shown.say)
-        if fit.training.done:
-            shown.say(f"{folder}: goes on after step {fit.training.done}")
-        stopped = follow(fit, shown)
-    if stopped:
-        print(f"Stopped after step {fit.training.done}. The same command goes on from there.")
-    print(f"{folder}: trained for {fit.training.done} steps")
+    with progress_bar("training", settings.train.steps) as progress:
+        trainer = Trainer(settings, folder, progress.log)
+        if trainer.training.steps_done:
+            progress.log(f"{folder}: goes on after step {trainer.training.steps_done}")
+        was_interrupted = train_with_progress(trainer, progress)
+    if was_interrupted:
+        print(
+            f"Stopped after step {trainer.training.steps_done}. The same command goes on "
+            "from there."
+        )
+    print(f"{folder}: trained for {trainer.training.steps_done} steps")
     print(f'Try: regard score {folder}, or: echo "…" | regard predict {folder}')
 
 
-def follow(fit: Fit, shown: Bar) -> bool:
+def train_with_progress(trainer: Trainer, progress: ProgressBar) -> bool:
     """Show each step; Ctrl-C ends the training, and loses nothing."""
-    drawing = Drawing(fit.folder)
+    drawing = LossPicture(trainer.folder)
     try:
-        for event in fit.events():
+        for event in trainer.events():
             if isinstance(event, Validation):
                 best = ", the best so far" if event.best else ""
-                metric = fit.settings.train.metric
-                more = "" if metric == "loss" else f", {metric} {event.metric:.2f}"
-                shown.say(f"step {event.step}: dev loss {event.loss:.4f}{more}{best}")
-                drawing.now_and_then()
+                metric = trainer.settings.train.metric
+                metric_text = "" if metric == "loss" else f", {metric} {event.metric:.2f}"
+                progress.log(f"step {event.step}: dev loss {event.loss:.4f}{metric_text}{best}")
+                drawing.update_if_due()
             else:
                 speed = event.tokens / event.seconds
-                counted = fit.run.counted
-                shown.show(event.number, f"loss {event.loss:.4f}  {speed:,.0f} {counted}/s")
+                unit = trainer.run.unit
+                progress.update(event.number, f"loss {event.loss:.4f}  {speed:,.0f} {unit}/s")
     except KeyboardInterrupt:
-        fit.close()
-        drawing.now()
+        trainer.close()
+        drawing.update()
         return True
-    drawing.now()
+    drawing.update()
     return False
 
 
-class Drawing:
+class LossPicture:
     """loss.png of a run, drawn seldom enough to take no more than a hundredth of the time."""
 
     def __init__(self, folder: Path):
-        self.folder, self.due = folder, time.monotonic() + SELDOM
+        self.folder, self.next_update = folder, time.monotonic() + SECONDS_BETWEEN_PICTURES
 
-    def now_and_then(self) -> None:
+    def update_if_due(self) -> None:
         start = time.monotonic()
-        if start >= self.due:
-            self.now()
+        if start >= self.next_update:
+            self.update()
             spent = time.monotonic() - start
-            self.due = start + spent + max(SELDOM, 100 * spent)
+            self.next_update = start + spent + max(SECONDS_BETWEEN_PICTURES, 100 * spent)
 
-    def now(self) -> None:
+    def update(self) -> None:
         """Without matplotlib, or without a step, there is no picture."""
-        lines = losses(read(self.folder))
+        lines = loss_lines(read_log(self.folder))
         if lines and chart.can_draw():
-            words = Words(f"Loss of {self.folder.name}", "steps", "loss per token, in nats")
-            write_whole(self.folder / PICTURE, chart.draw(lines, words))
+            labels = ChartLabels(f"Loss of {self.folder.name}", "steps", "loss per token, in nats")
+            write_atomic(self.folder / LOSS_PLOT, chart.line_chart_png(lines, labels))

@@ -1,31 +1,33 @@
-"""[data]: where the examples come from. `regard.corpora.build` makes a corpus of it."""
+"""[data]: where the examples come from. `regard.data.build` makes a corpus of it."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.table import Count, Positive, Several, Share, Table
+from regard.config.base import Config, Count, Fraction, NonEmptyTuple, Positive
 
 LANGUAGES = (
     *("en", "de", "nl", "sv", "da", "nb", "fr", "es", "it", "pt"),
     *("ro", "pl", "cs", "ru", "uk", "el", "hu", "tr", "fi", "ja"),
 )
-HELD_OUT = "Share of train that is held out for a dev or test that is not given."
-WHICH = "Which one; `regard list` describes them."
-Paths = Annotated[str, Field(min_length=1)] | Several[str]
+HELD_OUT_HELP = "Share of train that is held out for a dev or test that is not given."
+PUBLIC_NAME_HELP = "Which one; `regard list` describes them."
+FilePaths = Annotated[str, Field(min_length=1)] | NonEmptyTuple[str]
 
 
-class DatesData(Table):
+class DatesDataConfig(Config):
     """Dates as people write them, to ISO 8601: made here."""
 
     kind: Literal["dates"] = "dates"
     size: Positive = Field(default=100_000, description="Pairs to train on.")
     held_out: Positive = Field(default=1000, description="Pairs in dev, and in the test.")
     seed: Count = Field(default=0, description="Another seed, other pairs.")
-    languages: Several[str] = Field(default=LANGUAGES, description="Which languages, of these 20.")
+    languages: NonEmptyTuple[str] = Field(
+        default=LANGUAGES, description="Which languages, of these 20."
+    )
 
 
-class ReorderData(Table):
+class ReorderDataConfig(Config):
     """A made-up language into another, with known word alignments: made here."""
 
     kind: Literal["reorder"] = "reorder"
@@ -37,27 +39,29 @@ class ReorderData(Table):
         description="same (neighbours may change places), local (blocks of four backwards) or far "
         "(all backwards).",
     )
-    words: Positive = Field(default=40, description="Words of the source language.")
-    shortest: Positive = Field(default=6, description="Words of a source sentence, at least.")
-    longest: Positive = Field(default=12, description="Words of a source sentence, at most.")
-    fertility: Share = Field(default=0.0, description="Share of words that become two.")
+    vocabulary_size: Positive = Field(default=40, description="Words of the source language.")
+    min_words: Positive = Field(default=6, description="Words of a source sentence, at least.")
+    max_words: Positive = Field(default=12, description="Words of a source sentence, at most.")
+    fertility: Fraction = Field(default=0.0, description="Share of words that become two.")
 
 
-class FilesData(Table):
+class FilesDataConfig(Config):
     """Your own files."""
 
     kind: Literal["files"] = "files"
-    train: Paths = Field(
+    train: FilePaths = Field(
         description='One file, or the two sides of parallel text: ["train.en", "train.de"]. '
         '"-" is standard input; .gz is unpacked.'
     )
-    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
-    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    dev: FilePaths | None = Field(
+        default=None, description="The same, for validation while training."
+    )
+    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
     format: Literal["tsv", "parallel", "jsonl", "parquet"] | None = Field(
         default=None,
         description="tsv, parallel, jsonl or parquet; not set, the names of the files tell.",
     )
-    columns: Several[str] = Field(
+    columns: NonEmptyTuple[str] = Field(
         default=("source", "target"),
         description='What each column of a TSV is, in order, or each parallel file; "-" skips one.',
     )
@@ -67,18 +71,18 @@ class FilesData(Table):
     )
 
     @model_validator(mode="after")
-    def _has_both_sides(self) -> "FilesData":
-        for where, names in (("columns", self.columns), ("fields", self.fields)):
-            for needed in ("source", "target"):
-                if list(names).count(needed) != 1:
-                    raise ValueError(f"{where} must name {needed!r} once, not {list(names)}")
+    def _check_sides(self) -> "FilesDataConfig":
+        for setting, names in (("columns", self.columns), ("fields", self.fields)):
+            for side in ("source", "target"):
+                if list(names).count(side) != 1:
+                    raise ValueError(f"{setting} must name {side!r} once, not {list(names)}")
         return self
 
 
-class NamedData(Table):
+class PublicTranslationDataConfig(Config):
     """A public corpus, fetched when it is first needed."""
 
-    kind: Literal["named"] = "named"
+    kind: Literal["public"] = "public"
     name: Literal["multi30k", "multi30k_tok", "tatoeba"] = Field(
         description="Which one; `regard list` describes them."
     )
@@ -86,61 +90,71 @@ class NamedData(Table):
     target: str = Field(default="de", description="into this one.")
 
     @model_validator(mode="after")
-    def _differs(self) -> "NamedData":
+    def _check_languages(self) -> "PublicTranslationDataConfig":
         if self.source == self.target:
             raise ValueError(f"source and target are both {self.source!r}")
         return self
 
 
-One = Annotated[DatesData | ReorderData | FilesData | NamedData, Field(discriminator="kind")]
+SingleTranslateDataConfig = Annotated[
+    DatesDataConfig | ReorderDataConfig | FilesDataConfig | PublicTranslationDataConfig,
+    Field(discriminator="kind"),
+]
 
 
-class Portion(Table):
+class MixPartConfig(Config):
     """A corpus, and how much of it."""
 
     weight: float = Field(default=1.0, gt=0, description="How often, relative to the other parts.")
-    data: One = Field(description="Any other kind of data.")
+    data: SingleTranslateDataConfig = Field(description="Any other kind of data.")
 
 
-class MixData(Table):
+class MixDataConfig(Config):
     """Several corpora, by weight."""
 
     kind: Literal["mix"] = "mix"
     seed: Count = Field(default=0, description="Of the draws.")
-    parts: Several[Portion] = Field(description="What is mixed.")
+    parts: NonEmptyTuple[MixPartConfig] = Field(description="What is mixed.")
 
 
-Pairs = Annotated[
-    DatesData | ReorderData | FilesData | NamedData | MixData, Field(discriminator="kind")
+TranslateDataConfig = Annotated[
+    DatesDataConfig
+    | ReorderDataConfig
+    | FilesDataConfig
+    | PublicTranslationDataConfig
+    | MixDataConfig,
+    Field(discriminator="kind"),
 ]
 
 
-class TextData(Table):
+class TextDataConfig(Config):
     """Your own texts, to write like them."""
 
     kind: Literal["text"] = "text"
-    train: Paths = Field(description="Files or folders of plain text; .gz is unpacked.")
-    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
-    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    train: FilePaths = Field(description="Files or folders of plain text; .gz is unpacked.")
+    dev: FilePaths | None = Field(
+        default=None, description="The same, for validation while training."
+    )
+    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
     unit: Literal["file", "line", "paragraph"] = Field(
         default="file", description="What one document is: a file, a line or a paragraph."
     )
-    held_out: Share = Field(default=0.05, description=HELD_OUT)
+    held_out: Fraction = Field(default=0.05, description=HELD_OUT_HELP)
 
 
-class NamedText(Table):
+class PublicTextDataConfig(Config):
     """A public text, fetched when it is first needed."""
 
-    kind: Literal["named"] = "named"
+    kind: Literal["public"] = "public"
     name: Literal["wikitext2", "tinyshakespeare"] = Field(
-        default="tinyshakespeare", description=WHICH
+        default="tinyshakespeare", description=PUBLIC_NAME_HELP
     )
 
 
-Texts = Annotated[TextData | NamedText, Field(discriminator="kind")]
+LanguageDataConfig = Annotated[TextDataConfig | PublicTextDataConfig, Field(discriminator="kind")]
 
 
-class PlantedData(Table):
+class PlantedDataConfig(Config):
     """Documents whose class hangs on one word of one sentence: made here."""
 
     kind: Literal["planted"] = "planted"
@@ -148,29 +162,31 @@ class PlantedData(Table):
     seed: Count = Field(default=0, description="Another seed, other documents.")
     held_out: Positive = Field(default=500, description="Documents in dev, and in the test.")
     classes: Positive = Field(default=10, description="Classes.")
-    keys: Positive = Field(default=3, description="Words that each of them hangs on.")
-    words: Positive = Field(default=500, description="Words that say nothing.")
-    fewest: Positive = Field(default=18, description="Sentences of a document, at least.")
-    most: Positive = Field(default=22, description="Sentences of a document, at most.")
-    shortest: Positive = Field(default=5, description="Words of a sentence, at least.")
-    longest: Positive = Field(default=12, description="Words of a sentence, at most.")
+    keywords_per_class: Positive = Field(default=3, description="Words that each of them hangs on.")
+    filler_words: Positive = Field(default=500, description="Words that say nothing.")
+    min_sentences: Positive = Field(default=18, description="Sentences of a document, at least.")
+    max_sentences: Positive = Field(default=22, description="Sentences of a document, at most.")
+    min_words: Positive = Field(default=5, description="Words of a sentence, at least.")
+    max_words: Positive = Field(default=12, description="Words of a sentence, at most.")
 
 
-class LabelledData(Table):
+class LabeledDataConfig(Config):
     """Your own texts with their classes."""
 
-    kind: Literal["labelled"] = "labelled"
-    train: Paths = Field(
+    kind: Literal["labeled"] = "labeled"
+    train: FilePaths = Field(
         description="TSV, CSV or JSON lines (.gz is unpacked), two parallel files, or a folder of "
         "folders, one for each class, with .txt files in them."
     )
-    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
-    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    dev: FilePaths | None = Field(
+        default=None, description="The same, for validation while training."
+    )
+    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
     format: Literal["tsv", "csv", "jsonl", "parallel", "folder"] | None = Field(
         default=None,
         description="tsv, csv, jsonl, parallel or folder; not set, the names of the files tell.",
     )
-    columns: Several[str] | None = Field(
+    columns: NonEmptyTuple[str] | None = Field(
         default=None,
         description='What each column of a TSV or CSV without header is: "text", "pair", "label"; '
         '"-" skips one.',
@@ -179,29 +195,33 @@ class LabelledData(Table):
         default=None,
         description="What our fields are called in JSON lines, or in the header of a TSV or CSV.",
     )
-    held_out: Share = Field(default=0.1, description=HELD_OUT)
+    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
-class NamedLabelled(Table):
+class PublicLabeledDataConfig(Config):
     """Public texts with classes, fetched when they are first needed."""
 
-    kind: Literal["named"] = "named"
-    name: Literal["sst2", "imdb_sample", "tweeteval_emotion"] = Field(description=WHICH)
+    kind: Literal["public"] = "public"
+    name: Literal["sst2", "imdb_sample", "tweeteval_emotion"] = Field(description=PUBLIC_NAME_HELP)
 
 
-Labelled = Annotated[PlantedData | LabelledData | NamedLabelled, Field(discriminator="kind")]
+ClassifyDataConfig = Annotated[
+    PlantedDataConfig | LabeledDataConfig | PublicLabeledDataConfig, Field(discriminator="kind")
+]
 
 
-class TaggedData(Table):
+class TaggedDataConfig(Config):
     """Your own sentences with a tag for each word, and perhaps a label."""
 
     kind: Literal["tagged"] = "tagged"
-    train: Paths = Field(
+    train: FilePaths = Field(
         description="CoNLL columns or JSON lines (.gz is unpacked), or a folder with seq.in, "
         "seq.out and label."
     )
-    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
-    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    dev: FilePaths | None = Field(
+        default=None, description="The same, for validation while training."
+    )
+    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
     format: Literal["conll", "jsonl", "folder"] | None = Field(
         default=None, description="conll, jsonl or folder; not set, the names of the files tell."
     )
@@ -212,72 +232,80 @@ class TaggedData(Table):
         default=(0, -1),
         description="Of CoNLL: the columns of word and tag, from 0; -1: the last.",
     )
-    held_out: Share = Field(default=0.1, description=HELD_OUT)
+    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
-class NamedTags(Table):
+class PublicTagsDataConfig(Config):
     """Public tagged sentences, fetched when they are first needed."""
 
-    kind: Literal["named"] = "named"
-    name: Literal["wnut17", "atis", "snips"] = Field(description=WHICH)
+    kind: Literal["public"] = "public"
+    name: Literal["wnut17", "atis", "snips"] = Field(description=PUBLIC_NAME_HELP)
 
 
-class DialogueData(Table):
+class DialoguesDataConfig(Config):
     """Your own conversations, about anything, or about a database."""
 
     kind: Literal["dialogues"] = "dialogues"
-    train: Paths = Field(
+    train: FilePaths = Field(
         description="A line for each turn, a blank line behind a conversation; or JSON lines."
     )
-    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
-    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    dev: FilePaths | None = Field(
+        default=None, description="The same, for validation while training."
+    )
+    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
     format: Literal["txt", "jsonl"] | None = Field(
         default=None, description="txt or jsonl; not set, the names of the files tell."
     )
     database: str | None = Field(
         default=None, description="What can be looked up: a .csv, .json or .sqlite file."
     )
-    asked: Several[str] | None = Field(
+    slot_columns: NonEmptyTuple[str] | None = Field(
         default=None, description="Columns of the database that people have wishes about."
     )
-    held_out: Share = Field(default=0.1, description=HELD_OUT)
+    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
     @model_validator(mode="after")
-    def _asks(self) -> "DialogueData":
-        if (self.database is None) != (self.asked is None):
-            raise ValueError("database and asked belong together: give both, or none")
+    def _check_database(self) -> "DialoguesDataConfig":
+        if (self.database is None) != (self.slot_columns is None):
+            raise ValueError("database and slot_columns belong together: give both, or none")
         return self
 
 
-class NamedDialogues(Table):
+class PublicDialoguesDataConfig(Config):
     """Public conversations, fetched when they are first needed."""
 
-    kind: Literal["named"] = "named"
-    name: Literal["camrest676", "woz2"] = Field(default="camrest676", description=WHICH)
+    kind: Literal["public"] = "public"
+    name: Literal["camrest676", "woz2"] = Field(default="camrest676", description=PUBLIC_NAME_HELP)
 
 
-Conversations = Annotated[DialogueData | NamedDialogues, Field(discriminator="kind")]
-Tags = Annotated[TaggedData | NamedTags, Field(discriminator="kind")]
+ChatDataConfig = Annotated[
+    DialoguesDataConfig | PublicDialoguesDataConfig, Field(discriminator="kind")
+]
+TagDataConfig = Annotated[TaggedDataConfig | PublicTagsDataConfig, Field(discriminator="kind")]
 
 
-class HeadlinesData(Table):
+class HeadlinesDataConfig(Config):
     """News with names that must be copied: made here."""
 
     kind: Literal["headlines"] = "headlines"
     size: Positive = Field(default=10_000, description="Documents to train on.")
     seed: Count = Field(default=0, description="Another seed, other documents.")
     held_out: Positive = Field(default=500, description="Documents in dev, and in the test.")
-    fewest: Positive = Field(default=3, description="Sentences of a document, at least.")
-    most: Positive = Field(default=6, description="Sentences of a document, at most.")
+    min_sentences: Positive = Field(default=3, description="Sentences of a document, at least.")
+    max_sentences: Positive = Field(default=6, description="Sentences of a document, at most.")
 
 
-class SummariesData(Table):
+class SummariesDataConfig(Config):
     """Your own documents with their summaries."""
 
     kind: Literal["summaries"] = "summaries"
-    train: Paths = Field(description="TSV (document, tab, summary) or JSON lines; .gz is unpacked.")
-    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
-    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
+    train: FilePaths = Field(
+        description="TSV (document, tab, summary) or JSON lines; .gz is unpacked."
+    )
+    dev: FilePaths | None = Field(
+        default=None, description="The same, for validation while training."
+    )
+    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
     format: Literal["tsv", "jsonl"] | None = Field(
         default=None, description="tsv or jsonl; not set, the names of the files tell."
     )
@@ -285,20 +313,23 @@ class SummariesData(Table):
         default={"document": "document", "summary": "summary"},
         description="What our fields are called in JSON lines; a summary may be a list of several.",
     )
-    held_out: Share = Field(default=0.1, description=HELD_OUT)
+    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
     @model_validator(mode="after")
-    def _has_both(self) -> "SummariesData":
+    def _check_fields(self) -> "SummariesDataConfig":
         if set(self.fields) != {"document", "summary"}:
             raise ValueError(f"fields must name document and summary, not {list(self.fields)}")
         return self
 
 
-class NamedSummaries(Table):
+class PublicSummariesDataConfig(Config):
     """Public documents with summaries, fetched when they are first needed."""
 
-    kind: Literal["named"] = "named"
-    name: Literal["aeslc", "scitldr"] = Field(description=WHICH)
+    kind: Literal["public"] = "public"
+    name: Literal["aeslc", "scitldr"] = Field(description=PUBLIC_NAME_HELP)
 
 
-Documents = Annotated[HeadlinesData | SummariesData | NamedSummaries, Field(discriminator="kind")]
+SummarizeDataConfig = Annotated[
+    HeadlinesDataConfig | SummariesDataConfig | PublicSummariesDataConfig,
+    Field(discriminator="kind"),
+]

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.table import Count, Positive, Table
+from regard.config.base import Config, Count, Positive
 
 
-class Rules(Table):
+class SearchConfig(Config):
     """What every search obeys."""
 
     max_length: Positive = Field(default=256, description="Tokens of an output, at most.")
@@ -17,20 +17,20 @@ class Rules(Table):
     )
 
     @model_validator(mode="after")
-    def _leaves_a_length(self) -> "Rules":
+    def _check_lengths(self) -> "SearchConfig":
         if self.min_length > self.max_length:
-            both = f"min_length = {self.min_length} is more than max_length = {self.max_length}"
-            raise ValueError(f"{both}: no length is left")
+            conflict = f"min_length = {self.min_length} is more than max_length = {self.max_length}"
+            raise ValueError(f"{conflict}: no length is left")
         return self
 
 
-class Greedy(Rules):
+class GreedyConfig(SearchConfig):
     """The likeliest token each time."""
 
     kind: Literal["greedy"] = "greedy"
 
 
-class Beam(Rules):
+class BeamConfig(SearchConfig):
     """The likeliest sequences, several at a time."""
 
     kind: Literal["beam"] = "beam"
@@ -51,13 +51,13 @@ class Beam(Rules):
     )
 
     @model_validator(mode="after")
-    def _has_that_many(self) -> "Beam":
+    def _check_n_best(self) -> "BeamConfig":
         if self.n_best > self.width:
             raise ValueError(f"n_best = {self.n_best} is more than width = {self.width}")
         return self
 
 
-class Sample(Rules):
+class SampleConfig(SearchConfig):
     """Drawn by chance."""
 
     kind: Literal["sample"] = "sample"
@@ -75,4 +75,4 @@ class Sample(Rules):
     seed: Count = Field(default=0, description="Another seed, other outputs.")
 
 
-Decode = Annotated[Greedy | Beam | Sample, Field(discriminator="kind")]
+DecodeConfig = Annotated[GreedyConfig | BeamConfig | SampleConfig, Field(discriminator="kind")]

@@ -9,108 +9,127 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from regard.config.table import Table
+from regard.config.base import Config
 
-WORDS = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-BARE = re.compile(r"[A-Za-z0-9_-]+")
-LONGEST = 60
-LIMITS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
+TYPE_NAMES = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+MAX_QUOTED_CHARACTERS = 60
+LIMIT_PHRASES = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 
 
-class Place(NamedTuple):
+class SettingPath(NamedTuple):
     """Where in the tree: the key as one writes it, the table that holds it, the field if any."""
 
     key: str
-    table: type[Table]
+    config_class: type[Config]
     field: FieldInfo | None
-    siblings: Sequence[type[Table]]
+    sibling_classes: Sequence[type[Config]]
     """The other kinds that this table could have been."""
 
 
-def worst(errors: Sequence[Mapping[str, Any]], of: type[Table]) -> tuple[str, str]:
+def first_error(errors: Sequence[Mapping[str, Any]], config_class: type[Config]) -> tuple[str, str]:
     """The key and the message of the first error; an unknown key may be behind all others."""
     # A list whose entry is wrong is called too short besides.
-    above = {error["loc"][:length] for error in errors for length in range(len(error["loc"]))}
-    errors = [error for error in errors if error["loc"] not in above]
-    ordered = sorted(errors, key=lambda error: error["type"] != "extra_forbidden")
-    keys = {find(error["loc"], of).key for error in errors}
-    place = find(ordered[0]["loc"], of)
-    key, message = place.key, _message(ordered[0], place)
-    if ordered[0]["type"].startswith("union_tag"):
+    parent_locations = {
+        error["loc"][:length] for error in errors for length in range(len(error["loc"]))
+    }
+    errors = [error for error in errors if error["loc"] not in parent_locations]
+    unknown_keys_first = sorted(errors, key=lambda error: error["type"] != "extra_forbidden")
+    keys = {find_setting(error["loc"], config_class).key for error in errors}
+    path = find_setting(unknown_keys_first[0]["loc"], config_class)
+    key, message = path.key, _message(unknown_keys_first[0], path)
+    if unknown_keys_first[0]["type"].startswith("union_tag"):
         key = f"{key}.kind"
-    more = f" (and {len(keys) - 1} more)" if len(keys) > 1 else ""
-    return key, message + more
+    suffix = f" (and {len(keys) - 1} more)" if len(keys) > 1 else ""
+    return key, message + suffix
 
 
-def find(location: Sequence[int | str], of: type[Table]) -> Place:
+def find_setting(location: Sequence[int | str], config_class: type[Config]) -> SettingPath:
     """Walk down the tables. Pydantic names kinds and alternatives too, which no file has."""
-    place = Place("", of, None, ())
-    here: Any = of
-    for part in location:
-        if isinstance(part, int):
-            here = get_args(here)[0] if get_args(here) else here
-            place = place._replace(key=f"{place.key}.{part}")
-        elif isinstance(here, type) and issubclass(here, Table):
-            field = here.model_fields.get(part)
-            written = part if BARE.fullmatch(part) and len(part) <= LONGEST else shown(part)
-            key = f"{place.key}.{written}" if place.key else written
-            siblings = place.siblings if place.field is None or place.table is not here else ()
-            place = Place(key, here, field, siblings)
-            here = field.annotation if field else None
+    path = SettingPath("", config_class, None, ())
+    annotation: Any = config_class
+    for location_part in location:
+        if isinstance(location_part, int):
+            annotation = get_args(annotation)[0] if get_args(annotation) else annotation
+            path = path._replace(key=f"{path.key}.{location_part}")
+        elif isinstance(annotation, type) and issubclass(annotation, Config):
+            field = annotation.model_fields.get(location_part)
+            key_part = (
+                location_part
+                if BARE_KEY.fullmatch(location_part) and len(location_part) <= MAX_QUOTED_CHARACTERS
+                else quoted(location_part)
+            )
+            key = f"{path.key}.{key_part}" if path.key else key_part
+            sibling_classes = (
+                path.sibling_classes
+                if path.field is None or path.config_class is not annotation
+                else ()
+            )
+            path = SettingPath(key, annotation, field, sibling_classes)
+            annotation = field.annotation if field else None
         else:
-            kinds = dict(_kinds(here))
-            if part in kinds:
-                others = [kind for name, kind in kinds.items() if name != part]
-                here = kinds[part]
-                place = Place(place.key, here, None, others)
-    return place
+            classes_by_kind = dict(_classes_by_kind(annotation))
+            if location_part in classes_by_kind:
+                other_classes = [
+                    kind for name, kind in classes_by_kind.items() if name != location_part
+                ]
+                annotation = classes_by_kind[location_part]
+                path = SettingPath(path.key, annotation, None, other_classes)
+    return path
 
 
-def _kinds(annotation: Any) -> Iterator[tuple[str, type[Table]]]:
-    for one in get_args(annotation):
-        if isinstance(one, type) and issubclass(one, Table) and "kind" in one.model_fields:
-            yield one.model_fields["kind"].default, one
+def _classes_by_kind(annotation: Any) -> Iterator[tuple[str, type[Config]]]:
+    for alternative in get_args(annotation):
+        if (
+            isinstance(alternative, type)
+            and issubclass(alternative, Config)
+            and "kind" in alternative.model_fields
+        ):
+            yield alternative.model_fields["kind"].default, alternative
 
 
-def _message(error: Mapping[str, Any], place: Place) -> str:
-    kind, given, context = error["type"], error["input"], error.get("ctx", {})
+def _message(error: Mapping[str, Any], path: SettingPath) -> str:
+    kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown(place, error["loc"][-1])
+        return _unknown_setting(path, error["loc"][-1])
     if kind == "missing":
-        help_text = place.field.description if place.field else ""
-        return f"missing; expected {expected(place.field)}. {help_text}".rstrip(". ")
+        help_text = path.field.description if path.field else ""
+        return f"missing; expected {expected_type(path.field)}. {help_text}".rstrip(". ")
     if kind == "union_tag_invalid":
         tags = [tag.strip("' ") for tag in context["expected_tags"].split(",")]
-        return choice(tags, context["tag"])
-    if kind == "literal_error" and place.field:
-        return choice(list(_literals(place.field.annotation)), given)
+        return choice_message(tags, context["tag"])
+    if kind == "literal_error" and path.field:
+        return choice_message(list(_literals(path.field.annotation)), value)
     if kind == "value_error":
         return str(context["error"])
-    if limit := next((name for name in LIMITS if name in context), None):
-        return f"must be {LIMITS[limit]} {context[limit]:g}, not {shown(given)}"
+    if limit := next((name for name in LIMIT_PHRASES if name in context), None):
+        return f"must be {LIMIT_PHRASES[limit]} {context[limit]:g}, not {quoted(value)}"
     if kind in ("too_short", "string_too_short"):
         return "must not be empty"
-    if place.field is not None:
-        return f"expected {expected(place.field)}, not {shown(given)}"
-    return f"expected a table, not {shown(given)}"
+    if path.field is not None:
+        return f"expected {expected_type(path.field)}, not {quoted(value)}"
+    return f"expected a table, not {quoted(value)}"
 
 
-def _unknown(place: Place, name: str) -> str:
-    kind = place.table.model_fields.get("kind")
-    own = f" of {kind.default!r}" if kind else ""
-    if near := get_close_matches(name, place.table.model_fields, 1):
-        return f"unknown setting{own}; did you mean {near[0]!r}?"
-    for other in place.siblings:
-        if name in other.model_fields:
-            return f"unknown setting{own}; kind {other.model_fields['kind'].default!r} has it"
-    return f"unknown setting{own}; there are {', '.join(place.table.model_fields)}"
+def _unknown_setting(path: SettingPath, name: str) -> str:
+    kind = path.config_class.model_fields.get("kind")
+    of_kind = f" of {kind.default!r}" if kind else ""
+    if near := get_close_matches(name, path.config_class.model_fields, 1):
+        return f"unknown setting{of_kind}; did you mean {near[0]!r}?"
+    for sibling_class in path.sibling_classes:
+        if name in sibling_class.model_fields:
+            return (
+                f"unknown setting{of_kind}; kind "
+                f"{sibling_class.model_fields['kind'].default!r} has it"
+            )
+    return f"unknown setting{of_kind}; there are {', '.join(path.config_class.model_fields)}"
 
 
-def choice(choices: Sequence[Any], given: Any) -> str:
-    listed = ", ".join(map(shown, choices))
-    near = get_close_matches(str(given), [str(choice) for choice in choices], 1)
-    hint = f"; did you mean {shown(near[0])}?" if near else ""
-    return f"must be one of {listed}, not {shown(given)}{hint}"
+def choice_message(choices: Sequence[Any], value: Any) -> str:
+    choice_list = ", ".join(map(quoted, choices))
+    near = get_close_matches(str(value), [str(choice) for choice in choices], 1)
+    hint = f"; did you mean {quoted(near[0])}?" if near else ""
+    return f"must be one of {choice_list}, not {quoted(value)}{hint}"
 
 
 def _literals(annotation: Any) -> Iterator[Any]:
@@ -121,30 +140,30 @@ def _literals(annotation: Any) -> Iterator[Any]:
             yield from _literals(part)
 
 
-def expected(field: FieldInfo | None) -> str:
-    return _words(field.annotation) if field else "a table"
+def expected_type(field: FieldInfo | None) -> str:
+    return _type_phrase(field.annotation) if field else "a table"
 
 
-def _words(annotation: Any) -> str:
-    if annotation in WORDS:
-        return WORDS[annotation]
+def _type_phrase(annotation: Any) -> str:
+    if annotation in TYPE_NAMES:
+        return TYPE_NAMES[annotation]
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return " or ".join(map(shown, parts))
+        return " or ".join(map(quoted, parts))
     if origin in (Union, UnionType):
-        words = dict.fromkeys(_words(part) for part in parts if part is not NoneType)
-        return " or ".join(words)
+        phrases = dict.fromkeys(_type_phrase(part) for part in parts if part is not NoneType)
+        return " or ".join(phrases)
     if origin is tuple:
         count = "" if parts[-1] is Ellipsis else f" of {len(parts)}"
-        return f"a list{count}, each {_words(parts[0])}"
+        return f"a list{count}, each {_type_phrase(parts[0])}"
     if hasattr(annotation, "__metadata__"):
-        return _words(parts[0])
+        return _type_phrase(parts[0])
     return "a table"
 
 
-def shown(value: Any) -> str:
+def quoted(value: Any) -> str:
     """As TOML would write it, but short, and on one line."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if not text.isprintable():
         text = json.dumps(value, default=str)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= MAX_QUOTED_CHARACTERS else f"{text[: MAX_QUOTED_CHARACTERS - 3]}..."

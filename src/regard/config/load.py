@@ -10,20 +10,20 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from regard.config.errors import BARE, choice, worst
-from regard.config.presets import presets
-from regard.config.settings import TASKS, Settings
-from regard.config.table import Table
-from regard.config.train import EITHER
+from regard.config.base import Config
+from regard.config.errors import BARE_KEY, choice_message, first_error
+from regard.config.presets import preset_paths
+from regard.config.settings import SETTINGS_BY_TASK, Settings
+from regard.config.train import ALTERNATIVES
 
-DEFAULT = "translate"
+DEFAULT_TASK = "translate"
 
 
 def load(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
     """The settings in a file, or of a preset, changed by words such as `train.steps=50`."""
     path = Path(path)
     if not path.exists() or path.is_dir():
-        path = _preset(path)
+        path = _preset_path(path)
     data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -38,7 +38,7 @@ def loads(text: str, overrides: Iterable[str] = (), *, name: str = "settings") -
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(_bad_toml(text, name, str(error))) from None
+        raise ValueError(_toml_error(text, name, str(error))) from None
     return resolve(raw, overrides, name=name)
 
 
@@ -46,70 +46,70 @@ def resolve(
     raw: Mapping[str, Any], overrides: Iterable[str] = (), *, name: str = "settings"
 ) -> Settings:
     """The settings in plain dictionaries; what they leave out has its default."""
-    whole = deepcopy(dict(raw))
-    changed = [_override(whole, word) for word in overrides]
-    of = _tree(whole, name)
+    values = deepcopy(dict(raw))
+    changed_keys = [_apply_override(values, word) for word in overrides]
+    settings_class = _settings_class(values, name)
     try:
-        return of.model_validate(_with_kinds(whole, of))
+        return settings_class.model_validate(_with_kinds(values, settings_class))
     except ValidationError as error:
-        place, message = worst(error.errors(include_url=False), of)
-        by_hand = any(
-            f"{place}.".startswith(f"{key}.") or f"{key}.".startswith(f"{place}.")
-            for key in changed
+        key_path, message = first_error(error.errors(include_url=False), settings_class)
+        from_command_line = any(
+            f"{key_path}.".startswith(f"{key}.") or f"{key}.".startswith(f"{key_path}.")
+            for key in changed_keys
         )
-        where = "command line" if by_hand else name
-        raise ValueError(f"{where}: {f'{place}: ' if place else ''}{message}") from None
+        source = "command line" if from_command_line else name
+        raise ValueError(f"{source}: {f'{key_path}: ' if key_path else ''}{message}") from None
 
 
-def _tree(whole: Mapping[str, Any], name: str) -> type[Settings]:
+def _settings_class(values: Mapping[str, Any], name: str) -> type[Settings]:
     """Which settings there are depends on the task."""
-    task = whole.get("task", DEFAULT)
-    if isinstance(task, str) and task in TASKS:
-        return TASKS[task]
-    raise ValueError(f"{name}: task: {choice(list(TASKS), task)}")
+    task = values.get("task", DEFAULT_TASK)
+    if isinstance(task, str) and task in SETTINGS_BY_TASK:
+        return SETTINGS_BY_TASK[task]
+    raise ValueError(f"{name}: task: {choice_message(list(SETTINGS_BY_TASK), task)}")
 
 
-def _preset(path: Path) -> Path:
-    known = presets()
-    if str(path) in known:  # a folder of this name may well be the run that was made of it
-        return known[str(path)]
+def _preset_path(path: Path) -> Path:
+    available = preset_paths()
+    if str(path) in available:  # a folder of this name may well be the run that was made of it
+        return available[str(path)]
     if path.is_dir():
         raise ValueError(f"{path}: this is a folder; give a TOML file")
-    near = get_close_matches(str(path), known, 1)
-    hint = f"did you mean {near[0]!r}?" if near else "`regard init` writes one"
+    close_matches = get_close_matches(str(path), available, 1)
+    hint = f"did you mean {close_matches[0]!r}?" if close_matches else "`regard init` writes one"
     raise ValueError(f"{path}: there is no such file or preset; {hint}")
 
 
-def _bad_toml(text: str, name: str, message: str) -> str:
-    at = re.search(r" \(at line (\d+), column \d+\)$", message)
-    line = at[1] if at else str(text.count("\n") + 1)
-    return f"{name}:{line}: not TOML: {message[: at.start()] if at else message}"
+def _toml_error(text: str, name: str, message: str) -> str:
+    position = re.search(r" \(at line (\d+), column \d+\)$", message)
+    line = position[1] if position else str(text.count("\n") + 1)
+    return f"{name}:{line}: not TOML: {message[: position.start()] if position else message}"
 
 
-def _override(whole: dict[str, Any], word: str) -> str:
+def _apply_override(values: dict[str, Any], word: str) -> str:
     """Set one value in the tree; its key comes back."""
     key, equals, value = word.partition("=")
     key = key.strip()
     parts = key.split(".")
-    if not equals or not all(BARE.fullmatch(part) for part in parts):
+    if not equals or not all(BARE_KEY.fullmatch(part) for part in parts):
         raise ValueError(f"command line: {word!r} is no setting; write it as train.steps=50")
-    table: Any = whole
-    for number, part in enumerate(parts[:-1]):
-        table = _entry(table, part, key)
+    table: Any = values
+    for depth, part in enumerate(parts[:-1]):
+        table = _child_entry(table, part, key)
         if not isinstance(table, dict | list):
-            above = ".".join(parts[: number + 1])
-            raise ValueError(f"command line: {key}: {above} is no table, but {table!r}")
+            parent_key = ".".join(parts[: depth + 1])
+            raise ValueError(f"command line: {key}: {parent_key} is no table, but {table!r}")
     if isinstance(table, list):
-        _entry(table, parts[-1], key)
-        table[int(parts[-1])] = _value(value)
+        _child_entry(table, parts[-1], key)
+        table[int(parts[-1])] = _parse_value(value)
         return key
     if parts[:-1] == ["train"]:
-        table.pop(EITHER.get(parts[-1], ""), None)
-    table[parts[-1]] = _value(value)
+        table.pop(ALTERNATIVES.get(parts[-1], ""), None)
+    table[parts[-1]] = _parse_value(value)
     return key
 
 
-def _entry(entries: Any, part: str, key: str) -> Any:
+def _child_entry(entries: Any, part: str, key: str) -> Any:
     """What is below; a table that is not there yet is made."""
     if isinstance(entries, dict):
         return entries.setdefault(part, {})
@@ -118,23 +118,23 @@ def _entry(entries: Any, part: str, key: str) -> Any:
     return entries[int(part)]
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """As TOML would read it, else as it is: `50` is a number, `multi30k` a text."""
     try:
-        found = tomllib.loads(f"value = {text.strip()}")
+        parsed = tomllib.loads(f"value = {text.strip()}")
     except tomllib.TOMLDecodeError:
         return text
-    return found["value"] if set(found) == {"value"} else text
+    return parsed["value"] if set(parsed) == {"value"} else text
 
 
-def _with_kinds(raw: Any, of: type[Table]) -> Any:
+def _with_kinds(raw: Any, config_class: type[Config]) -> Any:
     """A table that does not say its kind is of the default kind."""
     if not isinstance(raw, dict):
         return raw
     filled = dict(raw)
-    for name, field in of.model_fields.items():
+    for name, field in config_class.model_fields.items():
         default = field.default
-        if isinstance(default, Table) and isinstance(raw.get(name), dict):
+        if isinstance(default, Config) and isinstance(raw.get(name), dict):
             table = _with_kinds(raw[name], type(default))
             if field.discriminator:
                 table = {"kind": getattr(default, "kind", None), **table}

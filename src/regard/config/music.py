@@ -4,75 +4,85 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.data import HELD_OUT, WHICH, Paths
-from regard.config.model import ACTIVATION, DROPOUT, Activation
-from regard.config.table import Part, Positive, Share, Table
-from regard.config.train import Train
-from regard.config.writer import Gpt2, Lstmn, Rnnlm
+from regard.config.base import Config, Fraction, Positive, Rate
+from regard.config.data import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.language import Gpt2Config, LstmnConfig, RnnlmConfig
+from regard.config.model import ACTIVATION_HELP, DROPOUT_HELP, ActivationName
+from regard.config.train import TrainConfig
 
-ROLLS = ("roll_rnn", "roll_gpt")  # models that read keys; the others read text
+ROLL_MODELS = ("roll_rnn", "roll_gpt")  # models that read keys; the others read text
 
 
-class RollsData(Table):
+class RollsDataConfig(Config):
     """Your own piano rolls: pieces of steps of MIDI pitches."""
 
     kind: Literal["rolls"] = "rolls"
-    train: Paths = Field(
+    train: FilePaths = Field(
         description="JSON: a list of pieces, or {train, valid, test} of such lists; or JSON lines, "
         "a piece a line. A piece is a list of steps, a step a list of MIDI pitches. .gz is "
         "unpacked."
     )
-    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
-    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
-    held_out: Share = Field(default=0.1, description=HELD_OUT)
+    dev: FilePaths | None = Field(
+        default=None, description="The same, for validation while training."
+    )
+    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
-class AbcData(Table):
+class AbcDataConfig(Config):
     """Your own tunes in ABC notation."""
 
     kind: Literal["abc"] = "abc"
-    train: Paths = Field(description="Files of tunes, each from `X:` on; .gz is unpacked.")
-    dev: Paths | None = Field(default=None, description="The same, for validation while training.")
-    test: Paths | None = Field(default=None, description="The same, for `regard score`.")
-    fields: str = Field(
+    train: FilePaths = Field(description="Files of tunes, each from `X:` on; .gz is unpacked.")
+    dev: FilePaths | None = Field(
+        default=None, description="The same, for validation while training."
+    )
+    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    header_fields: str = Field(
         default="TRMLQPK",
         description="Letters of the fields that are kept; the rest is about the tune, not in it.",
     )
-    held_out: Share = Field(default=0.1, description=HELD_OUT)
+    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
-class NamedMusic(Table):
+class PublicMusicDataConfig(Config):
     """Public music, fetched when it is first needed."""
 
-    kind: Literal["named"] = "named"
-    name: Literal["jsb_chorales", "nottingham"] = Field(default="jsb_chorales", description=WHICH)
+    kind: Literal["public"] = "public"
+    name: Literal["jsb_chorales", "nottingham"] = Field(
+        default="jsb_chorales", description=PUBLIC_NAME_HELP
+    )
 
 
-Music = Annotated[RollsData | AbcData | NamedMusic, Field(discriminator="kind")]
+MusicDataConfig = Annotated[
+    RollsDataConfig | AbcDataConfig | PublicMusicDataConfig, Field(discriminator="kind")
+]
 
 
-def is_rolls(data: RollsData | AbcData | NamedMusic) -> bool:
+def is_roll_data(data: RollsDataConfig | AbcDataConfig | PublicMusicDataConfig) -> bool:
     """Keys that sound, step by step; else text."""
-    return data.kind == "rolls" or (isinstance(data, NamedMusic) and data.name == "jsb_chorales")
+    return data.kind == "rolls" or (
+        isinstance(data, PublicMusicDataConfig) and data.name == "jsb_chorales"
+    )
 
 
-class RollRnn(Table):
+class RollRnnConfig(Config):
     """Recurrent, from the keys of a step to those of the next (Boulanger-Lewandowski 2012)."""
 
     kind: Literal["roll_rnn"] = "roll_rnn"
     cell: Literal["lstm", "gru", "elman"] = Field(default="lstm", description="lstm, gru or elman.")
     dim: Positive = Field(default=200, description="Width of a state.")
     layers: Positive = Field(default=1, description="Layers, one on the other.")
-    dropout: Part = Field(default=0.0, description=DROPOUT)
-    input_dropout: Part = Field(
+    dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
+    input_dropout: Rate = Field(
         default=0.0, description="The same, of a layer's input, one mask for a piece."
     )
-    state_dropout: Part = Field(
+    state_dropout: Rate = Field(
         default=0.0, description="The same, in recurrent products, one mask for a piece."
     )
 
 
-class RollGpt(Table):
+class RollGptConfig(Config):
     """A transformer that looks back at the steps before, with GPT-2's blocks."""
 
     kind: Literal["roll_gpt"] = "roll_gpt"
@@ -85,27 +95,32 @@ class RollGpt(Table):
         default=None,
         description="Width inside the feed-forward layers; four times dim where not set.",
     )
-    activation: Activation = Field(default="gelu", description=ACTIVATION)
-    dropout: Part = Field(default=0.1, description=DROPOUT)
+    activation: ActivationName = Field(default="gelu", description=ACTIVATION_HELP)
+    dropout: Rate = Field(default=0.1, description=DROPOUT_HELP)
 
     @model_validator(mode="after")
-    def _is_divided(self) -> "RollGpt":
+    def _check_heads(self) -> "RollGptConfig":
         if self.dim % self.heads:
             raise ValueError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
         return self
 
 
-Musician = Annotated[RollRnn | RollGpt | Rnnlm | Gpt2 | Lstmn, Field(discriminator="kind")]
+MusicModelConfig = Annotated[
+    RollRnnConfig | RollGptConfig | RnnlmConfig | Gpt2Config | LstmnConfig,
+    Field(discriminator="kind"),
+]
 
 
-class MusicTrain(Train):
+class MusicTrainConfig(TrainConfig):
     """Training to make music."""
 
-    longest: Positive = Field(
+    max_tokens: Positive = Field(
         default=512, description="Longer pieces (piano rolls, in steps) are trained on in parts."
     )
-    context: Positive = Field(default=128, description="Tokens of tunes that are read at a time.")
-    carry: bool = Field(
+    context_length: Positive = Field(
+        default=128, description="Tokens of tunes that are read at a time."
+    )
+    carry_state: bool = Field(
         default=False,
         description="Of tunes: go on with what was read before, window after window (rnnlm).",
     )

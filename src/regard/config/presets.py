@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "presets"
+PRESETS_FOLDER = Path(__file__).parents[1] / "presets"
 
 
-def presets() -> dict[str, Path]:
+def preset_paths() -> dict[str, Path]:
     """The files, by name."""
-    return {path.stem: path for path in sorted(FOLDER.glob("*.toml"))}
+    return {path.stem: path for path in sorted(PRESETS_FOLDER.glob("*.toml"))}
 
 
-def about(path: Path) -> str:
+def preset_description(path: Path) -> str:
     """What a preset says of itself: its first line."""
     with path.open(encoding="utf-8") as file:
         return file.readline().removeprefix("#").strip()

@@ -4,85 +4,87 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.table import Count, Part, Positive, Share, Table
+from regard.config.base import Config, Count, Fraction, Positive, Rate
 
 # Of each pair one is given; giving the second on the command line takes the place of the first.
-EITHER = {
+ALTERNATIVES = {
     "steps": "epochs",
     "epochs": "steps",
-    "tokens_per_batch": "sentences_per_batch",
-    "sentences_per_batch": "tokens_per_batch",
+    "tokens_per_batch": "examples_per_batch",
+    "examples_per_batch": "tokens_per_batch",
 }
-Beta = Annotated[tuple[Part, Part], Field(strict=False)]
+Betas = Annotated[tuple[Rate, Rate], Field(strict=False)]
 
 
-class Adam(Table):
+class AdamConfig(Config):
     """Kingma & Ba 2015."""
 
     kind: Literal["adam"] = "adam"
-    betas: Beta = Field(default=(0.9, 0.98), description="Decay of the mean and of the square.")
+    betas: Betas = Field(default=(0.9, 0.98), description="Decay of the mean and of the square.")
     eps: float = Field(default=1e-9, gt=0, description="Added to the root of the square.")
 
 
-class AdamW(Table):
+class AdamWConfig(Config):
     """Loshchilov & Hutter 2019."""
 
     kind: Literal["adamw"] = "adamw"
-    betas: Beta = Field(default=(0.9, 0.98), description="Decay of the mean and of the square.")
+    betas: Betas = Field(default=(0.9, 0.98), description="Decay of the mean and of the square.")
     eps: float = Field(default=1e-9, gt=0, description="Added to the root of the square.")
     weight_decay: float = Field(default=0.01, ge=0, description="Of the weights, each step.")
 
 
-class Adadelta(Table):
+class AdadeltaConfig(Config):
     """Zeiler 2012."""
 
     kind: Literal["adadelta"] = "adadelta"
-    rho: Part = Field(default=0.95, description="Decay of the squares.")
+    rho: Rate = Field(default=0.95, description="Decay of the squares.")
     eps: float = Field(default=1e-6, gt=0, description="Added to the squares.")
 
 
-class Sgd(Table):
+class SgdConfig(Config):
     """Gradient descent."""
 
     kind: Literal["sgd"] = "sgd"
-    momentum: Part = Field(default=0.0, description="How much of the last step goes on.")
+    momentum: Rate = Field(default=0.0, description="How much of the last step goes on.")
 
 
-Optimiser = Annotated[Adam | AdamW | Adadelta | Sgd, Field(discriminator="kind")]
+OptimizerConfig = Annotated[
+    AdamConfig | AdamWConfig | AdadeltaConfig | SgdConfig, Field(discriminator="kind")
+]
 
 
-class Constant(Table):
+class ConstantScheduleConfig(Config):
     """The learning rate as it is."""
 
     kind: Literal["constant"] = "constant"
     warmup: Count = Field(default=0, description="Steps of a linear rise.")
 
 
-class Noam(Table):
+class NoamScheduleConfig(Config):
     """dim^-0.5 min(step^-0.5, step warmup^-1.5), times the learning rate: usually 1 or 2."""
 
     kind: Literal["noam"] = "noam"
     warmup: Positive = Field(default=4000, description="Steps of a linear rise.")
 
 
-class InverseSqrt(Table):
+class InverseSqrtScheduleConfig(Config):
     """Up to the learning rate, then down with the root of the step."""
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
     warmup: Positive = Field(default=4000, description="Steps of a linear rise.")
 
 
-class Cosine(Table):
+class CosineScheduleConfig(Config):
     """Half a cosine, from the learning rate down."""
 
     kind: Literal["cosine"] = "cosine"
     warmup: Count = Field(default=0, description="Steps of a linear rise.")
-    floor: Share = Field(
+    floor: Fraction = Field(
         default=0.0, description="The last learning rate, as a share of the first."
     )
 
 
-class Plateau(Table):
+class PlateauScheduleConfig(Config):
     """Down when the metric has not improved."""
 
     kind: Literal["plateau"] = "plateau"
@@ -93,10 +95,17 @@ class Plateau(Table):
     patience: Count = Field(default=2, description="Validations without a better one, before that.")
 
 
-Schedule = Annotated[Constant | Noam | InverseSqrt | Cosine | Plateau, Field(discriminator="kind")]
+ScheduleConfig = Annotated[
+    ConstantScheduleConfig
+    | NoamScheduleConfig
+    | InverseSqrtScheduleConfig
+    | CosineScheduleConfig
+    | PlateauScheduleConfig,
+    Field(discriminator="kind"),
+]
 
 
-class Train(Table):
+class TrainConfig(Config):
     """Training."""
 
     steps: Positive | None = Field(default=10_000, description="Updates to make. Or give epochs.")
@@ -104,30 +113,33 @@ class Train(Table):
         default=None, description="Times through the data. Or give steps."
     )
     tokens_per_batch: Positive | None = Field(
-        default=4096, description="Size of a batch, padding included. Or give sentences_per_batch."
+        default=4096, description="Size of a batch, padding included. Or give examples_per_batch."
     )
-    sentences_per_batch: Positive | None = Field(
+    examples_per_batch: Positive | None = Field(
         default=None, description="Size of a batch. Or give tokens_per_batch."
     )
     accumulate: Positive = Field(default=1, description="Batches for one update.")
-    longest: Positive = Field(default=256, description="Longest text, in tokens.")
-    buffer: Positive = Field(
+    max_tokens: Positive = Field(default=256, description="Longest text, in tokens.")
+    shuffle_buffer: Positive = Field(
         default=10_000, description="Texts in memory, to shuffle data that does not fit into it."
     )
-    optimiser: Optimiser = Field(default=Adam(), description="adam, adamw, adadelta or sgd.")
+    optimizer: OptimizerConfig = Field(
+        default=AdamConfig(), description="adam, adamw, adadelta or sgd."
+    )
     learning_rate: float = Field(default=1e-3, gt=0, description="The highest; but see schedule.")
-    rates: dict[str, Annotated[float, Field(ge=0)]] = Field(
+    rate_multipliers: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default={},
         description="Shares of the learning rate for parts of the model, by the beginning of their "
         "names, as { attention = 0.1 }; 0: they stay as they are.",
     )
-    schedule: Schedule = Field(
-        default=Constant(), description="constant, noam, inverse_sqrt, cosine or plateau."
+    schedule: ScheduleConfig = Field(
+        default=ConstantScheduleConfig(),
+        description="constant, noam, inverse_sqrt, cosine or plateau.",
     )
-    clip: float = Field(
+    max_grad_norm: float = Field(
         default=1.0, ge=0, description="Longest gradient; longer ones are cut; 0: none."
     )
-    label_smoothing: Part = Field(
+    label_smoothing: Rate = Field(
         default=0.0, description="Share of each target given to all others."
     )
     ema: float | None = Field(
@@ -136,12 +148,12 @@ class Train(Table):
         lt=1,
         description="Decay of an exponential average of weights, as 0.999.",
     )
-    average: Positive = Field(
+    average_checkpoints: Positive = Field(
         default=1, description="How many of the last checkpoints are averaged."
     )
     validate_every: Positive = Field(default=500, description="Steps between validations.")
     save_every: Positive = Field(default=500, description="Steps between checkpoints.")
-    keep: Positive = Field(default=3, description="Checkpoints that stay on disk.")
+    keep_checkpoints: Positive = Field(default=3, description="Checkpoints that stay on disk.")
     patience: Positive | None = Field(
         default=None, description="Stop after this many validations without a better one."
     )
@@ -155,43 +167,47 @@ class Train(Table):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_of_two(cls, given: Any) -> Any:
+    def _check_alternatives(cls, values: Any) -> Any:
         """A default steps back where its alternative is given."""
-        if not isinstance(given, dict):
-            return given
-        for name, other in EITHER.items():
-            if given.get(name) is not None and given.get(other) is not None:
-                raise ValueError(f"{name} and {other} are both given: take one of them out")
-            if given.get(other) is not None:
-                given = {name: None, **given}
-        return given
+        if not isinstance(values, dict):
+            return values
+        for name, alternative in ALTERNATIVES.items():
+            if values.get(name) is not None and values.get(alternative) is not None:
+                raise ValueError(f"{name} and {alternative} are both given: take one of them out")
+            if values.get(alternative) is not None:
+                values = {name: None, **values}
+        return values
 
     @model_validator(mode="after")
-    def _agrees(self) -> "Train":
+    def _check_train(self) -> "TrainConfig":
         for name in ("steps", "tokens_per_batch"):
-            if getattr(self, name) is None and getattr(self, EITHER[name]) is None:
-                raise ValueError(f"{name} and {EITHER[name]} are both missing: give one of them")
-        if self.average > self.keep:
-            wanted = f"average = {self.average} needs as many checkpoints"
-            raise ValueError(f"{wanted}, but keep = {self.keep}: keep more")
+            if getattr(self, name) is None and getattr(self, ALTERNATIVES[name]) is None:
+                raise ValueError(
+                    f"{name} and {ALTERNATIVES[name]} are both missing: give one of them"
+                )
+        if self.average_checkpoints > self.keep_checkpoints:
+            needed = f"average_checkpoints = {self.average_checkpoints} needs as many checkpoints"
+            raise ValueError(f"{needed}, but keep_checkpoints = {self.keep_checkpoints}: keep more")
         if self.schedule.kind == "cosine" and self.steps is None:
             raise ValueError("schedule.kind = 'cosine' must know its end: give steps, not epochs")
         if self.steps is not None and self.schedule.warmup > self.steps:
-            rise = f"schedule.warmup = {self.schedule.warmup}"
-            raise ValueError(f"{rise} is more than steps = {self.steps}: it would never end")
+            warmup_setting = f"schedule.warmup = {self.schedule.warmup}"
+            raise ValueError(
+                f"{warmup_setting} is more than steps = {self.steps}: it would never end"
+            )
         return self
 
 
-class TranslateTrain(Train):
+class TranslateTrainConfig(TrainConfig):
     """Training to translate."""
 
-    longest: Positive = Field(
+    max_tokens: Positive = Field(
         default=256, description="Longer pairs (in tokens, a side) are left out."
     )
     metric: Literal["loss", "bleu", "chrf", "ter", "exact"] = Field(
         default="loss", description="What is better: loss, bleu, chrf, ter or exact, on dev."
     )
-    teacher_forcing: Share = Field(
+    teacher_forcing: Fraction = Field(
         default=1.0,
         description="How often the decoder reads the true token before, not its own: 1 is always, "
         "less is scheduled sampling.",
@@ -202,7 +218,7 @@ class TranslateTrain(Train):
     compile: bool = Field(
         default=False, description="Compile the transformer first (torch.compile)."
     )
-    guided_alignment: float = Field(
+    guided_alignment_weight: float = Field(
         default=0.0, ge=0, description="Weight of a loss on given alignments; 0 is none."
     )
     alignments: str | None = Field(
@@ -211,25 +227,27 @@ class TranslateTrain(Train):
     )
 
     @model_validator(mode="after")
-    def _is_guided(self) -> "TranslateTrain":
-        if self.guided_alignment and self.alignments is None:
-            raise ValueError("guided_alignment needs alignments: name the file that holds them")
+    def _check_alignments(self) -> "TranslateTrainConfig":
+        if self.guided_alignment_weight and self.alignments is None:
+            raise ValueError(
+                "guided_alignment_weight needs alignments: name the file that holds them"
+            )
         return self
 
 
-class SummariseTrain(Train):
-    """Training to summarise."""
+class SummarizeTrainConfig(TrainConfig):
+    """Training to summarize."""
 
-    longest: Positive = Field(
+    max_tokens: Positive = Field(
         default=400, description="Of longer documents (in tokens) the end is cut."
     )
-    longest_summary: Positive = Field(
+    max_summary_tokens: Positive = Field(
         default=100, description="Of longer summaries (in tokens) the end is cut."
     )
     metric: Literal["loss", "rouge1", "rouge2", "rougeL"] = Field(
         default="loss", description="What is better, on dev: loss, rouge1, rouge2 or rougeL."
     )
-    coverage: float = Field(
+    coverage_weight: float = Field(
         default=1.0, ge=0, description="Weight of the coverage loss (pointer): lambda."
     )
     coverage_after: Count = Field(
@@ -238,27 +256,27 @@ class SummariseTrain(Train):
     )
 
     @model_validator(mode="after")
-    def _leaves_time(self) -> "SummariseTrain":
+    def _check_coverage(self) -> "SummarizeTrainConfig":
         if not self.coverage_after:
             return self
         if self.patience is not None:
-            why = "patience may end the training before coverage_after"
-            raise ValueError(f"{why} = {self.coverage_after}: leave one of them out")
+            reason = "patience may end the training before coverage_after"
+            raise ValueError(f"{reason} = {self.coverage_after}: leave one of them out")
         if self.steps is not None:
-            last = self.steps - self.steps % self.validate_every
-            if last <= self.coverage_after:
+            last_validation = self.steps - self.steps % self.validate_every
+            if last_validation <= self.coverage_after:
                 raise ValueError(
                     f"coverage_after = {self.coverage_after} leaves no validation with coverage: "
-                    f"the last is after {last} steps"
+                    f"the last is after {last_validation} steps"
                 )
         return self
 
 
-class LanguageTrain(Train):
+class LanguageTrainConfig(TrainConfig):
     """Training to write."""
 
-    context: Positive = Field(default=128, description="Tokens that are read at a time.")
-    carry: bool = Field(
+    context_length: Positive = Field(default=128, description="Tokens that are read at a time.")
+    carry_state: bool = Field(
         default=False,
         description="Go on with what was read before, window after window (recurrent models); else "
         "each begins anew, anywhere in the text.",
@@ -268,28 +286,28 @@ class LanguageTrain(Train):
     )
 
 
-class ChatTrain(Train):
+class ChatTrainConfig(TrainConfig):
     """Training to converse."""
 
-    longest: Positive = Field(
+    max_tokens: Positive = Field(
         default=256, description="Tokens of a row; longer conversations go on in a further row."
     )
-    replies: bool = Field(
+    replies_only: bool = Field(
         default=False, description="Only replies count in the loss, and not what people say."
     )
-    backwards: bool = Field(
+    reverse_turns: bool = Field(
         default=False,
-        description="Conversations from their end, for a run that ranks replies: rank.backward.",
+        description="Read turns in reverse, for a run that reranks replies (rerank.backward_run).",
     )
     metric: Literal["loss", "bleu", "wishes", "entity_match"] = Field(
         default="loss", description="What is better, on dev: loss, bleu, wishes or entity_match."
     )
 
 
-class ClassifyTrain(Train):
+class ClassifyTrainConfig(TrainConfig):
     """Training to classify."""
 
-    longest: Positive = Field(
+    max_tokens: Positive = Field(
         default=256, description="Of longer texts (in tokens) the end is cut."
     )
     metric: Literal["loss", "accuracy", "f1"] = Field(
@@ -297,19 +315,19 @@ class ClassifyTrain(Train):
     )
 
 
-class PretrainTrain(Train):
+class PretrainTrainConfig(TrainConfig):
     """Training to be built on."""
 
-    longest: Positive = Field(default=128, description="Tokens of a pair of stretches of text.")
+    max_tokens: Positive = Field(default=128, description="Tokens of a pair of stretches of text.")
     metric: Literal["loss", "accuracy"] = Field(
         default="loss", description="What is better, on dev: loss or accuracy, of hidden words."
     )
 
 
-class TagTrain(Train):
+class TagTrainConfig(TrainConfig):
     """Training to name stretches of words."""
 
-    longest: Positive = Field(
+    max_tokens: Positive = Field(
         default=256, description="Of longer sentences (in tokens) the end is cut."
     )
     metric: Literal["loss", "f1"] = Field(
@@ -317,10 +335,10 @@ class TagTrain(Train):
     )
 
 
-class UnderstandTrain(Train):
+class UnderstandTrainConfig(TrainConfig):
     """Training to understand."""
 
-    longest: Positive = Field(
+    max_tokens: Positive = Field(
         default=256, description="Of longer sentences (in tokens) the end is cut."
     )
     metric: Literal["loss", "slot_f1", "intent", "sentence"] = Field(

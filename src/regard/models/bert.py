@@ -15,13 +15,13 @@ from typing import Literal
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive, check_valid
-from regard.encode.activation import make_activation
-from regard.encode.block import Block, Stack
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.position import Learned
-from regard.encode.states import States
+from regard.attention.validation import check_dropout, check_positive, check_valid
+from regard.layers.activations import build_activation
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.encoder_states import EncoderStates
+from regard.layers.positions import LearnedPositions
+from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 STD = 0.02
 SIZES = {
@@ -46,7 +46,7 @@ class Bert(nn.Module):
         dim: int = 768,
         heads: int = 12,
         layers: int = 12,
-        context: int = 512,
+        max_positions: int = 512,
         segments: int = 2,
         pooler: bool = True,
         pretrain: Literal["none", "masked", "both"] = "none",
@@ -55,22 +55,26 @@ class Bert(nn.Module):
         norm_eps: float = 1e-12,
         dropout: float = 0.1,
         attention_dropout: float | None = None,
-        std: float = STD,
+        init_std: float = STD,
     ):
         super().__init__()
         check_positive("heads", heads)
-        check_positive("std", std)
+        check_positive("init_std", init_std)
         check_dropout(dropout)
-        check_tasks(pretrain, pooler)
-        self.context, self.dropout, self.activation = context, dropout, make_activation(activation)
+        check_pretrain(pretrain, pooler)
+        self.max_positions, self.dropout, self.activation = (
+            max_positions,
+            dropout,
+            build_activation(activation),
+        )
         self.width, self.pooled_width = dim, dim if pooler else None
-        masked, both = pretrain != "none", pretrain == "both"
-        self.words = Embedding(size, dim, bias=masked, std=std)
-        self.position = Learned(context, dim, std=std)
-        self.segments = Embedding(segments, dim, std=std) if segments else None
+        has_masked_head, has_next_head = pretrain != "none", pretrain == "both"
+        self.words = Embedding(size, dim, bias=has_masked_head, init_std=init_std)
+        self.position = LearnedPositions(max_positions, dim, init_std=init_std)
+        self.segments = Embedding(segments, dim, init_std=init_std) if segments else None
         self.norm = nn.LayerNorm(dim, norm_eps)
-        self.encoder = Stack(
-            Block(
+        self.encoder = TransformerStack(
+            TransformerBlock(
                 *(dim, heads, hidden_dim or 4 * dim),
                 norm_eps=norm_eps,
                 activation=self.activation,
@@ -80,13 +84,15 @@ class Bert(nn.Module):
             for _ in range(layers)
         )
         self.pooler = nn.Linear(dim, dim) if pooler else None
-        self.guess = nn.Linear(dim, dim) if masked else None
-        self.guess_norm = nn.LayerNorm(dim, norm_eps) if masked else None
-        self.following = nn.Linear(dim, 2) if both else None  # 0: it follows, 1: it does not
+        self.guess = nn.Linear(dim, dim) if has_masked_head else None
+        self.guess_norm = nn.LayerNorm(dim, norm_eps) if has_masked_head else None
+        self.following = (
+            nn.Linear(dim, 2) if has_next_head else None
+        )  # 0: it follows, 1: it does not
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 # differs: the authors cut the normal distribution off at two deviations
-                nn.init.normal_(module.weight, std=std)
+                nn.init.normal_(module.weight, std=init_std)
                 nn.init.zeros_(module.bias)
 
     def encode(
@@ -94,12 +100,12 @@ class Bert(nn.Module):
         ids: Int[Tensor, "b t"],
         valid: Bool[Tensor, "b t"],
         segments: Int[Tensor, "b t"] | None = None,
-    ) -> States:
+    ) -> EncoderStates:
         """`segments` says which of the two texts a token is of; None: all are of the first."""
         check_valid(valid, ids.shape)
-        if ids.shape[1] > self.context:
+        if ids.shape[1] > self.max_positions:
             raise ValueError(
-                f"ids have {ids.shape[1]} positions, but the context is {self.context}"
+                f"ids have {ids.shape[1]} positions, but the context is {self.max_positions}"
             )
         words = self.position(self.words(ids))
         if self.segments is not None:
@@ -110,16 +116,16 @@ class Bert(nn.Module):
             raise ValueError("segments are given to a model that has none: leave them out")
         states, _ = self.encoder(dropout(self.norm(words), self.dropout, self.training), valid)
         pooled = None if self.pooler is None else self.pooler(states[:, 0]).tanh()
-        return States(states, valid, pooled)
+        return EncoderStates(states, valid, pooled)
 
-    def guesses(self, states: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
+    def masked_word_states(self, states: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """From the states at masked places to what `output` reads the words from."""
         if self.guess is None or self.guess_norm is None:
             raise ValueError("there is no head for masked words: set pretrain='masked' or 'both'")
         return self.guess_norm(self.activation(self.guess(states)))
 
-    def logits(self, guesses: Float[Tensor, "*n d"]) -> Float[Tensor, "*n v"]:
-        return self.words.logits(guesses)
+    def logits(self, states: Float[Tensor, "*n d"]) -> Float[Tensor, "*n v"]:
+        return self.words.logits(states)
 
     @property
     def output(self) -> Embedding:
@@ -127,7 +133,7 @@ class Bert(nn.Module):
         return self.words
 
 
-def check_tasks(pretrain: str, pooler: bool) -> None:
+def check_pretrain(pretrain: str, pooler: bool) -> None:
     if pretrain not in ("none", "masked", "both"):
         raise ValueError(f"pretrain must be 'none', 'masked' or 'both', not {pretrain!r}")
     if pretrain == "both" and not pooler:

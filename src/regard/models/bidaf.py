@@ -20,17 +20,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.attention import Attention
-from regard.attend.check import check_dropout
-from regard.attend.memory import Memory
-from regard.attend.score import Dot, Trilinear
-from regard.encode.cell import LSTM
-from regard.encode.character import CharacterCNN, Highway
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.head import Mean
-from regard.encode.recurrent import Recurrent
-from regard.encode.states import SpanStates
+from regard.attention.core import Attention
+from regard.attention.memory import Memory
+from regard.attention.scores import Dot, Trilinear
+from regard.attention.validation import check_dropout
+from regard.layers.cells import LSTM
+from regard.layers.character_cnn import CharacterCNN, Highway
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.encoder_states import SpanStates
+from regard.layers.output_heads import MeanPooling
+from regard.layers.recurrent import Recurrent
 
 
 class Bidaf(nn.Module):
@@ -51,41 +51,47 @@ class Bidaf(nn.Module):
         characters: int = 262,
         character_dim: int = 8,
         filters: Sequence[tuple[int, int]] = ((5, 100),),
-        letters_dim: int = 100,
-        highways: int = 2,
+        character_output_dim: int = 100,
+        highway_layers: int = 2,
         layers: int = 2,
-        words: bool = True,
-        letters: bool = True,
+        use_words: bool = True,
+        use_characters: bool = True,
         c2q: bool = True,
         q2c: bool = True,
         dropout: float = 0.2,
     ):
         super().__init__()
         check_dropout(dropout)
-        if not words and not letters:
-            raise ValueError("words and letters are both False: there is nothing to read")
+        if not use_words and not use_characters:
+            raise ValueError(
+                "use_words and use_characters are both False: there is nothing to read"
+            )
         self.dropout = dropout
         # with 1 / sqrt(dim) it took over twice the steps to learn to match words (one seed)
-        self.words = Embedding(size, dim, std=1.0) if words else None
+        self.words = Embedding(size, dim, init_std=1.0) if use_words else None
         # differs: a linear layer follows the convolutions
         self.letters = (
             CharacterCNN(
-                characters, letters_dim, filters=filters, character_dim=character_dim, highways=0
+                characters,
+                character_output_dim,
+                filters=filters,
+                character_dim=character_dim,
+                highway_layers=0,
             )
-            if letters
+            if use_characters
             else None
         )
-        wide = (dim if words else 0) + (letters_dim if letters else 0)
-        self.highways = nn.ModuleList(Highway(wide) for _ in range(highways))
-        self.recurrent = Recurrent(LSTM, wide, hidden_dim, 1, True)
-        both = self.recurrent.output_dim
-        self.c2q, self.mean = Attention(Trilinear(both)), None if c2q else Mean()
+        input_dim = (dim if use_words else 0) + (character_output_dim if use_characters else 0)
+        self.highways = nn.ModuleList(Highway(input_dim) for _ in range(highway_layers))
+        self.recurrent = Recurrent(LSTM, input_dim, hidden_dim, 1, True)
+        state_dim = self.recurrent.output_dim
+        self.c2q, self.mean = Attention(Trilinear(state_dim)), None if c2q else MeanPooling()
         self.q2c = Attention(Dot()) if q2c else None
-        flow = both * (4 if q2c else 3)
-        between = dropout if layers > 1 else 0.0
-        self.modelling = Recurrent(LSTM, flow, hidden_dim, layers, True, dropout=between)
-        self.ending = Recurrent(LSTM, both, hidden_dim, 1, True)
-        self.width = flow + both
+        flow_dim = state_dim * (4 if q2c else 3)
+        layer_dropout = dropout if layers > 1 else 0.0
+        self.modelling = Recurrent(LSTM, flow_dim, hidden_dim, layers, True, dropout=layer_dropout)
+        self.ending = Recurrent(LSTM, state_dim, hidden_dim, 1, True)
+        self.width = flow_dim + state_dim
 
     def encode(
         self,
@@ -99,21 +105,21 @@ class Bidaf(nn.Module):
         """Of each word of the context; states are [G; M], and ends [G; M2]."""
         if not bool(question_valid.any(1).all()):
             raise ValueError("question_valid: there is a question without a word")
-        context = self.contextual(ids, characters, valid)
-        question = self.contextual(question_ids, question_characters, question_valid)
-        flow = self.flow(context, valid, question, question_valid)
+        context = self.contextual_states(ids, characters, valid)
+        question = self.contextual_states(question_ids, question_characters, question_valid)
+        flow = self.attention_flow(context, valid, question, question_valid)
         first, _ = self.modelling(self.drop(flow), valid)
         last, _ = self.ending(self.drop(first), valid)
-        states, ends = (torch.cat([flow, one], -1) for one in (first, last))
+        states, ends = (torch.cat([flow, part], -1) for part in (first, last))
         return SpanStates(states, valid, ends)
 
-    def contextual(
+    def contextual_states(
         self, ids: Int[Tensor, "b t"], characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
     ) -> Float[Tensor, "b t d"]:
         """H or U: words and letters, highways, read both ways."""
         parts = []
         if self.letters is not None:
-            parts.append(self.drop(self.letters.placed(characters, valid)))
+            parts.append(self.drop(self.letters.embed_words(characters, valid)))
         if self.words is not None:
             parts.append(self.words(ids))
         x = torch.cat(parts, -1)
@@ -121,7 +127,7 @@ class Bidaf(nn.Module):
             x = highway(x)
         return self.recurrent(self.drop(x), valid)[0]
 
-    def flow(
+    def attention_flow(
         self,
         context: Float[Tensor, "b t d"],
         valid: Bool[Tensor, "b t"],
@@ -131,16 +137,16 @@ class Bidaf(nn.Module):
         """G: each word of the context with what it asks of the question, and the other way."""
         memory = self.c2q.remember(question, question_valid)
         if self.mean is None:
-            asked = self.c2q(context, memory)
+            attended_question = self.c2q(context, memory)
         else:
-            asked = self.mean(question, question_valid)[:, None].expand_as(context)
-        parts = [context, asked, context * asked]
+            attended_question = self.mean(question, question_valid)[:, None].expand_as(context)
+        parts = [context, attended_question, context * attended_question]
         if self.q2c is not None:
             energy = self.c2q.score(context, memory.keys)
             energy = energy.masked_fill(~question_valid[:, None], -torch.inf)
             # one query, 1, over keys that are the energies themselves: softmax_t(max_j S)
-            weighed = Memory(energy.amax(-1, keepdim=True), context, valid)
-            parts.append(context * self.q2c(context.new_ones(len(context), 1, 1), weighed))
+            context_memory = Memory(energy.amax(-1, keepdim=True), context, valid)
+            parts.append(context * self.q2c(context.new_ones(len(context), 1, 1), context_memory))
         return torch.cat(parts, -1)
 
     def drop(self, x: Tensor) -> Tensor:

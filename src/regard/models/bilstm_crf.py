@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout
-from regard.encode.cell import LSTM
-from regard.encode.character import CharacterCNN
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.recurrent import Recurrent
-from regard.encode.states import States
+from regard.attention.validation import check_dropout
+from regard.layers.cells import LSTM
+from regard.layers.character_cnn import CharacterCNN
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.encoder_states import EncoderStates
+from regard.layers.recurrent import Recurrent
 
 
 class BilstmCrf(nn.Module):
@@ -42,7 +42,7 @@ class BilstmCrf(nn.Module):
         characters: int = 262,
         character_dim: int = 30,
         filters: Sequence[tuple[int, int]] = ((3, 30),),
-        letters_dim: int = 30,
+        character_output_dim: int = 30,
         dropout: float = 0.5,
     ):
         super().__init__()
@@ -50,10 +50,14 @@ class BilstmCrf(nn.Module):
         self.dropout = dropout
         self.words = Embedding(size, dim)
         self.letters = CharacterCNN(
-            characters, letters_dim, filters=filters, character_dim=character_dim, highways=0
+            characters,
+            character_output_dim,
+            filters=filters,
+            character_dim=character_dim,
+            highway_layers=0,
         )
-        wide, between = dim + letters_dim, dropout if layers > 1 else 0.0
-        self.recurrent = Recurrent(LSTM, wide, hidden_dim, layers, True, dropout=between)
+        input_dim, layer_dropout = dim + character_output_dim, dropout if layers > 1 else 0.0
+        self.recurrent = Recurrent(LSTM, input_dim, hidden_dim, layers, True, dropout=layer_dropout)
         self.width = self.recurrent.output_dim
 
     def encode(
@@ -61,10 +65,10 @@ class BilstmCrf(nn.Module):
         ids: Int[Tensor, "b t"],
         characters: Int[Tensor, "b t c"],
         valid: Bool[Tensor, "b t"],
-    ) -> States:
-        letters = self.letters.placed(characters, valid)
+    ) -> EncoderStates:
+        letters = self.letters.embed_words(characters, valid)
         states, _ = self.recurrent(self.drop(torch.cat([self.words(ids), letters], -1)), valid)
-        return States(self.drop(states), valid)
+        return EncoderStates(self.drop(states), valid)
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)

@@ -15,16 +15,16 @@ from typing import Literal, get_args
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive
-from regard.encode.cell import GRU, LSTM, Cell, Elman
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.head import make_pooling
-from regard.encode.recurrent import Recurrent
-from regard.encode.states import States
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.cells import GRU, LSTM, Cell, Elman
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.encoder_states import EncoderStates
+from regard.layers.output_heads import build_pooling
+from regard.layers.recurrent import Recurrent
 
 CELLS: dict[str, type[Cell]] = {"lstm": LSTM, "gru": GRU, "elman": Elman}
-POOLINGS = Literal["last", "mean", "max", "attention"]
+PoolingKind = Literal["last", "mean", "max", "attention"]
 
 
 class BiRnn(nn.Module):
@@ -43,7 +43,7 @@ class BiRnn(nn.Module):
         hidden_dim: int = 128,
         layers: int = 1,
         bidirectional: bool = True,
-        pooling: POOLINGS = "attention",
+        pooling: PoolingKind = "attention",
         align_dim: int | None = None,
         hops: int = 1,
         dropout: float = 0.0,
@@ -54,9 +54,9 @@ class BiRnn(nn.Module):
         check_positive("hops", hops)
         if cell not in CELLS:
             raise ValueError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
-        if pooling not in get_args(POOLINGS):
-            known = ", ".join(get_args(POOLINGS))
-            raise ValueError(f"pooling must be one of {known}, not {pooling!r}")
+        if pooling not in get_args(PoolingKind):
+            poolings = ", ".join(get_args(PoolingKind))
+            raise ValueError(f"pooling must be one of {poolings}, not {pooling!r}")
         if hops > 1 and pooling != "attention":
             raise ValueError(f"hops {hops} needs pooling='attention', not {pooling!r}")
         self.dropout = dropout
@@ -72,20 +72,20 @@ class BiRnn(nn.Module):
         )
         self.width = self.recurrent.output_dim
         # differs: Lin et al. have no bias in W; the core's score has that of Yang et al. 2016
-        self.pooling = make_pooling(
+        self.pooling = build_pooling(
             pooling,
             self.width,
-            backward=hidden_dim if bidirectional else 0,
+            backward_dim=hidden_dim if bidirectional else 0,
             hidden_dim=align_dim,
             queries=hops,
         )
         self.pooled_width = self.width * hops
 
-    def encode(self, ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"]) -> States:
+    def encode(self, ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"]) -> EncoderStates:
         """Padding is on the right. A text without a word has states and a vector of zeros."""
         states, _ = self.recurrent(self.drop(self.words(ids)), valid)
         states = self.drop(states)
-        return States(states, valid, self.pooling(states, valid))
+        return EncoderStates(states, valid, self.pooling(states, valid))
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)

@@ -13,14 +13,14 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout
-from regard.attend.make import make_attention
-from regard.encode.cell import LSTM
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.head import make_pooling
-from regard.encode.recurrent import Recurrent
-from regard.encode.states import States
+from regard.attention.build import build_attention
+from regard.attention.validation import check_dropout
+from regard.layers.cells import LSTM
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.encoder_states import EncoderStates
+from regard.layers.output_heads import build_pooling
+from regard.layers.recurrent import Recurrent
 
 
 class BiRnnAttention(nn.Module):
@@ -38,7 +38,7 @@ class BiRnnAttention(nn.Module):
         hidden_dim: int = 128,
         layers: int = 1,
         score: str = "additive",
-        normalise: str = "softmax",
+        normalize: str = "softmax",
         dropout: float = 0.5,
         state_dropout: float = 0.0,
     ):
@@ -55,19 +55,19 @@ class BiRnnAttention(nn.Module):
             dropout=dropout if layers > 1 else 0.0,
             state_dropout=state_dropout,
         )
-        wide = self.recurrent.output_dim
-        self.attention = make_attention(
-            score, wide, wide, normalise=normalise, hidden_dim=hidden_dim
+        state_dim = self.recurrent.output_dim
+        self.attention = build_attention(
+            score, state_dim, state_dim, normalize=normalize, hidden_dim=hidden_dim
         )
-        self.pooling = make_pooling("attention", wide, hidden_dim=hidden_dim)
-        self.width, self.pooled_width = 2 * wide, wide
+        self.pooling = build_pooling("attention", state_dim, hidden_dim=hidden_dim)
+        self.width, self.pooled_width = 2 * state_dim, state_dim
 
-    def encode(self, ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"]) -> States:
+    def encode(self, ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"]) -> EncoderStates:
         """States are [h_i; c_i]; the vector of the whole is that of the intent."""
         states, _ = self.recurrent(self.drop(self.words(ids)), valid)
         states = self.drop(states)
         context = self.attention(states, self.attention.remember(states, valid))
-        return States(torch.cat([states, context], -1), valid, self.pooling(states, valid))
+        return EncoderStates(torch.cat([states, context], -1), valid, self.pooling(states, valid))
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)

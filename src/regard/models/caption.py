@@ -22,18 +22,18 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout
-from regard.attend.make import make_attention
-from regard.attend.memory import Memory
-from regard.attend.reinforce import Reinforce
-from regard.encode.cell import LSTM
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.picture import Picture, Size, check_pictures, sides
-from regard.encode.recurrent import Recurrent
+from regard.attention.build import build_attention
+from regard.attention.memory import Memory
+from regard.attention.reinforce import ReinforceLoss
+from regard.attention.validation import check_dropout
+from regard.layers.cells import LSTM
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.pictures import PictureEncoder, PictureSize, check_pictures, height_and_width
+from regard.layers.recurrent import Recurrent
 
 
-class Shown(NamedTuple):
+class ShowTellState(NamedTuple):
     """The state after the picture, of which words go on; rows are the second axis."""
 
     h: Float[Tensor, "1 n h"]
@@ -47,30 +47,30 @@ class ShowTell(nn.Module):
     and h_t.
     """
 
-    cross = ()
+    cross_attentions = ()
 
     def __init__(
         self,
         target_size: int,
-        size: Size,
+        size: PictureSize,
         channels: int = 3,
         *,
         dim: int = 128,
         hidden_dim: int | None = None,
-        picture_dim: int = 64,
-        picture_layers: int = 3,
-        pools: int = 2,
+        image_dim: int = 64,
+        image_layers: int = 3,
+        pooling_layers: int = 2,
         dropout: float = 0.0,
     ):
         super().__init__()
         check_dropout(dropout)
         hidden_dim = hidden_dim or dim
-        self.size, self.dropout = sides(size), dropout
+        self.size, self.dropout = height_and_width(size), dropout
         # differs: the paper's CNN was taught by ImageNet; ours is small, and learns with the rest
-        self.picture = looker(channels, picture_dim, picture_layers, pools)
-        rows, columns = grid_of(self.picture, self.size)
+        self.picture = build_picture_encoder(channels, image_dim, image_layers, pooling_layers)
+        rows, columns = grid_size(self.picture, self.size)
         # differs: all places side by side; a mean would forget where things are
-        self.of_picture = nn.Linear(rows * columns * picture_dim, dim)
+        self.of_picture = nn.Linear(rows * columns * image_dim, dim)
         self.target_words = Embedding(target_size, dim)
         self.decoder = Recurrent(LSTM, dim, hidden_dim)
         self.output = nn.Linear(hidden_dim, target_size)
@@ -82,34 +82,38 @@ class ShowTell(nn.Module):
         self,
         source: Float[Tensor, "b c height width"],
         valid: None = None,  # noqa: ARG002 - of a picture all is real
-    ) -> Shown:
+    ) -> ShowTellState:
         check_size(source, self.size, self.picture)
-        seen = self.drop(self.of_picture(self.picture(source).flatten(1)))
-        _, (h, c) = self.decoder(seen[:, None])
-        return Shown(h, c)
+        picture_vector = self.drop(self.of_picture(self.picture(source).flatten(1)))
+        _, (h, c) = self.decoder(picture_vector[:, None])
+        return ShowTellState(h, c)
 
-    def forced(self, memory: Shown, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t h"]:
+    def teacher_forced(
+        self, memory: ShowTellState, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t h"]:
         return self.drop(self.decoder(self.drop(self.target_words(target)), None, memory)[0])
 
     def logits(self, states: Float[Tensor, "*b h"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: Shown) -> Shown:
+    def start(self, memory: ShowTellState) -> ShowTellState:
         return memory
 
-    def step(self, state: Shown, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], Shown]:
+    def step(
+        self, state: ShowTellState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], ShowTellState]:
         words = self.drop(self.target_words(tokens))
         top, (h, c) = self.decoder.step(words, state)
-        return self.logits(self.drop(top)).log_softmax(-1), Shown(h, c)
+        return self.logits(self.drop(top)).log_softmax(-1), ShowTellState(h, c)
 
-    def select(self, state: Shown, rows: Int[Tensor, " m"]) -> Shown:
-        return Shown(state.h.index_select(1, rows), state.c.index_select(1, rows))
+    def select(self, state: ShowTellState, rows: Int[Tensor, " m"]) -> ShowTellState:
+        return ShowTellState(state.h.index_select(1, rows), state.c.index_select(1, rows))
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
 
 
-class Viewed(NamedTuple):
+class ShowAttendMemory(NamedTuple):
     """The places of a picture, and the states in which the decoder begins."""
 
     memory: Memory
@@ -117,7 +121,7 @@ class Viewed(NamedTuple):
     c: Float[Tensor, "b h"]
 
 
-class State(NamedTuple):
+class ShowAttendState(NamedTuple):
     """Where a search stands: each row's states, what it looks at, and whose picture that is."""
 
     h: Float[Tensor, "n h"]
@@ -126,7 +130,7 @@ class State(NamedTuple):
     origin: Int[Tensor, " n"]
 
 
-class Told(NamedTuple):
+class ShowAttendOutput(NamedTuple):
     """What the softmax sees at each word, and where each looked, with its gradient."""
 
     states: Float[Tensor, "b t d"]
@@ -141,53 +145,59 @@ class ShowAttend(nn.Module):
     sequence reads the expectation. `dropout` acts on word vectors, places and what softmax sees.
     """
 
-    cross = ("attention",)
+    cross_attentions = ("attention",)
 
     def __init__(
         self,
         target_size: int,
-        size: Size,
+        size: PictureSize,
         channels: int = 3,
         *,
         dim: int = 128,
         hidden_dim: int | None = None,
         align_dim: int | None = None,
-        picture_dim: int = 64,
-        picture_layers: int = 3,
-        pools: int = 2,
+        image_dim: int = 64,
+        image_layers: int = 3,
+        pooling_layers: int = 2,
         score: str = "additive",
-        normalise: str = "softmax",
-        reward: float = 1.0,
-        entropy: float = 0.01,
-        expected: float = 0.5,
+        normalize: str = "softmax",
+        reward_weight: float = 1.0,
+        entropy_weight: float = 0.01,
+        expectation_rate: float = 0.5,
         dropout: float = 0.0,
     ):
         super().__init__()
         check_dropout(dropout)
         hidden_dim = hidden_dim or dim
-        self.size, self.dropout, self.expected = sides(size), dropout, expected
-        self.picture = looker(channels, picture_dim, picture_layers, pools)
-        rows, columns = grid_of(self.picture, self.size)
+        self.size, self.dropout, self.expectation_rate = (
+            height_and_width(size),
+            dropout,
+            expectation_rate,
+        )
+        self.picture = build_picture_encoder(channels, image_dim, image_layers, pooling_layers)
+        rows, columns = grid_size(self.picture, self.size)
         # differs: a place has a learnt vector of its row and one of its column; a VGG of 16 layers
         # knows where it is by the borders that it sees, ours does not reach them
-        self.rows, self.columns = Embedding(rows, picture_dim), Embedding(columns, picture_dim)
-        self.of_mean = nn.Linear(picture_dim, 2 * hidden_dim)
+        self.rows, self.columns = Embedding(rows, image_dim), Embedding(columns, image_dim)
+        self.of_mean = nn.Linear(image_dim, 2 * hidden_dim)
         self.target_words = Embedding(target_size, dim)
-        self.attention = make_attention(
+        self.attention = build_attention(
             score,
             hidden_dim,
-            picture_dim,
-            normalise=normalise,
+            image_dim,
+            normalize=normalize,
             hidden_dim=align_dim or hidden_dim,
             slots=rows * columns,
         )
         self.gate = nn.Linear(hidden_dim, 1)
-        self.cell = LSTM(dim + picture_dim, hidden_dim)
+        self.cell = LSTM(dim + image_dim, hidden_dim)
         self.of_state = nn.Linear(hidden_dim, dim)
-        self.of_context = nn.Linear(picture_dim, dim, bias=False)
+        self.of_context = nn.Linear(image_dim, dim, bias=False)
         self.output = nn.Linear(dim, target_size)
         # inside the model, because its baseline is a part of what a training goes on with
-        self.reinforce = Reinforce(reward, entropy) if normalise == "reinforce" else None
+        self.reinforce = (
+            ReinforceLoss(reward_weight, entropy_weight) if normalize == "reinforce" else None
+        )
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of places."""
@@ -197,43 +207,49 @@ class ShowAttend(nn.Module):
         self,
         source: Float[Tensor, "b c height width"],
         valid: None = None,  # noqa: ARG002 - of a picture all is real
-    ) -> Viewed:
+    ) -> ShowAttendMemory:
         check_size(source, self.size, self.picture)
-        at = self.rows.weight[:, None] + self.columns.weight
-        places = self.picture(source) + at.flatten(0, 1)
+        offsets = self.rows.weight[:, None] + self.columns.weight
+        places = self.picture(source) + offsets.flatten(0, 1)
         h, c = self.of_mean(places.mean(1)).tanh().chunk(2, -1)
-        return Viewed(self.attention.remember(self.drop(places)), h, c)
+        return ShowAttendMemory(self.attention.remember(self.drop(places)), h, c)
 
-    def told(self, memory: Viewed, target: Int[Tensor, "b t"]) -> Told:
+    def decode_with_attention(
+        self, memory: ShowAttendMemory, target: Int[Tensor, "b t"]
+    ) -> ShowAttendOutput:
         words, h, c = self.drop(self.target_words(target)), memory.h, memory.c
-        seen: list[tuple[Tensor, Tensor, Tensor]] = []
+        steps: list[tuple[Tensor, Tensor, Tensor]] = []
         for word in words.unbind(1):
             h, c, z, weights = self.advance(word, h, c, memory.memory)
-            seen.append((h, z, weights))
-        states, contexts, weights = (torch.stack(one, 1) for one in zip(*seen, strict=True))
-        return Told(self.deep(words, states, contexts), weights)
+            steps.append((h, z, weights))
+        states, contexts, weights = (torch.stack(part, 1) for part in zip(*steps, strict=True))
+        return ShowAttendOutput(self.deep_output(words, states, contexts), weights)
 
-    def forced(self, memory: Viewed, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
-        return self.told(memory, target).states
+    def teacher_forced(
+        self, memory: ShowAttendMemory, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
+        return self.decode_with_attention(memory, target).states
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: Viewed) -> State:
+    def start(self, memory: ShowAttendMemory) -> ShowAttendState:
         origin = torch.arange(len(memory.h), device=memory.h.device)
-        return State(memory.h, memory.c, memory.memory, origin)
+        return ShowAttendState(memory.h, memory.c, memory.memory, origin)
 
-    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
+    def step(
+        self, state: ShowAttendState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], ShowAttendState]:
         words = self.drop(self.target_words(tokens))
         h, c, z, _ = self.advance(words, state.h, state.c, state.memory)
-        told = self.logits(self.deep(words, h, z)).log_softmax(-1)
-        return told, state._replace(h=h, c=c)
+        log_probs = self.logits(self.deep_output(words, h, z)).log_softmax(-1)
+        return log_probs, state._replace(h=h, c=c)
 
-    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
-        h, c, origin = (one.index_select(0, rows) for one in (state.h, state.c, state.origin))
+    def select(self, state: ShowAttendState, rows: Int[Tensor, " m"]) -> ShowAttendState:
+        h, c, origin = (part.index_select(0, rows) for part in (state.h, state.c, state.origin))
         if torch.equal(origin, state.origin):  # rows moved within their pictures only
-            return State(h, c, state.memory, origin)
-        return State(h, c, state.memory.select(rows), origin)
+            return ShowAttendState(h, c, state.memory, origin)
+        return ShowAttendState(h, c, state.memory.select(rows), origin)
 
     def advance(
         self, word: Tensor, h: Tensor, c: Tensor, memory: Memory
@@ -244,36 +260,40 @@ class ShowAttend(nn.Module):
         h, c = self.cell(torch.cat([word, z], -1), (h, c))
         return h, c, z, weights[:, 0]
 
-    def deep(self, words: Tensor, states: Tensor, contexts: Tensor) -> Tensor:
+    def deep_output(self, words: Tensor, states: Tensor, contexts: Tensor) -> Tensor:
         return self.drop(words + self.of_state(states) + self.of_context(contexts))
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
 
 
-def doubly_stochastic(
+def doubly_stochastic_penalty(
     weights: Float[Tensor, "b t k"], valid: Bool[Tensor, "b t"]
 ) -> Float[Tensor, " b"]:
     """sum_i (1 - sum_t alpha_ti)^2 over real words: each place should be looked at once."""
     return (1 - (weights * valid[..., None]).sum(1)).square().sum(-1)
 
 
-def looker(channels: int, dim: int, layers: int, pools: int) -> Picture:
+def build_picture_encoder(
+    channels: int, dim: int, layers: int, pooling_layers: int
+) -> PictureEncoder:
     """Of one picture at a time: batches hold captions of one length, which tells what they show."""
     norm = partial(nn.GroupNorm, 1)
-    return Picture(channels, dim, layers=layers, hidden_dim=dim, pools=pools, norm=norm)
+    return PictureEncoder(
+        channels, dim, layers=layers, hidden_dim=dim, pooling_layers=pooling_layers, norm=norm
+    )
 
 
-def grid_of(picture: Picture, size: tuple[int, int]) -> tuple[int, int]:
+def grid_size(picture: PictureEncoder, size: tuple[int, int]) -> tuple[int, int]:
     rows, columns = picture.grid(*size)
     if not rows or not columns:
-        least = 2**picture.pools
-        told = f"size = {list(size)} is too small for pools = {picture.pools}"
-        raise ValueError(f"{told}: each side must be at least {least} pixels")
+        min_side = 2**picture.pooling_layers
+        problem = f"size = {list(size)} is too small for pooling_layers = {picture.pooling_layers}"
+        raise ValueError(f"{problem}: each side must be at least {min_side} pixels")
     return rows, columns
 
 
-def check_size(pictures: Tensor, size: tuple[int, int], picture: Picture) -> None:
+def check_size(pictures: Tensor, size: tuple[int, int], picture: PictureEncoder) -> None:
     check_pictures(pictures, picture.channels, picture.out.weight)
     if tuple(pictures.shape[2:]) != size:
         have = " x ".join(map(str, pictures.shape[2:]))

@@ -22,19 +22,19 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive
-from regard.encode.cell import LSTM
-from regard.encode.character import CharacterCNN
-from regard.encode.dropout import dropout
-from regard.encode.mix import Mix
-from regard.encode.recurrent import Recurrent, turned
-from regard.encode.states import States
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.cells import LSTM
+from regard.layers.character_cnn import CharacterCNN
+from regard.layers.dropout import dropout
+from regard.layers.encoder_states import EncoderStates
+from regard.layers.recurrent import Recurrent, reversed_indices
+from regard.layers.scalar_mix import ScalarMix
 
 # (width, how many) of the released model: 2048 in all
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 
-class Forced(NamedTuple):
+class ElmoOutput(NamedTuple):
     """What the softmax sees: `ahead[:, i]` tells word i + 1, `back[:, i]` tells word i."""
 
     ahead: Float[Tensor, "b u d"]
@@ -59,12 +59,12 @@ class Elmo(nn.Module):
         characters: int = 262,
         character_dim: int = 16,
         filters: Sequence[tuple[int, int]] = FILTERS,
-        highways: int = 2,
+        highway_layers: int = 2,
         dim: int = 512,
         hidden_dim: int = 4096,
         layers: int = 2,
-        clip: float | None = 3.0,
-        norm: bool = False,
+        state_clip: float | None = 3.0,
+        layer_norm: bool = False,
         dropout: float = 0.1,
     ):
         super().__init__()
@@ -74,31 +74,39 @@ class Elmo(nn.Module):
             raise ValueError(f"hidden_dim must be at least dim ({dim}), not {hidden_dim}")
         self.dropout, self.width = dropout, 2 * dim
         self.words = CharacterCNN(
-            characters, dim, filters=filters, character_dim=character_dim, highways=highways
+            characters,
+            dim,
+            filters=filters,
+            character_dim=character_dim,
+            highway_layers=highway_layers,
         )
-        cell = partial(LSTM, projection_dim=dim if dim < hidden_dim else None, clip=clip)
+        cell = partial(
+            LSTM, projection_dim=dim if dim < hidden_dim else None, state_clip=state_clip
+        )
         self.ahead, self.back = (
             nn.ModuleList(Recurrent(cell, dim, hidden_dim) for _ in range(layers)) for _ in range(2)
         )
         self.output = None if size is None else nn.Linear(dim, size)
-        self.mix = Mix(layers + 1, norm)
+        self.mix = ScalarMix(layers + 1, layer_norm)
 
-    def forced(self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]) -> Forced:
+    def teacher_forced(
+        self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
+    ) -> ElmoOutput:
         """For the loss of the language model, both with `valid[:, 1:]` and the weights `output`:
 
         `ahead` is to tell ids[:, 1:], `back` is to tell ids[:, :-1].
         """
         _, ahead, back = self.read(characters, valid)
-        return Forced(self.drop(ahead[-1][:, :-1]), self.drop(back[-1][:, 1:]))
+        return ElmoOutput(self.drop(ahead[-1][:, :-1]), self.drop(back[-1][:, 1:]))
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         if self.output is None:
             raise ValueError("this model has no softmax: make it with the size of its vocabulary")
         return self.output(states)
 
-    def encode(self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]) -> States:
+    def encode(self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]) -> EncoderStates:
         """The mix, for the words between the two marks: two positions fewer than came in."""
-        return States(self.mix(self.all_layers(characters, valid)), valid[:, 2:])
+        return EncoderStates(self.mix(self.all_layers(characters, valid)), valid[:, 2:])
 
     def all_layers(
         self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
@@ -110,20 +118,20 @@ class Elmo(nn.Module):
 
     def read(self, characters: Tensor, valid: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
         """x, and what each layer shows in either direction, [b t d] each; 0 at padding."""
-        words = self.words.placed(characters, valid)
-        order = turned(valid)[..., None].expand_as(words)
-        ahead = self.climb(self.ahead, words, valid)
-        back = self.climb(self.back, words.gather(1, order), valid)
+        words = self.words.embed_words(characters, valid)
+        order = reversed_indices(valid)[..., None].expand_as(words)
+        ahead = self.run_layers(self.ahead, words, valid)
+        back = self.run_layers(self.back, words.gather(1, order), valid)
         return words, ahead, [states.gather(1, order) for states in back]
 
-    def climb(self, layers: Iterable[nn.Module], x: Tensor, valid: Tensor) -> list[Tensor]:
-        shown: list[Tensor] = []
+    def run_layers(self, layers: Iterable[nn.Module], x: Tensor, valid: Tensor) -> list[Tensor]:
+        outputs: list[Tensor] = []
         for layer in layers:
             x = self.drop(x)
             states, _ = layer(x, valid)
-            x = states + x if shown else states  # the letters' layer is not added
-            shown.append(x)
-        return shown
+            x = states + x if outputs else states  # the letters' layer is not added
+            outputs.append(x)
+        return outputs
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)

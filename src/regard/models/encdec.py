@@ -26,26 +26,26 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout
-from regard.encode.cell import GRU, LSTM
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.output import DeepOutput
-from regard.encode.recurrent import Masks, Recurrent, turned
+from regard.attention.validation import check_dropout
+from regard.layers.cells import GRU, LSTM
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.maxout import DeepOutput
+from regard.layers.recurrent import DropoutMasks, Recurrent, reversed_indices
 
 
-class Summary(NamedTuple):
+class EncoderDecoderMemory(NamedTuple):
     """c: the whole source."""
 
     c: Float[Tensor, "b h"]
 
 
-class Saying(NamedTuple):
+class EncoderDecoderState(NamedTuple):
     """Where a search stands: each row's state, the source's summary, and a mask on the state."""
 
     h: Float[Tensor, "n h"]
     c: Float[Tensor, "n h"]
-    kept: Float[Tensor, "n h"] | None
+    state_mask: Float[Tensor, "n h"] | None
 
 
 class EncoderDecoder(nn.Module):
@@ -55,7 +55,7 @@ class EncoderDecoder(nn.Module):
     h_{t-1} in products, one mask for a sequence.
     """
 
-    cross = ()
+    cross_attentions = ()
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class EncoderDecoder(nn.Module):
         self.hidden_dim, self.dropout, self.state_dropout = hidden_dim, dropout, state_dropout
         self.source_words = Embedding(source_size, dim)
         self.target_words = Embedding(target_size, dim)
-        before = partial(GRU, reset="before")
-        self.encoder = Recurrent(before, dim, hidden_dim, state_dropout=state_dropout)
+        reset_before = partial(GRU, reset="before")
+        self.encoder = Recurrent(reset_before, dim, hidden_dim, state_dropout=state_dropout)
         self.of_last = nn.Linear(hidden_dim, hidden_dim)
         self.of_summary = nn.Linear(hidden_dim, hidden_dim)
         self.cell = GRU(dim, hidden_dim, reset="after")
@@ -90,14 +90,18 @@ class EncoderDecoder(nn.Module):
                 if weight.ndim > 1 and not name.endswith("weight_hh"):
                     nn.init.normal_(weight, std=0.01)
 
-    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Summary:
+    def remember(
+        self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]
+    ) -> EncoderDecoderMemory:
         _, (h,) = self.encoder(self.drop(self.source_words(source)), valid)
-        return Summary(self.of_last(h[0]).tanh())
+        return EncoderDecoderMemory(self.of_last(h[0]).tanh())
 
-    def forced(self, memory: Summary, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: EncoderDecoderMemory, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         words = self.drop(self.target_words(target))
-        h, c, kept = self.start(memory)
-        advance, states = self.advance(c, kept), list[Tensor]()
+        h, c, state_mask = self.start(memory)
+        advance, states = self.advance(c, state_mask), list[Tensor]()
         for projected in self.cell.project(words).unbind(1):
             h = advance(projected, h)
             states.append(h)
@@ -106,34 +110,36 @@ class EncoderDecoder(nn.Module):
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: Summary) -> Saying:
-        h, kept = self.of_summary(memory.c).tanh(), None
+    def start(self, memory: EncoderDecoderMemory) -> EncoderDecoderState:
+        h, state_mask = self.of_summary(memory.c).tanh(), None
         if self.training and self.state_dropout:
-            kept = dropout(torch.ones_like(h), self.state_dropout)
-        return Saying(h, memory.c, kept)
+            state_mask = dropout(torch.ones_like(h), self.state_dropout)
+        return EncoderDecoderState(h, memory.c, state_mask)
 
-    def step(self, state: Saying, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], Saying]:
+    def step(
+        self, state: EncoderDecoderState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], EncoderDecoderState]:
         # differs: y_0 is the start token's vector; the paper's is zero
         words = self.drop(self.target_words(tokens))
-        h = self.advance(state.c, state.kept)(self.cell.project(words), state.h)
+        h = self.advance(state.c, state.state_mask)(self.cell.project(words), state.h)
         t = self.drop(self.deep(h, words, state.c))
         return self.logits(t).log_softmax(-1), state._replace(h=h)
 
-    def select(self, state: Saying, rows: Int[Tensor, " m"]) -> Saying:
+    def select(self, state: EncoderDecoderState, rows: Int[Tensor, " m"]) -> EncoderDecoderState:
         h, c = state.h.index_select(0, rows), state.c.index_select(0, rows)
-        return Saying(h, c, at(state.kept, rows))
+        return EncoderDecoderState(h, c, select_rows(state.state_mask, rows))
 
-    def advance(self, c: Tensor, kept: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
+    def advance(self, c: Tensor, state_mask: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
         """(W E y_{t-1}, h_{t-1}) -> h_t: a GRU with reset="after", whose b' is each row's C c."""
         U, sizes = self.cell.weight_hh.t(), [2 * self.hidden_dim, self.hidden_dim]
         constant = self.into_cell(c) + self.cell.bias_hh
 
         def step(projected: Tensor, h: Tensor) -> Tensor:
-            of_gates, of_new = projected.split(sizes, -1)
-            asked = h if kept is None else h * kept
-            gates, new = torch.addmm(constant, asked, U).split(sizes, -1)
-            r, z = (of_gates + gates).sigmoid().chunk(2, -1)
-            return torch.lerp(torch.addcmul(of_new, r, new).tanh(), h, z)
+            input_gates, input_new = projected.split(sizes, -1)
+            masked_h = h if state_mask is None else h * state_mask
+            gates, new = torch.addmm(constant, masked_h, U).split(sizes, -1)
+            r, z = (input_gates + gates).sigmoid().chunk(2, -1)
+            return torch.lerp(torch.addcmul(input_new, r, new).tanh(), h, z)
 
         return step
 
@@ -141,12 +147,12 @@ class EncoderDecoder(nn.Module):
         return dropout(x, self.dropout, self.training)
 
 
-class Copied(NamedTuple):
+class Seq2SeqState(NamedTuple):
     """The state of each layer, [layers b h], and a draw of dropout masks for a sequence."""
 
     h: Float[Tensor, "l n h"]
     c: Float[Tensor, "l n h"]
-    masks: Masks | None = None
+    masks: DropoutMasks | None = None
 
 
 class Seq2Seq(nn.Module):
@@ -156,7 +162,7 @@ class Seq2Seq(nn.Module):
     products, one mask for a sequence.
     """
 
-    cross = ()
+    cross_attentions = ()
 
     def __init__(
         self,
@@ -176,11 +182,13 @@ class Seq2Seq(nn.Module):
         check_init(init)
         hidden_dim = hidden_dim or dim
         self.reverse, self.dropout = reverse, dropout
-        between = dropout if layers > 1 else 0.0
+        layer_dropout = dropout if layers > 1 else 0.0
         self.source_words = Embedding(source_size, dim)
         self.target_words = Embedding(target_size, dim)
         self.encoder, self.decoder = (
-            Recurrent(LSTM, dim, hidden_dim, layers, dropout=between, state_dropout=state_dropout)
+            Recurrent(
+                LSTM, dim, hidden_dim, layers, dropout=layer_dropout, state_dropout=state_dropout
+            )
             for _ in range(2)
         )
         self.output = nn.Linear(hidden_dim, target_size)
@@ -188,36 +196,40 @@ class Seq2Seq(nn.Module):
             for weight in self.parameters():
                 nn.init.uniform_(weight, -0.08, 0.08)
 
-    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Copied:
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Seq2SeqState:
         if self.reverse:  # differs: the end token, which is a part of our sources, is read first
-            source = source.gather(1, turned(valid))
+            source = source.gather(1, reversed_indices(valid))
         _, (h, c) = self.encoder(self.drop(self.source_words(source)), valid)
-        return Copied(h, c)
+        return Seq2SeqState(h, c)
 
-    def forced(self, memory: Copied, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: Seq2SeqState, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         words = self.drop(self.target_words(target))
         return self.drop(self.decoder(words, None, (memory.h, memory.c))[0])
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: Copied) -> Copied:
-        return memory._replace(masks=self.decoder.draw(memory.h.shape[1]))
+    def start(self, memory: Seq2SeqState) -> Seq2SeqState:
+        return memory._replace(masks=self.decoder.draw_masks(memory.h.shape[1]))
 
-    def step(self, state: Copied, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], Copied]:
+    def step(
+        self, state: Seq2SeqState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], Seq2SeqState]:
         words = self.drop(self.target_words(tokens))
         top, (h, c) = self.decoder.step(words, (state.h, state.c), state.masks)
-        return self.logits(self.drop(top)).log_softmax(-1), Copied(h, c, state.masks)
+        return self.logits(self.drop(top)).log_softmax(-1), Seq2SeqState(h, c, state.masks)
 
-    def select(self, state: Copied, rows: Int[Tensor, " m"]) -> Copied:
+    def select(self, state: Seq2SeqState, rows: Int[Tensor, " m"]) -> Seq2SeqState:
         masks = None if state.masks is None else state.masks.select(rows)
-        return Copied(state.h.index_select(1, rows), state.c.index_select(1, rows), masks)
+        return Seq2SeqState(state.h.index_select(1, rows), state.c.index_select(1, rows), masks)
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
 
 
-def at(mask: Tensor | None, rows: Tensor) -> Tensor | None:
+def select_rows(mask: Tensor | None, rows: Tensor) -> Tensor | None:
     return None if mask is None else mask.index_select(0, rows)
 
 

@@ -16,14 +16,14 @@ from typing import NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive
-from regard.attend.mask import causal
-from regard.attend.memory import Memory
-from regard.encode.activation import make_activation
-from regard.encode.block import Block, Stack
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.position import Learned
+from regard.attention.masks import causal
+from regard.attention.memory import Memory
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.activations import build_activation
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.positions import LearnedPositions
+from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 STD = 0.02
 # Table 2 of the paper; heads as in the released models
@@ -35,7 +35,7 @@ SIZES = {
 }
 
 
-class State(NamedTuple):
+class Gpt2State(NamedTuple):
     """Keys and values of what each row has read, by layer; None before the first token."""
 
     rows: int
@@ -50,7 +50,7 @@ class Gpt2(nn.Module):
     attention's weights too, unless `embedding_dropout` and `attention_dropout` say otherwise.
     """
 
-    cross = ()  # there is no source to look at
+    cross_attentions = ()  # there is no source to look at
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Gpt2(nn.Module):
         dim: int = 768,
         heads: int = 12,
         layers: int = 12,
-        context: int = 1024,
+        max_positions: int = 1024,
         hidden_dim: int | None = None,
         activation: str = "tanh_gelu",
         norm_eps: float = 1e-5,
@@ -70,18 +70,18 @@ class Gpt2(nn.Module):
         super().__init__()
         check_positive("heads", heads)
         check_positive("layers", layers)
-        self.context = context
+        self.max_positions = max_positions
         self.dropout = dropout if embedding_dropout is None else embedding_dropout
         check_dropout(self.dropout)
-        self.words = Embedding(size, dim, std=STD)
+        self.words = Embedding(size, dim, init_std=STD)
         # differs: the authors' code draws positions from N(0, 0.01), which the paper does not say
-        self.position = Learned(context, dim, std=STD)
-        self.decoder = Stack(
-            Block(
+        self.position = LearnedPositions(max_positions, dim, init_std=STD)
+        self.decoder = TransformerStack(
+            TransformerBlock(
                 *(dim, heads, hidden_dim or 4 * dim),
                 norm="pre",
                 norm_eps=norm_eps,
-                activation=make_activation(activation),
+                activation=build_activation(activation),
                 dropout=dropout,
                 attention_dropout=attention_dropout,
             )
@@ -91,58 +91,65 @@ class Gpt2(nn.Module):
 
     def reset_parameters(self) -> None:
         """As the paper starts."""
-        thin = STD / math.sqrt(2 * len(self.decoder.layers))
+        residual_std = STD / math.sqrt(2 * len(self.decoder.layers))
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
-                writes = name.endswith(("self_attention.out", "feed.narrow"))
-                nn.init.normal_(module.weight, std=thin if writes else STD)
+                is_residual_output = name.endswith(("self_attention.out", "feed.narrow"))
+                nn.init.normal_(module.weight, std=residual_std if is_residual_output else STD)
                 nn.init.zeros_(module.bias)
-            elif isinstance(module, nn.LayerNorm | Embedding | Learned):
+            elif isinstance(module, nn.LayerNorm | Embedding | LearnedPositions):
                 module.reset_parameters()
 
-    def begin(self, rows: int) -> State:
+    def begin(self, rows: int) -> Gpt2State:
         """Nothing read yet."""
-        return State(rows, None)
+        return Gpt2State(rows, None)
 
-    def read(self, state: State, ids: Int[Tensor, "n t"]) -> tuple[Float[Tensor, "n t d"], State]:
+    def read(
+        self, state: Gpt2State, ids: Int[Tensor, "n t"]
+    ) -> tuple[Float[Tensor, "n t d"], Gpt2State]:
         """Reads on from `state`; the state at a token is what the next one is predicted from."""
         rows, past = state
         if len(ids) != rows:
             raise ValueError(f"ids have {len(ids)} rows, but the state has {rows}")
         start = 0 if past is None else past[0].slots
-        if start + ids.shape[1] > self.context:
+        if start + ids.shape[1] > self.max_positions:
             raise ValueError(
-                f"ids reach position {start + ids.shape[1]}, but the context is {self.context}: "
+                f"ids reach position {start + ids.shape[1]}, but the context is "
+                f"{self.max_positions}: "
                 "read less at a time, and begin anew where the context is full"
             )
         words = dropout(self.position(self.words(ids), start), self.dropout, self.training)
         states, past = self.decoder(words, mask=causal, past=past)
-        return states, State(rows, tuple(past))
+        return states, Gpt2State(rows, tuple(past))
 
-    def forced(self, memory: State | None, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: Gpt2State | None, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         return self.read(self.begin(len(target)) if memory is None else memory, target)[0]
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.words.logits(states)
 
-    def start(self, memory: State) -> State:
+    def start(self, memory: Gpt2State) -> Gpt2State:
         """The memory of a language model is a state: what it has read before it writes."""
         return memory
 
-    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
+    def step(
+        self, state: Gpt2State, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], Gpt2State]:
         states, state = self.read(state, tokens[:, None])
         return self.logits(states[:, 0]).log_softmax(-1), state
 
-    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+    def select(self, state: Gpt2State, rows: Int[Tensor, " m"]) -> Gpt2State:
         past = state.past
         if past is not None:
             past = tuple(layer.select(rows) for layer in past)
-        return State(len(rows), past)
+        return Gpt2State(len(rows), past)
 
-    def detach(self, state: State) -> State:
+    def detach(self, state: Gpt2State) -> Gpt2State:
         """The same state; no gradient goes back through it."""
         past = state.past
-        return State(state.rows, None if past is None else tuple(m.detach() for m in past))
+        return Gpt2State(state.rows, None if past is None else tuple(m.detach() for m in past))
 
     @property
     def output(self) -> Embedding:

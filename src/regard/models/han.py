@@ -18,13 +18,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout
-from regard.encode.cell import GRU
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.head import make_pooling
-from regard.encode.recurrent import Recurrent
-from regard.encode.states import States
+from regard.attention.validation import check_dropout
+from regard.layers.cells import GRU
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.encoder_states import EncoderStates
+from regard.layers.output_heads import build_pooling
+from regard.layers.recurrent import Recurrent
 
 
 class Han(nn.Module):
@@ -53,23 +53,25 @@ class Han(nn.Module):
         # differs: eq. 3 has one bias in h~, torch's GRU another one beside U h (it starts at 0)
         self.words = Embedding(size, dim)
         self.word_recurrent = Recurrent(GRU, dim, hidden_dim, bidirectional=True)
-        self.word_attention = make_pooling(pooling, width, hidden_dim=align_dim)
+        self.word_attention = build_pooling(pooling, width, hidden_dim=align_dim)
         self.sentence_recurrent = Recurrent(GRU, width, hidden_dim, bidirectional=True)
-        self.sentence_attention = make_pooling(pooling, width, hidden_dim=align_dim)
+        self.sentence_attention = build_pooling(pooling, width, hidden_dim=align_dim)
 
-    def encode(self, ids: Int[Tensor, "b s w"], valid: Bool[Tensor, "b s w"]) -> States:
+    def encode(self, ids: Int[Tensor, "b s w"], valid: Bool[Tensor, "b s w"]) -> EncoderStates:
         """A state for each sentence and one vector for the document; words are padded on the right.
 
         A sentence without a word is not there, wherever it stands: its state is zero, nobody looks
         at it, and the sentences around it are neighbours.
         """
-        there = valid.any(-1)
-        sentences = self.sentences(ids[there], valid[there])
+        has_words = valid.any(-1)
+        sentences = self.sentences(ids[has_words], valid[has_words])
         # the n-th sentence that is there: in `there` with gaps, in `packed` without
-        packed = torch.arange(there.shape[1], device=ids.device) < there.sum(1, keepdim=True)
-        states, _ = self.sentence_recurrent(laid_out(sentences, packed), packed)
-        states = laid_out(states[packed], there)
-        return States(states, there, self.sentence_attention(states, there))
+        packed = torch.arange(has_words.shape[1], device=ids.device) < has_words.sum(
+            1, keepdim=True
+        )
+        states, _ = self.sentence_recurrent(scatter_rows(sentences, packed), packed)
+        states = scatter_rows(states[packed], has_words)
+        return EncoderStates(states, has_words, self.sentence_attention(states, has_words))
 
     def sentences(
         self, ids: Int[Tensor, "n w"], valid: Bool[Tensor, "n w"]
@@ -84,10 +86,12 @@ class Han(nn.Module):
         return dropout(x, self.dropout, self.training)
 
 
-def laid_out(rows: Float[Tensor, "n *d"], there: Bool[Tensor, "b s"]) -> Float[Tensor, "b s *d"]:
+def scatter_rows(
+    rows: Float[Tensor, "n *d"], has_words: Bool[Tensor, "b s"]
+) -> Float[Tensor, "b s *d"]:
     """Rows of those sentences that are there, each in its place; zeros where none is.
 
     So the weights that `observe` saw of words, [n 1 w], become [b s 1 w].
     """
-    laid = rows.new_zeros(*there.shape, *rows.shape[1:])
-    return laid.masked_scatter(there.view(*there.shape, *[1] * (rows.ndim - 1)), rows)
+    table = rows.new_zeros(*has_words.shape, *rows.shape[1:])
+    return table.masked_scatter(has_words.view(*has_words.shape, *[1] * (rows.ndim - 1)), rows)

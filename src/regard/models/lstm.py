@@ -14,15 +14,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_sequence, check_width
-from regard.encode.cell import LSTM, State
-from regard.encode.recurrent import Recurrent
+from regard.attention.validation import check_dropout, check_sequence, check_width
+from regard.layers.cells import LSTM, RecurrentState
+from regard.layers.recurrent import Recurrent
 
 
 class Lstm(nn.Module):
     """`dropout` acts between layers, and there must be two for it."""
 
-    cross = ()  # there is no source to look at
+    cross_attentions = ()  # there is no source to look at
 
     def __init__(
         self,
@@ -43,18 +43,18 @@ class Lstm(nn.Module):
         self, inputs: Float[Tensor, "b t i"], feedback: Float[Tensor, "b t f"] | None = None
     ) -> Float[Tensor, "b t o"]:
         """Logits at each step. `feedback`, if there is any, stands beside the inputs."""
-        given = inputs if feedback is None else torch.cat([inputs, feedback], -1)
-        check_sequence("inputs", given)
-        check_width("inputs and feedback", given, self.source_size)
-        return self.read(None, given)[0]
+        inputs_and_feedback = inputs if feedback is None else torch.cat([inputs, feedback], -1)
+        check_sequence("inputs", inputs_and_feedback)
+        check_width("inputs and feedback", inputs_and_feedback, self.source_size)
+        return self.read(None, inputs_and_feedback)[0]
 
-    def begin(self, rows: int) -> State | None:  # noqa: ARG002 - nothing, for any number of rows
+    def begin(self, rows: int) -> RecurrentState | None:  # noqa: ARG002 - nothing, for any number of rows
         """Of an episode at its start."""
         return None
 
     def read(
-        self, state: State | None, given: Float[Tensor, "b t i"]
-    ) -> tuple[Float[Tensor, "b t o"], State]:
+        self, state: RecurrentState | None, inputs: Float[Tensor, "b t i"]
+    ) -> tuple[Float[Tensor, "b t o"], RecurrentState]:
         """Logits at steps that follow those of `state`, and the state after them."""
-        states, after = self.layers(given, state=state)
+        states, after = self.layers(inputs, state=state)
         return self.out(states), after

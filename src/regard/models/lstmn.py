@@ -18,17 +18,17 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.attention import Attention
-from regard.attend.check import check_dropout, check_positive
-from regard.attend.make import make_normaliser
-from regard.attend.memory import Memory
-from regard.attend.score import Additive
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.tape import FusedTapeLSTM, Tape, TapeLSTM, Told
+from regard.attention.build import build_normalizer
+from regard.attention.core import Attention
+from regard.attention.memory import Memory
+from regard.attention.scores import Additive
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.tape_lstm import FusedTapeLSTM, FusedTapeState, Tape, TapeLSTM
 
 
-class State(NamedTuple):
+class LstmnState(NamedTuple):
     """What each row has read: a tape for each layer."""
 
     tapes: tuple[Tape, ...]
@@ -42,7 +42,7 @@ class Lstmn(nn.Module):
     2014). A tape grows with all that is read; `detach` leaves its last `longest` slots (None: all).
     """
 
-    cross = ()  # there is no source to look at
+    cross_attentions = ()  # there is no source to look at
 
     def __init__(
         self,
@@ -52,60 +52,70 @@ class Lstmn(nn.Module):
         hidden_dim: int | None = None,
         align_dim: int | None = None,
         layers: int = 1,
-        normalise: str = "softmax",
-        tied: bool = False,
-        longest: int | None = None,
+        normalize: str = "softmax",
+        tie_embeddings: bool = False,
+        max_slots: int | None = None,
         dropout: float = 0.0,
     ):
         super().__init__()
         check_dropout(dropout)
         check_positive("layers", layers)
-        if longest is not None:
-            check_positive("longest", longest)
+        if max_slots is not None:
+            check_positive("max_slots", max_slots)
         hidden_dim = hidden_dim or dim
-        self.dropout, self.longest = dropout, longest
-        self.words = Embedding(size, dim, bias=tied)
+        self.dropout, self.max_slots = dropout, max_slots
+        self.words = Embedding(size, dim, bias=tie_embeddings)
         self.layers = nn.ModuleList(
-            TapeLSTM(hidden_dim if layer else dim, hidden_dim, align_dim or hidden_dim, normalise)
+            TapeLSTM(hidden_dim if layer else dim, hidden_dim, align_dim or hidden_dim, normalize)
             for layer in range(layers)
         )
-        narrow = tied and hidden_dim != dim
-        self.project = nn.Linear(hidden_dim, dim, bias=False) if narrow else None
-        self.out = None if tied else nn.Linear(hidden_dim, size)
+        needs_projection = tie_embeddings and hidden_dim != dim
+        self.project = nn.Linear(hidden_dim, dim, bias=False) if needs_projection else None
+        self.out = None if tie_embeddings else nn.Linear(hidden_dim, size)
 
-    def begin(self, rows: int) -> State:
+    def begin(self, rows: int) -> LstmnState:
         """Nothing read yet."""
-        return State(tuple(layer.begin(rows) for layer in self.stack))
+        return LstmnState(tuple(layer.initial_tape(rows) for layer in self.stack))
 
-    def read(self, state: State, ids: Int[Tensor, "n t"]) -> tuple[Float[Tensor, "n t d"], State]:
+    def read(
+        self, state: LstmnState, ids: Int[Tensor, "n t"]
+    ) -> tuple[Float[Tensor, "n t d"], LstmnState]:
         """What the output layer sees after each token, and the state after the last."""
-        pairs = zip(self.stack, state.tapes, strict=True)
-        return self.go_on(State(tuple(layer.renewed(tape) for layer, tape in pairs)), ids)
+        layers_and_tapes = zip(self.stack, state.tapes, strict=True)
+        return self.run_layers(
+            LstmnState(tuple(layer.recompute_keys(tape) for layer, tape in layers_and_tapes)), ids
+        )
 
-    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
-        states, state = self.go_on(state, tokens[:, None])
+    def step(
+        self, state: LstmnState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], LstmnState]:
+        states, state = self.run_layers(state, tokens[:, None])
         return self.logits(states[:, 0]).log_softmax(-1), state
 
-    def go_on(self, state: State, ids: Int[Tensor, "n t"]) -> tuple[Float[Tensor, "n t d"], State]:
+    def run_layers(
+        self, state: LstmnState, ids: Int[Tensor, "n t"]
+    ) -> tuple[Float[Tensor, "n t d"], LstmnState]:
         x, tapes = self.drop(self.words(ids)), list[Tape]()
         for layer, tape in zip(self.stack, state.tapes, strict=True):
             x, tape = layer(x, tape)
             x = self.drop(x)
             tapes.append(tape)
-        return x if self.project is None else self.project(x), State(tuple(tapes))
+        return x if self.project is None else self.project(x), LstmnState(tuple(tapes))
 
-    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
-        return State(tuple(tape.select(rows) for tape in state.tapes))
+    def select(self, state: LstmnState, rows: Int[Tensor, " m"]) -> LstmnState:
+        return LstmnState(tuple(tape.select(rows) for tape in state.tapes))
 
-    def start(self, memory: State) -> State:
+    def start(self, memory: LstmnState) -> LstmnState:
         """A search goes on from a state that has read the prompt."""
         return memory
 
-    def detach(self, state: State) -> State:
+    def detach(self, state: LstmnState) -> LstmnState:
         """The same state, through which no gradient goes back, with tapes cut to `longest`."""
-        return State(tuple(tape.detach(self.longest) for tape in state.tapes))
+        return LstmnState(tuple(tape.detach(self.max_slots) for tape in state.tapes))
 
-    def forced(self, memory: State | None, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: LstmnState | None, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         return self.read(memory or self.begin(len(target)), target)[0]
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
@@ -124,16 +134,16 @@ class Lstmn(nn.Module):
         return dropout(x, self.dropout, self.training)
 
 
-class Read(NamedTuple):
+class LstmnFusionMemory(NamedTuple):
     """The source: for each layer of a deep decoder, or the top layer alone."""
 
     memory: tuple[Memory, ...]
 
 
-class Standing(NamedTuple):
+class LstmnFusionState(NamedTuple):
     """Where a search stands: each layer's tape, what was last read or shown, and the source."""
 
-    layers: tuple[Told, ...]
+    layers: tuple[FusedTapeState, ...]
     memory: tuple[Memory, ...]
     origin: Int[Tensor, " n"]
 
@@ -157,7 +167,7 @@ class LstmnFusion(nn.Module):
         align_dim: int | None = None,
         layers: int = 1,
         fusion: Literal["deep", "shallow"] = "deep",
-        normalise: str = "softmax",
+        normalize: str = "softmax",
         dropout: float = 0.0,
     ):
         super().__init__()
@@ -170,86 +180,103 @@ class LstmnFusion(nn.Module):
         self.dropout, self.deep = dropout, fusion == "deep"
         self.source_words = Embedding(source_size, dim)
         self.target_words = Embedding(target_size, dim)
-        made, first = (FusedTapeLSTM, dim) if self.deep else (TapeLSTM, dim + hidden_dim)
+        decoder_layer, decoder_input_dim = (
+            (FusedTapeLSTM, dim) if self.deep else (TapeLSTM, dim + hidden_dim)
+        )
         self.encoder, self.decoder = (
             nn.ModuleList(
-                kind(hidden_dim if layer else wide, hidden_dim, align_dim, normalise)
+                kind(hidden_dim if layer else input_dim, hidden_dim, align_dim, normalize)
                 for layer in range(layers)
             )
-            for kind, wide in ((TapeLSTM, dim), (made, first))
+            for kind, input_dim in ((TapeLSTM, dim), (decoder_layer, decoder_input_dim))
         )
         self.attention = None
         if not self.deep:
             score = Additive(hidden_dim, hidden_dim, align_dim)
-            self.attention = Attention(score, make_normaliser(normalise))
-        self.cross = (
+            self.attention = Attention(score, build_normalizer(normalize))
+        self.cross_attentions = (
             tuple(f"decoder.{layer}.cross" for layer in range(layers))
             if self.deep
             else ("attention",)
         )
         self.output = nn.Linear(hidden_dim, target_size)
 
-    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> LstmnFusionMemory:
         """A word never looks at padding, which is behind it."""
         x, memory = self.drop(self.source_words(source)), list[Memory]()
-        for layer, below in zip(self.encoder, self.decoder, strict=True):
-            x, tape = cast("TapeLSTM", layer)(x, cast("TapeLSTM", layer).begin(len(x)))
-            if isinstance(below, FusedTapeLSTM):
-                memory.append(below.cross.remember(x, valid, tape.memory.values))
+        for layer, decoder_layer in zip(self.encoder, self.decoder, strict=True):
+            x, tape = cast("TapeLSTM", layer)(x, cast("TapeLSTM", layer).initial_tape(len(x)))
+            if isinstance(decoder_layer, FusedTapeLSTM):
+                memory.append(decoder_layer.cross.remember(x, valid, tape.memory.values))
             x = self.drop(x)
         if self.attention is not None:
             memory.append(self.attention.remember(x, valid))
-        return Read(tuple(memory))
+        return LstmnFusionMemory(tuple(memory))
 
-    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t h"]:
-        return self.go_on(self.start(memory), target)[0]
+    def teacher_forced(
+        self, memory: LstmnFusionMemory, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t h"]:
+        return self.run_layers(self.start(memory), target)[0]
 
     def logits(self, states: Float[Tensor, "*b h"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: Read) -> Standing:
+    def start(self, memory: LstmnFusionMemory) -> LstmnFusionState:
         rows = len(memory.memory[0].keys)
         origin = torch.arange(rows, device=self.output.weight.device)
         layers = (cast("TapeLSTM", layer) for layer in self.decoder)
-        told = tuple(Told(layer.begin(rows), layer.cell.initial(rows)[0]) for layer in layers)
-        return Standing(told, memory.memory, origin)
+        layer_states = tuple(
+            FusedTapeState(layer.initial_tape(rows), layer.cell.initial_state(rows)[0])
+            for layer in layers
+        )
+        return LstmnFusionState(layer_states, memory.memory, origin)
 
     def step(
-        self, state: Standing, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], Standing]:
-        states, state = self.go_on(state, tokens[:, None])
+        self, state: LstmnFusionState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], LstmnFusionState]:
+        states, state = self.run_layers(state, tokens[:, None])
         return self.logits(states[:, 0]).log_softmax(-1), state
 
-    def select(self, state: Standing, rows: Int[Tensor, " m"]) -> Standing:
+    def select(self, state: LstmnFusionState, rows: Int[Tensor, " m"]) -> LstmnFusionState:
         memory, origin = state.memory, state.origin.index_select(0, rows)
         if not torch.equal(origin, state.origin):  # else rows moved within their sentences only
             memory = tuple(layer.select(rows) for layer in memory)
-        return Standing(tuple(told.select(rows) for told in state.layers), memory, origin)
+        return LstmnFusionState(
+            tuple(layer_state.select(rows) for layer_state in state.layers), memory, origin
+        )
 
-    def go_on(
-        self, state: Standing, target: Int[Tensor, "n t"]
-    ) -> tuple[Float[Tensor, "n t h"], Standing]:
-        x, layers = self.drop(self.target_words(target)), list[Told]()
+    def run_layers(
+        self, state: LstmnFusionState, target: Int[Tensor, "n t"]
+    ) -> tuple[Float[Tensor, "n t h"], LstmnFusionState]:
+        x, layers = self.drop(self.target_words(target)), list[FusedTapeState]()
         if self.attention is not None:
-            return self.beside(self.attention, state, x)
-        for layer, told, source in zip(self.decoder, state.layers, state.memory, strict=True):
-            x, told = cast("FusedTapeLSTM", layer).fuse(x, told, source)
+            return self.decode_shallow(self.attention, state, x)
+        for layer, layer_state, source in zip(
+            self.decoder, state.layers, state.memory, strict=True
+        ):
+            x, layer_state = cast("FusedTapeLSTM", layer).forward_with_source(
+                x, layer_state, source
+            )
             x = self.drop(x)
-            layers.append(told)
+            layers.append(layer_state)
         return x, state._replace(layers=tuple(layers))
 
-    def beside(
-        self, attention: Attention, state: Standing, words: Tensor
-    ) -> tuple[Tensor, Standing]:
+    def decode_shallow(
+        self, attention: Attention, state: LstmnFusionState, words: Tensor
+    ) -> tuple[Tensor, LstmnFusionState]:
         """Shallow: each step waits for the top of the one before."""
-        tapes, h, outputs = [told.tape for told in state.layers], state.layers[-1].read, []
+        tapes, h, outputs = (
+            [layer_state.tape for layer_state in state.layers],
+            state.layers[-1].read,
+            [],
+        )
         for word in words.split(1, 1):
             x = torch.cat([word, attention(h[:, None], state.memory[0])], -1)
             for index, layer in enumerate(self.decoder):
                 x, tapes[index] = layer(x, tapes[index])
                 h, x = x[:, 0], self.drop(x)
             outputs.append(x)
-        layers = tuple(Told(tape, h) for tape in tapes)
+        layers = tuple(FusedTapeState(tape, h) for tape in tapes)
         return torch.cat(outputs, 1), state._replace(layers=layers)
 
     def drop(self, x: Tensor) -> Tensor:

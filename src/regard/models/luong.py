@@ -26,34 +26,34 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout
-from regard.attend.make import make_attention
-from regard.attend.mask import local
-from regard.attend.memory import Memory
-from regard.attend.score import Additive, General, Score
-from regard.encode.cell import LSTM, State
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.recurrent import Recurrent, turned
+from regard.attention.build import build_attention
+from regard.attention.masks import local
+from regard.attention.memory import Memory
+from regard.attention.scores import Additive, General, Score
+from regard.attention.validation import check_dropout
+from regard.layers.cells import LSTM, RecurrentState
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.recurrent import Recurrent, reversed_indices
 
-BENT = 6.0  # times a linear layer's usual size; states of an LSTM are small
-Layers = tuple[State, ...]  # (h, c) of each layer, [n h] each
+CONCAT_INIT_GAIN = 6.0  # times a linear layer's usual size; states of an LSTM are small
+LuongLayers = tuple[RecurrentState, ...]  # (h, c) of each layer, [n h] each
 
 
-class Read(NamedTuple):
+class LuongMemory(NamedTuple):
     """The source's states, and the last state of each layer: h and c, [layers b h]."""
 
     memory: Memory
-    last: State
+    last: RecurrentState
 
 
-class Standing(NamedTuple):
+class LuongState(NamedTuple):
     """Where a search stands: h and c of each layer, h~, the step, and what is read."""
 
-    layers: Layers
-    shown: Float[Tensor, "n h"]
+    layers: LuongLayers
+    attentional: Float[Tensor, "n h"]
     step: int
-    kept: tuple[Tensor, ...] | None
+    state_masks: tuple[Tensor, ...] | None
     memory: Memory
     origin: Int[Tensor, " n"]
 
@@ -66,7 +66,7 @@ class Luong(nn.Module):
     products, one mask for a sequence. `longest` is how long a source the location score knows.
     """
 
-    cross = ("attention",)
+    cross_attentions = ("attention",)
 
     def __init__(
         self,
@@ -77,12 +77,12 @@ class Luong(nn.Module):
         hidden_dim: int | None = None,
         layers: int = 2,
         score: str = "general",
-        normalise: str = "softmax",
+        normalize: str = "softmax",
         window: Literal["local_m", "local_p"] | None = None,
         radius: int = 10,
-        feed: bool = True,
+        input_feeding: bool = True,
         reverse: bool = True,
-        longest: int = 256,
+        max_positions: int = 256,
         init: Literal["paper", "scaled"] = "paper",
         dropout: float = 0.0,
         state_dropout: float = 0.0,
@@ -94,27 +94,28 @@ class Luong(nn.Module):
         if init not in ("paper", "scaled"):
             raise ValueError(f"init must be 'paper' or 'scaled', not {init!r}")
         hidden_dim = hidden_dim or dim
-        self.dim, self.feed, self.reverse, self.dropout = dim, feed, reverse, dropout
+        self.dim, self.dropout = dim, dropout
+        self.input_feeding, self.reverse = input_feeding, reverse
         self.mask = local(radius) if window == "local_m" else None
         self.source_words = Embedding(source_size, dim)
         self.target_words = Embedding(target_size, dim)
         self.encoder, self.decoder = (
             Recurrent(
                 LSTM,
-                wide,
+                input_dim,
                 hidden_dim,
                 layers,
                 dropout=dropout if layers > 1 else 0.0,
                 state_dropout=state_dropout,
             )
-            for wide in (dim, dim + hidden_dim if feed else dim)
+            for input_dim in (dim, dim + hidden_dim if input_feeding else dim)
         )
-        self.attention = make_attention(
+        self.attention = build_attention(
             score,
             hidden_dim,
             hidden_dim,
-            normalise=normalise,
-            slots=longest,
+            normalize=normalize,
+            slots=max_positions,
             window="local_p" if window == "local_p" else None,
             radius=radius,
         )
@@ -124,91 +125,97 @@ class Luong(nn.Module):
             for weight in self.parameters():
                 nn.init.uniform_(weight, -0.1, 0.1)
         else:
-            begin(self.attention.score)
+            initialize_score(self.attention.score)
 
-    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> LuongMemory:
         if not self.reverse:
             states, last = self.encoder(self.drop(self.source_words(source)), valid)
-            return Read(self.attention.remember(states, valid), last)
+            return LuongMemory(self.attention.remember(states, valid), last)
         # differs: the end token, which is a part of our sources, is read first
-        order = turned(valid)
+        order = reversed_indices(valid)
         words = self.drop(self.source_words(source.gather(1, order)))
         states, last = self.encoder(words, valid)
         states = states.gather(1, order[..., None].expand_as(states))
-        return Read(self.attention.remember(states, valid), last)
+        return LuongMemory(self.attention.remember(states, valid), last)
 
-    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t h"]:
+    def teacher_forced(
+        self, memory: LuongMemory, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t h"]:
         """h~ for each position; without input feeding, all positions at once."""
         words = self.drop(self.target_words(target))
-        if not self.feed:
+        if not self.input_feeding:
             states, _ = self.decoder(words, None, memory.last)
-            return self.drop(self.show(states, memory.memory, 0))
+            return self.drop(self.attentional_states(states, memory.memory, 0))
         state = self.start(memory)
-        layers, shown = state.layers, state.shown
-        advance, outputs = self.advance(state.memory, state.kept), list[Tensor]()
-        for step, word in enumerate(self.of_word(words).unbind(1)):
-            layers, shown = advance(word, layers, shown, step)
-            outputs.append(shown)
+        layers, attentional = state.layers, state.attentional
+        advance, outputs = self.advance(state.memory, state.state_masks), list[Tensor]()
+        for step, word in enumerate(self.project_words(words).unbind(1)):
+            layers, attentional = advance(word, layers, attentional, step)
+            outputs.append(attentional)
         return self.drop(torch.stack(outputs, 1))
 
     def logits(self, states: Float[Tensor, "*b h"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: Read) -> Standing:
+    def start(self, memory: LuongMemory) -> LuongState:
         top = memory.last[0][-1]
-        masks = self.decoder.draw(len(top))
-        kept = None if masks is None else tuple(m for m in masks.states if m is not None)
+        masks = self.decoder.draw_masks(len(top))
+        state_masks = None if masks is None else tuple(m for m in masks.states if m is not None)
         layers = tuple(zip(*(part.unbind(0) for part in memory.last), strict=True))
         origin = torch.arange(len(top), device=top.device)
-        return Standing(layers, torch.zeros_like(top), 0, kept, memory.memory, origin)
+        return LuongState(layers, torch.zeros_like(top), 0, state_masks, memory.memory, origin)
 
     def step(
-        self, state: Standing, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], Standing]:
-        word = self.of_word(self.drop(self.target_words(tokens)))
-        advance = self.advance(state.memory, state.kept)
-        layers, shown = advance(word, state.layers, state.shown, state.step)
-        after = state._replace(layers=layers, shown=shown, step=state.step + 1)
-        return self.logits(self.drop(shown)).log_softmax(-1), after
+        self, state: LuongState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], LuongState]:
+        word = self.project_words(self.drop(self.target_words(tokens)))
+        advance = self.advance(state.memory, state.state_masks)
+        layers, attentional = advance(word, state.layers, state.attentional, state.step)
+        after = state._replace(layers=layers, attentional=attentional, step=state.step + 1)
+        return self.logits(self.drop(attentional)).log_softmax(-1), after
 
-    def select(self, state: Standing, rows: Int[Tensor, " m"]) -> Standing:
-        def at(part: Tensor) -> Tensor:
+    def select(self, state: LuongState, rows: Int[Tensor, " m"]) -> LuongState:
+        def select_rows(part: Tensor) -> Tensor:
             return part.index_select(0, rows)
 
-        origin = at(state.origin)
+        origin = select_rows(state.origin)
         moved = not torch.equal(origin, state.origin)  # else rows stay within their sentences
-        return Standing(
-            tuple(tuple(at(part) for part in layer) for layer in state.layers),
-            at(state.shown),
+        return LuongState(
+            tuple(tuple(select_rows(part) for part in layer) for layer in state.layers),
+            select_rows(state.attentional),
             state.step,
-            None if state.kept is None else tuple(at(mask) for mask in state.kept),
+            None
+            if state.state_masks is None
+            else tuple(select_rows(mask) for mask in state.state_masks),
             state.memory.select(rows) if moved else state.memory,
             origin,
         )
 
-    def of_word(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
+    def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
         """The word's part of the first layer's input product, for any number of steps."""
         first = self.decoder.stack[0]
         return F.linear(words, first.weight_ih[:, : self.dim], first.bias_ih + first.bias_hh)
 
     def advance(
-        self, memory: Memory, kept: tuple[Tensor, ...] | None
-    ) -> Callable[[Tensor, Layers, Tensor, int], tuple[Layers, Tensor]]:
+        self, memory: Memory, state_masks: tuple[Tensor, ...] | None
+    ) -> Callable[[Tensor, LuongLayers, Tensor, int], tuple[LuongLayers, Tensor]]:
         """(of_word, states, h~, t) -> states, h~ one step later."""
         first, *upper = self.decoder.stack
-        W = first.weight_ih[:, self.dim :].t() if self.feed else None
-        masks = kept or [None] * self.decoder.layers
+        W = first.weight_ih[:, self.dim :].t() if self.input_feeding else None
+        masks = state_masks or [None] * self.decoder.layers
         steps = [cell.recurrence(m) for cell, m in zip([first, *upper], masks, strict=True)]
 
-        def step(word: Tensor, layers: Layers, shown: Tensor, t: int) -> tuple[Layers, Tensor]:
-            after = [steps[0](word if W is None else torch.addmm(word, shown, W), layers[0])]
-            for cell, go, before in zip(upper, steps[1:], layers[1:], strict=True):
-                after.append(go(cell.project(self.drop(after[-1][0])), before))
-            return tuple(after), self.show(after[-1][0][:, None], memory, t)[:, 0]
+        def step(
+            word: Tensor, layers: LuongLayers, attentional: Tensor, t: int
+        ) -> tuple[LuongLayers, Tensor]:
+            after = [steps[0](word if W is None else torch.addmm(word, attentional, W), layers[0])]
+            for cell, run_cell, before in zip(upper, steps[1:], layers[1:], strict=True):
+                after.append(run_cell(cell.project(self.drop(after[-1][0])), before))
+            return tuple(after), self.attentional_states(after[-1][0][:, None], memory, t)[:, 0]
 
         return step
 
-    def show(self, states: Float[Tensor, "n q h"], memory: Memory, t: int) -> Tensor:
+    def attentional_states(self, states: Float[Tensor, "n q h"], memory: Memory, t: int) -> Tensor:
         """h~ = tanh(W_c [c; h]) for the states from step t on."""
         context = self.attention(states, memory, self.mask, start=t)
         return self.combine(torch.cat([context, states], -1)).tanh()
@@ -218,7 +225,7 @@ class Luong(nn.Module):
 
 
 @torch.no_grad()
-def begin(score: Score) -> None:
+def initialize_score(score: Score) -> None:
     """Scores that tell slots apart by the query from the first step, as dot does.
 
     General begins as dot. Concat's W begins so large that tanh bends: where it is almost straight,
@@ -231,4 +238,4 @@ def begin(score: Score) -> None:
         case Additive():
             for part in (score.of_query, score.of_key):
                 for weight in part.parameters():
-                    weight.mul_(BENT)
+                    weight.mul_(CONCAT_INIT_GAIN)

@@ -5,7 +5,7 @@ Jumper et al. 2021, "Highly accurate protein structure prediction with AlphaFold
     m_si = E x_si + F x_1i                                            algorithm 3
     z_ij = A x_1i + B x_1j + R clip(i - j, -k, k) (+ W f_ij)          algorithms 3, 4 and 5
     m, z = blocks of: rows of m look, biased by z; columns of m look; z += outer product of m;
-           triangles of z multiply and look (encode/evoformer.py)     algorithm 6
+           triangles of z multiply and look (layers/evoformer.py)     algorithm 6
     states = LN(W m_1),   pairs = LN(z)
 
 x_s are letters of the aligned sequences, the first of which is the one that is asked about; f_ij is
@@ -20,10 +20,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_positive, check_valid
-from regard.encode.embed import Embedding
-from regard.encode.evoformer import Evoformer, Triangles
-from regard.encode.states import PairStates
+from regard.attention.validation import check_positive, check_valid
+from regard.layers.embedding import Embedding
+from regard.layers.encoder_states import PairStates
+from regard.layers.evoformer import EvoformerBlock, TriangleUpdates
 
 
 class Msa(nn.Module):
@@ -44,23 +44,27 @@ class Msa(nn.Module):
         pair_heads: int = 4,
         head_dim: int = 16,
         layers: int = 4,
-        relative: int = 32,
-        triangles: Triangles = "both",
+        max_relative_position: int = 32,
+        triangles: TriangleUpdates = "both",
         dropout: float = 0.15,
         pair_dropout: float = 0.25,
     ):
         super().__init__()
         check_positive("layers", layers)
-        if relative < 0:
-            raise ValueError(f"relative must be 0 or more, not {relative}")
+        if max_relative_position < 0:
+            raise ValueError(
+                f"max_relative_position must be 0 or more, not {max_relative_position}"
+            )
         self.width, self.pooled_width, self.pair_width = dim, None, pair_dim
-        self.relative, self.features = relative, features
-        self.letters, self.asked = Embedding(size, dim), Embedding(size, dim)
+        self.max_relative_position, self.features = max_relative_position, features
+        self.letters, self.query_letters = Embedding(size, dim), Embedding(size, dim)
         self.left, self.right = Embedding(size, pair_dim), Embedding(size, pair_dim)
-        self.apart = Embedding(2 * relative + 1, pair_dim) if relative else None
-        self.told = nn.Linear(features, pair_dim) if features else None
+        self.relative_position = (
+            Embedding(2 * max_relative_position + 1, pair_dim) if max_relative_position else None
+        )
+        self.feature_projection = nn.Linear(features, pair_dim) if features else None
         self.blocks = nn.ModuleList(
-            Evoformer(
+            EvoformerBlock(
                 *(dim, pair_dim, heads, pair_heads, head_dim),
                 dropout=dropout,
                 pair_dropout=pair_dropout,
@@ -75,29 +79,36 @@ class Msa(nn.Module):
         self,
         ids: Int[Tensor, "b s r"],
         valid: Bool[Tensor, "b r"],
-        real: Bool[Tensor, "b s"] | None = None,
-        told: Float[Tensor, "b r r f"] | None = None,
+        sequence_valid: Bool[Tensor, "b s"] | None = None,
+        pair_features: Float[Tensor, "b r r f"] | None = None,
     ) -> PairStates:
         """States of the residues of the first sequence, and of all pairs of them.
 
         `real` are sequences that there are, `valid` residues; padding is on the right of both.
         """
         check_valid(valid, ids[:, 0].shape)
-        if (told is None) != (self.told is None):
-            wanted = f"{self.features} features of each pair" if self.features else "no features"
-            raise ValueError(f"this model takes {wanted}: make told fit")
-        m, z = self.embed(ids, told)
+        if (pair_features is None) != (self.feature_projection is None):
+            expected = f"{self.features} features of each pair" if self.features else "no features"
+            raise ValueError(f"this model takes {expected}: make pair_features fit")
+        m, z = self.embed(ids, pair_features)
         for block in self.blocks:
-            m, z = block(m, z, valid, real)
+            m, z = block(m, z, valid, sequence_valid)
         return PairStates(self.norm(self.single(m[:, 0])), valid, self.pair_norm(z))
 
-    def embed(self, ids: Tensor, told: Tensor | None) -> tuple[Tensor, Tensor]:
+    def embed(self, ids: Tensor, pair_features: Tensor | None) -> tuple[Tensor, Tensor]:
         """What the first block reads."""
         first = ids[:, 0]
-        m = self.letters(ids) + self.asked(first)[:, None]
+        m = self.letters(ids) + self.query_letters(first)[:, None]
         z = self.left(first)[:, :, None] + self.right(first)[:, None]
-        if self.apart is not None:
-            places = torch.arange(ids.shape[2], device=ids.device)
-            apart = (places[:, None] - places).clamp(-self.relative, self.relative)
-            z = z + self.apart(apart + self.relative)
-        return m, z if told is None or self.told is None else z + self.told(told)
+        if self.relative_position is not None:
+            positions = torch.arange(ids.shape[2], device=ids.device)
+            offsets = (positions[:, None] - positions).clamp(
+                -self.max_relative_position, self.max_relative_position
+            )
+            z = z + self.relative_position(offsets + self.max_relative_position)
+        return (
+            m,
+            z
+            if pair_features is None or self.feature_projection is None
+            else z + self.feature_projection(pair_features),
+        )

@@ -31,16 +31,22 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attend.attention import Attention
-from regard.attend.check import check_positive, check_sequence, check_width
-from regard.attend.score import Cosine
-from regard.encode.address import Turned, Wish, is_plain, quick_turn, turn
-from regard.encode.cell import LSTM, Recurrence, State
+from regard.attention.core import Attention
+from regard.attention.scores import Cosine
+from regard.attention.validation import check_positive, check_sequence, check_width
+from regard.layers.cells import LSTM, Recurrence, RecurrentState
+from regard.layers.memory_access import (
+    AccessResult,
+    HeadControls,
+    access_memory,
+    access_memory_fast,
+    can_access_fast,
+)
 
-START, EPS = 1e-6, 1e-2
+INITIAL_VALUE, EPS = 1e-6, 1e-2
 
 
-class Feedforward(nn.Module):
+class FeedforwardController(nn.Module):
     """h = tanh(W x + b): a controller without a state, that is asked as a cell is."""
 
     def __init__(self, input_dim: int, hidden_dim: int):
@@ -48,7 +54,7 @@ class Feedforward(nn.Module):
         self.weight_ih = nn.Parameter(nn.init.xavier_uniform_(torch.empty(hidden_dim, input_dim)))
         self.bias = nn.Parameter(torch.zeros(hidden_dim))
 
-    def initial(self, batch: int) -> State:
+    def initial_state(self, batch: int) -> RecurrentState:
         return (self.bias.new_zeros(batch, 0),)
 
     def recurrence(self) -> Recurrence:
@@ -62,7 +68,7 @@ class Ntm(nn.Module):
     the weightings that were read and written with: [rows, heads, steps, slots].
     """
 
-    cross = ()  # there is no source to look at
+    cross_attentions = ()  # there is no source to look at
 
     def __init__(
         self,
@@ -75,76 +81,82 @@ class Ntm(nn.Module):
         slot_dim: int = 20,
         read_heads: int = 1,
         write_heads: int = 1,
-        shift: int = 1,
-        clip: float = 10.0,
+        max_shift: int = 1,
+        gradient_clip: float = 10.0,
     ):
         super().__init__()
-        sizes = {"dim": dim, "slots": slots, "slot_dim": slot_dim, "shift": shift}
+        sizes = {"dim": dim, "slots": slots, "slot_dim": slot_dim, "max_shift": max_shift}
         for name, size in {**sizes, "read_heads": read_heads, "write_heads": write_heads}.items():
             check_positive(name, size)
-        if 2 * shift + 1 > slots:
-            raise ValueError(f"shift = {shift} goes around {slots} slots: make it smaller")
+        if 2 * max_shift + 1 > slots:
+            raise ValueError(f"max_shift = {max_shift} goes around {slots} slots: make it smaller")
         if controller not in ("feedforward", "lstm"):
             raise ValueError(f"controller must be feedforward or lstm, not {controller!r}")
         self.source_size, self.slots, self.slot_dim = source_size, slots, slot_dim
-        self.read_heads, self.write_heads, self.shift = read_heads, write_heads, shift
-        self.clip = clip
-        steers = LSTM if controller == "lstm" else Feedforward
-        self.controller = steers(source_size + read_heads * slot_dim, dim)
+        self.read_heads, self.write_heads, self.max_shift = read_heads, write_heads, max_shift
+        self.gradient_clip = gradient_clip
+        controller_class = LSTM if controller == "lstm" else FeedforwardController
+        self.controller = controller_class(source_size + read_heads * slot_dim, dim)
         heads = read_heads + write_heads
         # of all heads: key and strength, gate, sharpness, shifts; of those that write: erase, add
-        self.sizes = [heads * (slot_dim + 1), heads, heads, heads * (2 * shift + 1)]
+        self.sizes = [heads * (slot_dim + 1), heads, heads, heads * (2 * max_shift + 1)]
         self.sizes += [write_heads * slot_dim] * 2
         self.of_heads = nn.Linear(dim, sum(self.sizes))
         self.out = nn.Linear(dim + read_heads * slot_dim, target_size)
-        every = partial(torch.softmax, dim=-1)  # slot can be looked at: there is no mask
-        self.reader, self.writer = (Attention(Cosine(EPS), every) for _ in range(2))
+        softmax_over_slots = partial(torch.softmax, dim=-1)  # every slot can be read: no mask
+        self.reader, self.writer = (Attention(Cosine(EPS), softmax_over_slots) for _ in range(2))
 
     def episode(
         self, inputs: Float[Tensor, "b t i"], feedback: Float[Tensor, "b t f"] | None = None
     ) -> Float[Tensor, "b t o"]:
         """Logits at each step. `feedback`, if there is any, stands beside the inputs."""
-        given = inputs if feedback is None else torch.cat([inputs, feedback], -1)
-        check_sequence("inputs", given)
-        check_width("inputs and feedback", given, self.source_size)
-        rows, heads = len(given), self.read_heads + self.write_heads
-        control, state = self.controller.recurrence(), self.controller.initial(rows)
+        inputs_and_feedback = inputs if feedback is None else torch.cat([inputs, feedback], -1)
+        check_sequence("inputs", inputs_and_feedback)
+        check_width("inputs and feedback", inputs_and_feedback, self.source_size)
+        rows, heads = len(inputs_and_feedback), self.read_heads + self.write_heads
+        control, state = self.controller.recurrence(), self.controller.initial_state(rows)
         of_read = self.controller.weight_ih[:, self.source_size :].t()
-        matrix = given.new_full((rows, self.slots, self.slot_dim), START)
-        weights = given.new_zeros(rows, heads, 1, self.slots)
+        matrix = inputs_and_feedback.new_full((rows, self.slots, self.slot_dim), INITIAL_VALUE)
+        weights = inputs_and_feedback.new_zeros(rows, heads, 1, self.slots)
         weights[..., 0] = 1.0
-        read = given.new_zeros(rows, self.read_heads * self.slot_dim)
+        read = inputs_and_feedback.new_zeros(rows, self.read_heads * self.slot_dim)
         states, reads = list[Tensor](), list[Tensor]()
-        for x in self.project(given).unbind(1):
+        for x in self.project(inputs_and_feedback).unbind(1):
             state = control(torch.addmm(x, read, of_read), state)
-            if self.clip and weights.requires_grad:
-                weights.register_hook(self.clipped)
-            found, weights, matrix = self.turn(state[0], weights, matrix)
-            read = found.flatten(1)
+            if self.gradient_clip and weights.requires_grad:
+                weights.register_hook(self.clip_gradient)
+            read_vectors, weights, matrix = self.step_heads(state[0], weights, matrix)
+            read = read_vectors.flatten(1)
             states.append(state[0])
             reads.append(read)
         return self.out(torch.cat([torch.stack(states, 1), torch.stack(reads, 1)], -1))
 
-    def clipped(self, gradient: Tensor) -> Tensor:
+    def clip_gradient(self, gradient: Tensor) -> Tensor:
         """Of w_t, from the steps after it."""
-        return gradient.clamp(-self.clip, self.clip)
+        return gradient.clamp(-self.gradient_clip, self.gradient_clip)
 
-    def project(self, given: Float[Tensor, "b t i"]) -> Float[Tensor, "b t g"]:
+    def project(self, inputs: Float[Tensor, "b t i"]) -> Float[Tensor, "b t g"]:
         """What the inputs add to the controller, for all steps at once."""
-        steers = self.controller
-        bias = steers.bias_ih + steers.bias_hh if isinstance(steers, LSTM) else steers.bias
-        return F.linear(given, steers.weight_ih[:, : self.source_size], bias)
+        controller = self.controller
+        bias = (
+            controller.bias_ih + controller.bias_hh
+            if isinstance(controller, LSTM)
+            else controller.bias
+        )
+        return F.linear(inputs, controller.weight_ih[:, : self.source_size], bias)
 
-    def turn(
+    def step_heads(
         self,
         state: Float[Tensor, "b d"],
         before: Float[Tensor, "b h 1 n"],
         matrix: Float[Tensor, "b n m"],
-    ) -> Turned:
+    ) -> AccessResult:
         """One step of the heads: what was read, where they are now, and the memory after."""
         rows, heads = before.shape[:2]
-        *of_all, erase, add = self.of_heads(state).split(self.sizes, -1)
-        wants = [one.view(rows, heads, 1, -1) for one in of_all]
-        wants += [one.view(rows, self.write_heads, -1) for one in (erase, add)]
-        parts = self.reader, self.writer, Wish(*wants)
-        return (quick_turn if is_plain(*parts) else turn)(*parts, before, matrix)
+        *head_parts, erase, add = self.of_heads(state).split(self.sizes, -1)
+        parameters = [part.view(rows, heads, 1, -1) for part in head_parts]
+        parameters += [part.view(rows, self.write_heads, -1) for part in (erase, add)]
+        parts = self.reader, self.writer, HeadControls(*parameters)
+        return (access_memory_fast if can_access_fast(*parts) else access_memory)(
+            *parts, before, matrix
+        )

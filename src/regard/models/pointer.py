@@ -31,28 +31,28 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.attention import Attention
-from regard.attend.check import check_dropout
-from regard.attend.memory import Memory
-from regard.attend.score import Additive
-from regard.encode.cell import LSTM, State
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.recurrent import Recurrent
+from regard.attention.core import Attention
+from regard.attention.memory import Memory
+from regard.attention.scores import Additive
+from regard.attention.validation import check_dropout
+from regard.layers.cells import LSTM, RecurrentState
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.recurrent import Recurrent
 
 UNKNOWN = 3  # whose vector stands for all words beyond the vocabulary
-LEAST = 1e-30  # a smaller share counts as this one: its logarithm stays finite
+MIN_PROBABILITY = 1e-30  # a smaller share counts as this one: its logarithm stays finite
 
 
-class Read(NamedTuple):
+class PointerMemory(NamedTuple):
     """The document's states and ids, and the state in which the decoder begins."""
 
     memory: Memory
-    first: State
+    first: RecurrentState
     source: Int[Tensor, "b s"]
 
 
-class Written(NamedTuple):
+class PointerOutput(NamedTuple):
     """What the words of a summary are said from: `gates` are the log-odds of p_gen, if any."""
 
     states: Float[Tensor, "b t d"]
@@ -60,15 +60,15 @@ class Written(NamedTuple):
     weights: Float[Tensor, "b t s"]
 
 
-class Standing(NamedTuple):
+class PointerState(NamedTuple):
     """Where a search stands; `beyond` is how many ids there are beyond the vocabulary."""
 
-    state: State
+    state: RecurrentState
     context: Float[Tensor, "n 2h"]
     coverage: Float[Tensor, "n s"]
     memory: Memory
     source: Int[Tensor, "n s"]
-    beyond: int
+    extra_ids: int
     origin: Int[Tensor, " n"]
 
 
@@ -79,7 +79,7 @@ class Pointer(nn.Module):
     `coverage` can wait: w_c starts at 0, and stays there until `written` is asked for it.
     """
 
-    cross = ("attention",)
+    cross_attentions = ("attention",)
 
     def __init__(
         self,
@@ -112,35 +112,39 @@ class Pointer(nn.Module):
         self.combine = nn.Linear(hidden_dim + 2 * hidden_dim, hidden_dim)
         self.output = nn.Linear(hidden_dim, target_size)
 
-    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
-        states, last = self.encoder(self.drop(self.vectors(source)), valid)
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> PointerMemory:
+        states, last = self.encoder(self.drop(self.word_vectors(source)), valid)
         ends = (torch.cat([*part], -1) for part in last)  # h and c of both directions
         first = tuple(of(end).relu() for of, end in zip(self.of_last, ends, strict=True))
-        return Read(self.attention.remember(self.drop(states), valid), first, source)
+        return PointerMemory(self.attention.remember(self.drop(states), valid), first, source)
 
-    def written(self, memory: Read, target: Int[Tensor, "b t"], covered: bool = True) -> Written:
+    def decode_with_attention(
+        self, memory: PointerMemory, target: Int[Tensor, "b t"], use_coverage: bool = True
+    ) -> PointerOutput:
         """All positions of a summary; not `covered`: as if there were no coverage."""
-        at = self.start(memory)
-        state, context, coverage = at.state, at.context, at.coverage
-        advance = self.advance(memory.memory, covered)
-        shown, contexts, inputs, looked = [], [], [], []
-        for word in self.of_word(self.drop(self.vectors(target))).unbind(1):
+        initial = self.start(memory)
+        state, context, coverage = initial.state, initial.context, initial.coverage
+        advance = self.advance(memory.memory, use_coverage)
+        outputs, contexts, inputs, weights_by_step = [], [], [], []
+        for word in self.project_words(self.drop(self.word_vectors(target))).unbind(1):
             x, state, weights, context = advance(word, state, context, coverage)
             coverage = coverage + weights
-            for kept, one in (
-                (shown, state[0]),
+            for steps, value in (
+                (outputs, state[0]),
                 (contexts, context),
                 (inputs, x),
-                (looked, weights),
+                (weights_by_step, weights),
             ):
-                kept.append(one)
-        parts = (torch.stack(kept, 1) for kept in (shown, contexts, inputs))
-        states, gates = self.told(*parts)
-        return Written(states, gates, torch.stack(looked, 1))
+                steps.append(value)
+        parts = (torch.stack(steps, 1) for steps in (outputs, contexts, inputs))
+        states, gates = self.output_states_and_gates(*parts)
+        return PointerOutput(states, gates, torch.stack(weights_by_step, 1))
 
-    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: PointerMemory, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         """V [s_t; h*_t] + b for each position."""
-        return self.written(memory, target).states
+        return self.decode_with_attention(memory, target).states
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         """Of P_vocab."""
@@ -148,21 +152,24 @@ class Pointer(nn.Module):
 
     def log_likelihood(
         self,
-        written: Written,
+        output: PointerOutput,
         source: Int[Tensor, "b s"],
         target: Int[Tensor, "b t"],
         valid: Bool[Tensor, "b t"],
     ) -> Float[Tensor, " r"]:
         """log P of the real words of a target, whose ids may be beyond the vocabulary."""
         row, labels = valid.nonzero()[:, 0], target[valid]
-        logits = whole(self.output(written.states[valid]))
+        logits = at_least_float32(self.output(output.states[valid]))
         inside = labels.clamp(max=self.size - 1)[:, None]
         generated = logits.gather(1, inside)[:, 0] - logits.logsumexp(1)
-        if written.gates is None:
+        if output.gates is None:
             return generated
-        gates, weights = whole(written.gates[valid]), whole(written.weights[valid])
+        gates, weights = (
+            at_least_float32(output.gates[valid]),
+            at_least_float32(output.weights[valid]),
+        )
         share = (weights * (source[row] == labels[:, None])).sum(1)
-        copied = F.logsigmoid(-gates) + share.clamp(min=LEAST).log()
+        copied = F.logsigmoid(-gates) + share.clamp(min=MIN_PROBABILITY).log()
         generated = F.logsigmoid(gates) + generated
         return torch.where(labels < self.size, torch.logaddexp(generated, copied), copied)
 
@@ -172,90 +179,94 @@ class Pointer(nn.Module):
         gates: Float[Tensor, "*b"] | None,
         weights: Float[Tensor, "*b s"],
         source: Int[Tensor, "*#b s"],
-        beyond: int,
+        extra_ids: int,
     ) -> Float[Tensor, "*b x"]:
         """P over the vocabulary and `beyond` ids more; a word that comes twice is copied twice."""
         p = self.output(states).softmax(-1)
         if gates is None:
             return p
         p_gen = gates.sigmoid()[..., None]
-        p = F.pad(p_gen * p, (0, beyond))
+        p = F.pad(p_gen * p, (0, extra_ids))
         return p.scatter_add(-1, source.expand_as(weights), (1 - p_gen) * weights)
 
-    def start(self, memory: Read) -> Standing:
+    def start(self, memory: PointerMemory) -> PointerState:
         values, source = memory.memory.values, memory.source
-        beyond = max(0, int(source.max()) + 1 - self.size) if self.copying else 0
+        extra_ids = max(0, int(source.max()) + 1 - self.size) if self.copying else 0
         origin = torch.arange(len(values), device=values.device)
-        nothing = values.new_zeros(source.shape)
+        coverage = values.new_zeros(source.shape)
         context = values.new_zeros(len(values), values.shape[-1])
-        return Standing(memory.first, context, nothing, memory.memory, source, beyond, origin)
+        return PointerState(
+            memory.first, context, coverage, memory.memory, source, extra_ids, origin
+        )
 
     def step(
-        self, state: Standing, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n x"], Standing]:
-        word = self.of_word(self.drop(self.vectors(tokens)))
+        self, state: PointerState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n x"], PointerState]:
+        word = self.project_words(self.drop(self.word_vectors(tokens)))
         advance = self.advance(state.memory)
         x, inner, weights, context = advance(word, state.state, state.context, state.coverage)
-        states, gates = self.told(inner[0], context, x)
+        states, gates = self.output_states_and_gates(inner[0], context, x)
         if gates is None:
             log_probs = self.output(states).log_softmax(-1)
         else:
-            told = self.distribution(states, gates, weights, state.source, state.beyond)
-            log_probs = told.log()
+            distribution = self.distribution(states, gates, weights, state.source, state.extra_ids)
+            log_probs = distribution.log()
         coverage = state.coverage + weights
         return log_probs, state._replace(state=inner, context=context, coverage=coverage)
 
-    def select(self, state: Standing, rows: Int[Tensor, " m"]) -> Standing:
-        def at(part: Tensor) -> Tensor:
+    def select(self, state: PointerState, rows: Int[Tensor, " m"]) -> PointerState:
+        def select_rows(part: Tensor) -> Tensor:
             return part.index_select(0, rows)
 
-        origin = at(state.origin)
+        origin = select_rows(state.origin)
         moved = not torch.equal(origin, state.origin)  # else rows stay within their documents
-        return Standing(
-            tuple(at(part) for part in state.state),
-            at(state.context),
-            at(state.coverage),
+        return PointerState(
+            tuple(select_rows(part) for part in state.state),
+            select_rows(state.context),
+            select_rows(state.coverage),
             state.memory.select(rows) if moved else state.memory,
-            at(state.source) if moved else state.source,
-            state.beyond,
+            select_rows(state.source) if moved else state.source,
+            state.extra_ids,
             origin,
         )
 
     def advance(
-        self, memory: Memory, covered: bool = True
-    ) -> Callable[[Tensor, State, Tensor, Tensor], tuple[Tensor, State, Tensor, Tensor]]:
+        self, memory: Memory, use_coverage: bool = True
+    ) -> Callable[
+        [Tensor, RecurrentState, Tensor, Tensor], tuple[Tensor, RecurrentState, Tensor, Tensor]
+    ]:
         """(of_word, s_{t-1}, h*_{t-1}, c^t) -> x_t, s_t, a^t, h*_t."""
         recurrence, W = self.cell.recurrence(), self.merge.weight[:, self.dim :].t()
-        of_coverage = self.of_coverage if covered else None
+        of_coverage = self.of_coverage if use_coverage else None
 
         def step(
-            word: Tensor, state: State, context: Tensor, coverage: Tensor
-        ) -> tuple[Tensor, State, Tensor, Tensor]:
+            word: Tensor, state: RecurrentState, context: Tensor, coverage: Tensor
+        ) -> tuple[Tensor, RecurrentState, Tensor, Tensor]:
             x = torch.addmm(word, context, W)
             state = recurrence(self.cell.project(x), state)
-            seen = memory
+            covered_memory = memory
             if of_coverage is not None:
                 keys = torch.addcmul(memory.keys, coverage[..., None], of_coverage)
-                seen = replace(memory, keys=keys)
-            weights = self.attention.weigh(state[0][:, None], seen)
+                covered_memory = replace(memory, keys=keys)
+            weights = self.attention.weigh(state[0][:, None], covered_memory)
             return x, state, weights[:, 0], self.attention.read(weights, memory)[:, 0]
 
         return step
 
-    def told(
-        self, shown: Float[Tensor, "*b h"], context: Float[Tensor, "*b c"], x: Float[Tensor, "*b e"]
+    def output_states_and_gates(
+        self, state: Float[Tensor, "*b h"], context: Float[Tensor, "*b c"], x: Float[Tensor, "*b e"]
     ) -> tuple[Float[Tensor, "*b d"], Float[Tensor, "*b"] | None]:
         """V [s_t; h*_t] + b, and the log-odds of p_gen."""
-        states = self.drop(self.combine(torch.cat([shown, context], -1)))
+        states = self.drop(self.combine(torch.cat([state, context], -1)))
         if self.gate is None:
             return states, None
-        return states, self.gate(torch.cat([context, shown, x], -1))[..., 0]
+        return states, self.gate(torch.cat([context, state, x], -1))[..., 0]
 
-    def of_word(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b e"]:
+    def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b e"]:
         """The word's part of x_t, for any number of steps."""
         return F.linear(words, self.merge.weight[:, : self.dim], self.merge.bias)
 
-    def vectors(self, ids: Int[Tensor, "*b"]) -> Float[Tensor, "*b e"]:
+    def word_vectors(self, ids: Int[Tensor, "*b"]) -> Float[Tensor, "*b e"]:
         """Of words; all those beyond the vocabulary have one."""
         return self.words(ids.masked_fill(ids >= self.size, UNKNOWN))
 
@@ -263,7 +274,7 @@ class Pointer(nn.Module):
         return dropout(x, self.dropout, self.training)
 
 
-def whole(x: Tensor) -> Tensor:
+def at_least_float32(x: Tensor) -> Tensor:
     """In float32 at least: half numbers are too coarse for a loss."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 

@@ -24,28 +24,28 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive
-from regard.attend.heads import MultiHead
-from regard.attend.make import make_attention
-from regard.attend.memory import Memory
-from regard.encode.cell import LSTM, State
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.recurrent import Recurrent
+from regard.attention.build import build_attention
+from regard.attention.memory import Memory
+from regard.attention.multihead import MultiHead
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.cells import LSTM, RecurrentState
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.recurrent import Recurrent
 
-PLAIN = 2  # layers without a residual, at the bottom of each stack
+LAYERS_WITHOUT_RESIDUAL = 2  # layers without a residual, at the bottom of each stack
 
 
-class Read(NamedTuple):
+class RnmtMemory(NamedTuple):
     """The source's keys and values in each head."""
 
     memory: Memory
 
 
-class Standing(NamedTuple):
+class RnmtState(NamedTuple):
     """Where a search stands: h and c of each layer, [n h], what was and is read, whose row."""
 
-    layers: tuple[State, ...]
+    layers: tuple[RecurrentState, ...]
     context: Float[Tensor, "n h"]
     memory: Memory
     origin: Int[Tensor, " n"]
@@ -58,7 +58,7 @@ class Rnmt(nn.Module):
     `attention_dropout` on weights. `longest` is how long a source the location score knows.
     """
 
-    cross = ("attention",)
+    cross_attentions = ("attention",)
 
     def __init__(
         self,
@@ -70,11 +70,11 @@ class Rnmt(nn.Module):
         layers: int = 2,
         decoder_layers: int | None = None,
         heads: int = 4,
-        norm: bool = True,
-        context: Literal["previous", "current"] = "previous",
+        layer_norm: bool = True,
+        query_state: Literal["previous", "current"] = "previous",
         score: str = "additive",
-        normalise: str = "softmax",
-        longest: int = 256,
+        normalize: str = "softmax",
+        max_positions: int = 256,
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
     ):
@@ -82,22 +82,22 @@ class Rnmt(nn.Module):
         check_dropout(dropout)
         check_positive("layers", layers)
         check_positive("heads", heads)
-        if context not in ("previous", "current"):
-            raise ValueError(f"context must be 'previous' or 'current', not {context!r}")
-        hidden_dim, above = hidden_dim or dim, (decoder_layers or layers) - 1
-        lstm = partial(LSTM, norm=norm)
-        self.dim, self.current, self.dropout = dim, context == "current", dropout
+        if query_state not in ("previous", "current"):
+            raise ValueError(f"query_state must be 'previous' or 'current', not {query_state!r}")
+        hidden_dim, upper_count = hidden_dim or dim, (decoder_layers or layers) - 1
+        lstm = partial(LSTM, layer_norm=layer_norm)
+        self.dim, self.current, self.dropout = dim, query_state == "current", dropout
         self.source_words = Embedding(source_size, dim)
         self.target_words = Embedding(target_size, dim)
         self.encoder = nn.ModuleList(
-            Recurrent(lstm, wide, hidden_dim, bidirectional=True)
-            for wide in [dim] + [2 * hidden_dim] * (layers - 1)
+            Recurrent(lstm, input_dim, hidden_dim, bidirectional=True)
+            for input_dim in [dim] + [2 * hidden_dim] * (layers - 1)
         )
         self.project = nn.Linear(2 * hidden_dim, hidden_dim)
-        attention = make_attention(
+        attention = build_attention(
             *(score, hidden_dim // heads, hidden_dim // heads),
-            normalise=normalise,
-            slots=longest,
+            normalize=normalize,
+            slots=max_positions,
             heads=heads,
             dropout=attention_dropout,
         )
@@ -106,79 +106,89 @@ class Rnmt(nn.Module):
         # differs: h = o tanh(c), as everywhere; the authors' code has h = o c
         self.first = lstm(dim + hidden_dim, hidden_dim)
         self.upper = nn.ModuleList(
-            Recurrent(lstm, 2 * hidden_dim, hidden_dim) for _ in range(above)
+            Recurrent(lstm, 2 * hidden_dim, hidden_dim) for _ in range(upper_count)
         )
         self.output = nn.Linear(2 * hidden_dim, target_size)
 
-    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> RnmtMemory:
         x = self.drop(self.source_words(source))
         for index, layer in enumerate(self.encoder):
             y = self.drop(layer(x, valid)[0])
-            x = x + y if index >= PLAIN else y
-        return Read(self.attention.remember(self.project(x), valid))
+            x = x + y if index >= LAYERS_WITHOUT_RESIDUAL else y
+        return RnmtMemory(self.attention.remember(self.project(x), valid))
 
-    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: RnmtMemory, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         """[h_t; c_t] for each position."""
         (state, *_), context, *_ = self.start(memory)
         advance, outputs, contexts = self.advance(memory.memory), list[Tensor](), list[Tensor]()
-        for word in self.of_word(self.drop(self.target_words(target))).unbind(1):
+        for word in self.project_words(self.drop(self.target_words(target))).unbind(1):
             context, state = advance(word, state, context)
             outputs.append(state[0])
             contexts.append(context)
         c = torch.stack(contexts, 1)
-        return self.rise(torch.stack(outputs, 1), c, lambda index, x: self.layers[index](x)[0])
+        return self.run_upper_layers(
+            torch.stack(outputs, 1), c, lambda index, x: self.upper_layers[index](x)[0]
+        )
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: Read) -> Standing:
+    def start(self, memory: RnmtMemory) -> RnmtState:
         """Every layer begins at zero; the source comes by attention alone."""
         batch = len(memory.memory.keys)
         origin = torch.arange(batch, device=memory.memory.keys.device)
-        layers = tuple(self.first.initial(batch) for _ in range(1 + len(self.upper)))
-        return Standing(layers, layers[0][0], memory.memory, origin)
+        layers = tuple(self.first.initial_state(batch) for _ in range(1 + len(self.upper)))
+        return RnmtState(layers, layers[0][0], memory.memory, origin)
 
     def step(
-        self, state: Standing, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], Standing]:
-        word = self.of_word(self.drop(self.target_words(tokens)))
+        self, state: RnmtState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], RnmtState]:
+        word = self.project_words(self.drop(self.target_words(tokens)))
         context, first = self.advance(state.memory)(word, state.layers[0], state.context)
         layers = [first]
 
-        def go(index: int, x: Tensor) -> Tensor:
-            layers.append(self.layers[index].stack[0].advance(x, state.layers[index + 1]))
+        def run_layer(index: int, x: Tensor) -> Tensor:
+            layers.append(self.upper_layers[index].stack[0].advance(x, state.layers[index + 1]))
             return layers[-1][0]
 
-        top = self.rise(first[0], context, go)
+        top = self.run_upper_layers(first[0], context, run_layer)
         after = state._replace(layers=tuple(layers), context=context)
         return self.logits(top).log_softmax(-1), after
 
-    def select(self, state: Standing, rows: Int[Tensor, " m"]) -> Standing:
+    def select(self, state: RnmtState, rows: Int[Tensor, " m"]) -> RnmtState:
         layers = tuple(tuple(p.index_select(0, rows) for p in layer) for layer in state.layers)
         context, origin = (x.index_select(0, rows) for x in (state.context, state.origin))
         if torch.equal(origin, state.origin):  # rows moved within their sentences only
-            return Standing(layers, context, state.memory, origin)
-        return Standing(layers, context, state.memory.select(rows), origin)
+            return RnmtState(layers, context, state.memory, origin)
+        return RnmtState(layers, context, state.memory.select(rows), origin)
 
-    def rise(self, x: Tensor, context: Tensor, go: Callable[[int, Tensor], Tensor]) -> Tensor:
+    def run_upper_layers(
+        self, x: Tensor, context: Tensor, run_layer: Callable[[int, Tensor], Tensor]
+    ) -> Tensor:
         """Through the upper layers, at one step or at all: `go` runs one of them."""
         x = self.drop(x)
         for index in range(len(self.upper)):
-            y = self.drop(go(index, torch.cat([x, context], -1)))
-            x = x + y if index + 1 >= PLAIN else y
+            y = self.drop(run_layer(index, torch.cat([x, context], -1)))
+            x = x + y if index + 1 >= LAYERS_WITHOUT_RESIDUAL else y
         return torch.cat([x, context], -1)
 
-    def of_word(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
+    def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
         """The word's part of the first layer's input product, for any number of steps."""
         cell, bias = self.first, self.first.bias_hh
         bias = bias if cell.gain is not None else bias + cell.bias_ih
         return F.linear(words, cell.weight_ih[:, : self.dim], bias)
 
-    def advance(self, memory: Memory) -> Callable[[Tensor, State, Tensor], tuple[Tensor, State]]:
+    def advance(
+        self, memory: Memory
+    ) -> Callable[[Tensor, RecurrentState, Tensor], tuple[Tensor, RecurrentState]]:
         """(of_word, state of the first layer, context before) -> c_t, its next state."""
         recurrence, W = self.first.recurrence(), self.first.weight_ih[:, self.dim :].t()
 
-        def step(word: Tensor, state: State, context: Tensor) -> tuple[Tensor, State]:
+        def step(
+            word: Tensor, state: RecurrentState, context: Tensor
+        ) -> tuple[Tensor, RecurrentState]:
             if not self.current:
                 context = self.attention(state[0][:, None], memory)[:, 0]
             state = recurrence(torch.addmm(word, context, W), state)
@@ -189,7 +199,7 @@ class Rnmt(nn.Module):
         return step
 
     @property
-    def layers(self) -> list[Recurrent]:
+    def upper_layers(self) -> list[Recurrent]:
         """The decoder's layers but the first."""
         return [cast(Recurrent, layer) for layer in self.upper]
 

@@ -20,12 +20,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout
-from regard.encode.cell import GRU, LSTM, Elman
-from regard.encode.cell import State as Cells
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.recurrent import Masks, Recurrent, select
+from regard.attention.validation import check_dropout
+from regard.layers.cells import GRU, LSTM, Elman
+from regard.layers.cells import RecurrentState as Cells
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.recurrent import DropoutMasks, Recurrent, select_state
 
 CELLS = {
     "lstm": LSTM,
@@ -35,11 +35,11 @@ CELLS = {
 }
 
 
-class State(NamedTuple):
+class RnnlmState(NamedTuple):
     """What each row has read: h (and c) of each layer, and its masks of variational dropout."""
 
     cells: Cells  # [layers n h] each
-    masks: Masks | None
+    masks: DropoutMasks | None
 
 
 class Rnnlm(nn.Module):
@@ -51,7 +51,7 @@ class Rnnlm(nn.Module):
     (Gal & Ghahramani 2016).
     """
 
-    cross = ()  # there is no source to look at
+    cross_attentions = ()  # there is no source to look at
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Rnnlm(nn.Module):
         dim: int = 256,
         hidden_dim: int | None = None,
         layers: int = 1,
-        tied: bool = False,
+        tie_embeddings: bool = False,
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         state_dropout: float = 0.0,
@@ -72,7 +72,7 @@ class Rnnlm(nn.Module):
             raise ValueError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
         hidden_dim = hidden_dim or dim
         self.dropout = dropout
-        self.words = Embedding(size, dim, bias=tied)
+        self.words = Embedding(size, dim, bias=tie_embeddings)
         self.layers = Recurrent(
             CELLS[cell],
             dim,
@@ -82,41 +82,47 @@ class Rnnlm(nn.Module):
             input_dropout=input_dropout,
             state_dropout=state_dropout,
         )
-        narrow = tied and hidden_dim != dim
-        self.project = nn.Linear(hidden_dim, dim, bias=False) if narrow else None
-        self.out = None if tied else nn.Linear(hidden_dim, size)
+        needs_projection = tie_embeddings and hidden_dim != dim
+        self.project = nn.Linear(hidden_dim, dim, bias=False) if needs_projection else None
+        self.out = None if tie_embeddings else nn.Linear(hidden_dim, size)
 
-    def begin(self, rows: int) -> State:
+    def begin(self, rows: int) -> RnnlmState:
         """Nothing read yet."""
-        return State(self.layers.initial(rows), self.layers.draw(rows))
+        return RnnlmState(self.layers.initial_state(rows), self.layers.draw_masks(rows))
 
-    def read(self, state: State, ids: Int[Tensor, "n t"]) -> tuple[Float[Tensor, "n t d"], State]:
+    def read(
+        self, state: RnnlmState, ids: Int[Tensor, "n t"]
+    ) -> tuple[Float[Tensor, "n t d"], RnnlmState]:
         """What the output layer sees after each token, and the state after the last."""
         words = self.drop(self.words(ids))
         masks = state.masks if self.training else None
         states, cells = self.layers(words, None, state.cells, masks)
-        return self.shown(states), state._replace(cells=cells)
+        return self.output_states(states), state._replace(cells=cells)
 
-    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
+    def step(
+        self, state: RnnlmState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], RnnlmState]:
         words = self.drop(self.words(tokens))
         masks = state.masks if self.training else None
         top, cells = self.layers.step(words, state.cells, masks)
-        return self.logits(self.shown(top)).log_softmax(-1), state._replace(cells=cells)
+        return self.logits(self.output_states(top)).log_softmax(-1), state._replace(cells=cells)
 
-    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+    def select(self, state: RnnlmState, rows: Int[Tensor, " m"]) -> RnnlmState:
         masks = None if state.masks is None else state.masks.select(rows)
-        return State(select(state.cells, rows), masks)
+        return RnnlmState(select_state(state.cells, rows), masks)
 
-    def start(self, memory: State) -> State:
+    def start(self, memory: RnnlmState) -> RnnlmState:
         """A search goes on from a state that has read the prompt."""
         return memory
 
-    def detach(self, state: State) -> State:
+    def detach(self, state: RnnlmState) -> RnnlmState:
         """The same state, through which no gradient goes back: truncated BPTT."""
         cells = tuple(part.detach() for part in state.cells)
-        return State(cells, self.layers.draw(cells[0].shape[1]))
+        return RnnlmState(cells, self.layers.draw_masks(cells[0].shape[1]))
 
-    def forced(self, memory: State | None, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: RnnlmState | None, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         return self.read(memory or self.begin(len(target)), target)[0]
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
@@ -127,7 +133,7 @@ class Rnnlm(nn.Module):
         """The layer before the softmax."""
         return self.words if self.out is None else self.out
 
-    def shown(self, states: Tensor) -> Tensor:
+    def output_states(self, states: Tensor) -> Tensor:
         states = self.drop(states)
         return states if self.project is None else self.project(states)
 

@@ -22,29 +22,29 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout
-from regard.attend.make import make_attention
-from regard.attend.memory import Memory
-from regard.attend.score import Additive
-from regard.encode.cell import GRU
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.output import DeepOutput
-from regard.encode.recurrent import Recurrent
+from regard.attention.build import build_attention
+from regard.attention.memory import Memory
+from regard.attention.scores import Additive
+from regard.attention.validation import check_dropout
+from regard.layers.cells import GRU
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.maxout import DeepOutput
+from regard.layers.recurrent import Recurrent
 
 
-class Read(NamedTuple):
+class RnnSearchMemory(NamedTuple):
     """The annotations, and the state in which the decoder begins."""
 
     memory: Memory
     first: Float[Tensor, "b h"]
 
 
-class State(NamedTuple):
+class RnnSearchState(NamedTuple):
     """Where a search stands: each row's state, what it reads, and from which sentence it came."""
 
     s: Float[Tensor, "n h"]
-    kept: Float[Tensor, "n h"] | None
+    state_mask: Float[Tensor, "n h"] | None
     memory: Memory
     origin: Int[Tensor, " n"]
 
@@ -57,7 +57,7 @@ class RnnSearch(nn.Module):
     which state t_i is made: the paper's s_{i-1}, or s_i. `longest` is for the location score.
     """
 
-    cross = ("attention",)
+    cross_attentions = ("attention",)
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class RnnSearch(nn.Module):
         align_dim: int | None = None,
         output_dim: int | None = None,
         score: str = "additive",
-        normalise: str = "softmax",
-        longest: int = 256,
+        normalize: str = "softmax",
+        max_positions: int = 256,
         reset: Literal["before", "after"] = "before",
         readout: Literal["previous", "current"] = "previous",
         init: Literal["paper", "scaled"] = "paper",
@@ -94,21 +94,21 @@ class RnnSearch(nn.Module):
             gru, dim, hidden_dim, bidirectional=True, state_dropout=state_dropout
         )
         self.of_backward = nn.Linear(hidden_dim, hidden_dim)
-        self.attention = make_attention(
+        self.attention = build_attention(
             score,
             hidden_dim,
             2 * hidden_dim,
-            normalise=normalise,
+            normalize=normalize,
             hidden_dim=align_dim,
-            slots=longest,
+            slots=max_positions,
         )
         self.cell = gru(dim + 2 * hidden_dim, hidden_dim)
         self.deep = DeepOutput([hidden_dim, dim, 2 * hidden_dim], output_dim)
         self.output = nn.Linear(output_dim, target_size)
         if init == "paper":
-            self.start_as_in_the_paper()
+            self.initialize_as_in_paper()
 
-    def start_as_in_the_paper(self) -> None:
+    def initialize_as_in_paper(self) -> None:
         """B.1: recurrent weights orthogonal (as cells are), W_a and U_a N(0, 0.001^2), v and every
         bias 0, all else N(0, 0.01^2)."""
         for name, weight in self.named_parameters():
@@ -121,54 +121,60 @@ class RnnSearch(nn.Module):
             for weight in (*score.of_query.parameters(), *score.of_key.parameters()):
                 nn.init.normal_(weight, std=0.001)
 
-    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> RnnSearchMemory:
         states, (h,) = self.encoder(self.drop(self.source_words(source)), valid)
         first = self.of_backward(h[1]).tanh()
-        return Read(self.attention.remember(self.drop(states), valid), first)
+        return RnnSearchMemory(self.attention.remember(self.drop(states), valid), first)
 
-    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: RnnSearchMemory, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         """t_i for each position. Only attention and GRU wait for the step before."""
         words, s = self.drop(self.target_words(target)), memory.first
         advance = self.advance(memory.memory, self.draw(s))
         states, contexts = [s], list[Tensor]()
-        for word in self.of_word(words).unbind(1):
+        for word in self.project_words(words).unbind(1):
             context, s = advance(word, s)
             states.append(s)
             contexts.append(context)
-        shown = states[1:] if self.current else states[:-1]
-        return self.drop(self.deep(torch.stack(shown, 1), words, torch.stack(contexts, 1)))
+        readout_states = states[1:] if self.current else states[:-1]
+        return self.drop(self.deep(torch.stack(readout_states, 1), words, torch.stack(contexts, 1)))
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: Read) -> State:
+    def start(self, memory: RnnSearchMemory) -> RnnSearchState:
         origin = torch.arange(len(memory.first), device=memory.first.device)
-        return State(memory.first, self.draw(memory.first), memory.memory, origin)
+        return RnnSearchState(memory.first, self.draw(memory.first), memory.memory, origin)
 
-    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
+    def step(
+        self, state: RnnSearchState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], RnnSearchState]:
         words = self.drop(self.target_words(tokens))
-        context, s = self.advance(state.memory, state.kept)(self.of_word(words), state.s)
+        context, s = self.advance(state.memory, state.state_mask)(
+            self.project_words(words), state.s
+        )
         t = self.drop(self.deep(s if self.current else state.s, words, context))
         return self.logits(t).log_softmax(-1), state._replace(s=s)
 
-    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+    def select(self, state: RnnSearchState, rows: Int[Tensor, " m"]) -> RnnSearchState:
         s, origin = state.s.index_select(0, rows), state.origin.index_select(0, rows)
-        kept = None if state.kept is None else state.kept.index_select(0, rows)
+        state_mask = None if state.state_mask is None else state.state_mask.index_select(0, rows)
         if torch.equal(origin, state.origin):  # rows moved within their sentences only
-            return State(s, kept, state.memory, origin)
-        return State(s, kept, state.memory.select(rows), origin)
+            return RnnSearchState(s, state_mask, state.memory, origin)
+        return RnnSearchState(s, state_mask, state.memory.select(rows), origin)
 
-    def of_word(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
+    def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
         """The word's part of the GRU's input product, W E y + b, for any number of steps."""
         cell, bias = self.cell, self.cell.bias_ih
         bias = bias if cell.reset == "after" else bias + cell.bias_hh
         return F.linear(words, cell.weight_ih[:, : self.dim], bias)
 
     def advance(
-        self, memory: Memory, kept: Tensor | None
+        self, memory: Memory, state_mask: Tensor | None
     ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """(of_word, s_{i-1}) -> c_i, s_i."""
-        recurrence, C = self.cell.recurrence(kept), self.cell.weight_ih[:, self.dim :].t()
+        recurrence, C = self.cell.recurrence(state_mask), self.cell.weight_ih[:, self.dim :].t()
 
         def step(word: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
             context = self.attention(s[:, None], memory)[:, 0]

@@ -19,25 +19,25 @@ from typing import Literal, NamedTuple
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive
-from regard.attend.mask import causal
-from regard.attend.memory import Memory
-from regard.encode.activation import make_activation
-from regard.encode.block import Block, Stack
-from regard.encode.cell import GRU, LSTM, Cell, Elman
-from regard.encode.cell import State as Cells
-from regard.encode.dropout import dropout
-from regard.encode.position import Sinusoidal
-from regard.encode.recurrent import Masks, Recurrent, select
+from regard.attention.masks import causal
+from regard.attention.memory import Memory
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.activations import build_activation
+from regard.layers.cells import GRU, LSTM, Cell, Elman
+from regard.layers.cells import RecurrentState as Cells
+from regard.layers.dropout import dropout
+from regard.layers.positions import SinusoidalPositions
+from regard.layers.recurrent import DropoutMasks, Recurrent, select_state
+from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 CELLS: dict[str, type[Cell]] = {"lstm": LSTM, "gru": GRU, "elman": Elman}
 
 
-class State(NamedTuple):
+class RollRnnState(NamedTuple):
     """What each row has heard: h (and c) of each layer, and its masks of variational dropout."""
 
     cells: Cells  # [layers n d] each
-    masks: Masks | None
+    masks: DropoutMasks | None
 
 
 class RollRnn(nn.Module):
@@ -47,7 +47,7 @@ class RollRnn(nn.Module):
     by `begin`: one mask for each row of a batch.
     """
 
-    cross = ()  # there is no source to look at
+    cross_attentions = ()  # there is no source to look at
 
     def __init__(
         self,
@@ -76,40 +76,42 @@ class RollRnn(nn.Module):
         )
         self.out = nn.Linear(dim, size)
 
-    def begin(self, rows: int) -> State:
+    def begin(self, rows: int) -> RollRnnState:
         """Nothing heard yet."""
-        return State(self.layers.initial(rows), self.layers.draw(rows))
+        return RollRnnState(self.layers.initial_state(rows), self.layers.draw_masks(rows))
 
     def read(
-        self, state: State, rolls: Float[Tensor, "n t k"]
-    ) -> tuple[Float[Tensor, "n t d"], State]:
+        self, state: RollRnnState, rolls: Float[Tensor, "n t k"]
+    ) -> tuple[Float[Tensor, "n t d"], RollRnnState]:
         """What the output layer sees after each step, and the state after the last."""
         masks = state.masks if self.training else None
         states, cells = self.layers(rolls, None, state.cells, masks)
         return dropout(states, self.dropout, self.training), state._replace(cells=cells)
 
-    def step(self, state: State, keys: Float[Tensor, "n k"]) -> tuple[Float[Tensor, "n k"], State]:
+    def step(
+        self, state: RollRnnState, keys: Float[Tensor, "n k"]
+    ) -> tuple[Float[Tensor, "n k"], RollRnnState]:
         """Logits of the keys of the next step."""
         states, state = self.read(state, keys[:, None])
         return self.logits(states[:, 0]), state
 
-    def start(self, memory: State) -> State:
+    def start(self, memory: RollRnnState) -> RollRnnState:
         return memory
 
-    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+    def select(self, state: RollRnnState, rows: Int[Tensor, " m"]) -> RollRnnState:
         masks = None if state.masks is None else state.masks.select(rows)
-        return State(select(state.cells, rows), masks)
+        return RollRnnState(select_state(state.cells, rows), masks)
 
-    def detach(self, state: State) -> State:
+    def detach(self, state: RollRnnState) -> RollRnnState:
         """The same state, through which no gradient goes back."""
         cells = tuple(part.detach() for part in state.cells)
-        return State(cells, self.layers.draw(cells[0].shape[1]))
+        return RollRnnState(cells, self.layers.draw_masks(cells[0].shape[1]))
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b k"]:
         return self.out(states)
 
 
-class Past(NamedTuple):
+class RollGptState(NamedTuple):
     """Keys and values of what each row has heard, by layer; None before the first step."""
 
     rows: int
@@ -119,7 +121,7 @@ class Past(NamedTuple):
 class RollGpt(nn.Module):
     """`hidden_dim` is the feed-forward layer's, 4 dim by default; each step looks back at all."""
 
-    cross = ()  # there is no source to look at
+    cross_attentions = ()  # there is no source to look at
 
     def __init__(
         self,
@@ -138,47 +140,53 @@ class RollGpt(nn.Module):
         check_dropout(dropout)
         self.dropout = dropout
         self.into = nn.Linear(size, dim)
-        self.position = Sinusoidal(dim)
-        self.decoder = Stack(
-            Block(
+        self.position = SinusoidalPositions(dim)
+        self.decoder = TransformerStack(
+            TransformerBlock(
                 *(dim, heads, hidden_dim or 4 * dim),
                 norm="pre",
-                activation=make_activation(activation),
+                activation=build_activation(activation),
                 dropout=dropout,
             )
             for _ in range(layers)
         )
         self.out = nn.Linear(dim, size)
 
-    def begin(self, rows: int) -> Past:
+    def begin(self, rows: int) -> RollGptState:
         """Nothing heard yet."""
-        return Past(rows, None)
+        return RollGptState(rows, None)
 
     def read(
-        self, state: Past, rolls: Float[Tensor, "n t k"]
-    ) -> tuple[Float[Tensor, "n t d"], Past]:
+        self, state: RollGptState, rolls: Float[Tensor, "n t k"]
+    ) -> tuple[Float[Tensor, "n t d"], RollGptState]:
         """What the output layer sees after each step, and the state after the last."""
         start = 0 if state.past is None else state.past[0].slots
         inputs = dropout(self.position(self.into(rolls), start), self.dropout, self.training)
         states, past = self.decoder(inputs, mask=causal, past=state.past)
-        return states, Past(state.rows, tuple(past))
+        return states, RollGptState(state.rows, tuple(past))
 
-    def step(self, state: Past, keys: Float[Tensor, "n k"]) -> tuple[Float[Tensor, "n k"], Past]:
+    def step(
+        self, state: RollGptState, keys: Float[Tensor, "n k"]
+    ) -> tuple[Float[Tensor, "n k"], RollGptState]:
         """Logits of the keys of the next step."""
         states, state = self.read(state, keys[:, None])
         return self.logits(states[:, 0]), state
 
-    def start(self, memory: Past) -> Past:
+    def start(self, memory: RollGptState) -> RollGptState:
         return memory
 
-    def select(self, state: Past, rows: Int[Tensor, " m"]) -> Past:
+    def select(self, state: RollGptState, rows: Int[Tensor, " m"]) -> RollGptState:
         past = state.past
-        return Past(len(rows), None if past is None else tuple(one.select(rows) for one in past))
+        return RollGptState(
+            len(rows), None if past is None else tuple(one.select(rows) for one in past)
+        )
 
-    def detach(self, state: Past) -> Past:
+    def detach(self, state: RollGptState) -> RollGptState:
         """The same state, through which no gradient goes back."""
         past = state.past
-        return Past(state.rows, None if past is None else tuple(one.detach() for one in past))
+        return RollGptState(
+            state.rows, None if past is None else tuple(one.detach() for one in past)
+        )
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b k"]:
         return self.out(states)

@@ -25,18 +25,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attend.attention import Attention
-from regard.attend.check import check_positive, check_sequence, check_width
-from regard.attend.mask import causal
-from regard.attend.memory import Memory
-from regard.attend.score import ScaledDot
-from regard.encode.convolution import GatedConvolution
+from regard.attention.core import Attention
+from regard.attention.masks import causal
+from regard.attention.memory import Memory
+from regard.attention.scores import ScaledDot
+from regard.attention.validation import check_positive, check_sequence, check_width
+from regard.layers.convolution import GatedConvolution
 
-Lived = Tensor | Memory | None  # what a layer keeps of the steps before: inputs, or slots
+SnailLayerState = Tensor | Memory | None  # what a layer keeps of the steps before: inputs, or slots
 BLOCK = re.compile(r"TC\((\d+)\)|A\((\d+),\s*(\d+)\)")
 
 
-class Dense(nn.Module):
+class DenseBlock(nn.Module):
     """[x; tanh(F * x) sigmoid(G * x)]."""
 
     def __init__(self, dim: int, filters: int, dilation: int):
@@ -48,17 +48,17 @@ class Dense(nn.Module):
         self, states: Float[Tensor, "b t d"], past: Tensor | None = None
     ) -> tuple[Float[Tensor, "b t o"], Tensor]:
         """And the inputs that the steps to come will reach."""
-        said, reached = self.gated(states, past=past)
-        return torch.cat([states, said], -1), reached
+        activations, next_past = self.gated(states, past=past)
+        return torch.cat([states, activations], -1), next_past
 
 
-class Look(nn.Module):
+class AttentionBlock(nn.Module):
     """[x; attention(x)], of one head."""
 
-    def __init__(self, dim: int, key_dim: int, value_dim: int, alike: bool = False):
+    def __init__(self, dim: int, key_dim: int, value_dim: int, tie_query_key_init: bool = False):
         super().__init__()
         self.to_query, self.to_key = nn.Linear(dim, key_dim), nn.Linear(dim, key_dim)
-        if alike:
+        if tie_query_key_init:
             self.to_key.load_state_dict(self.to_query.state_dict())
         self.to_value = nn.Linear(dim, value_dim)
         self.attention = Attention(ScaledDot())
@@ -84,7 +84,7 @@ class Snail(nn.Module):
     looks at those that are like it.
     """
 
-    cross = ()  # there is no source to look at
+    cross_attentions = ()  # there is no source to look at
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Snail(nn.Module):
         dim: int | None = None,
         blocks: Sequence[str] = ("TC(32)", "TC(32)", "A(32, 32)"),
         dilation: Literal[1, 2] = 1,
-        alike: bool = False,
+        tie_query_key_init: bool = False,
     ):
         super().__init__()
         check_positive("steps", steps)
@@ -107,11 +107,11 @@ class Snail(nn.Module):
         width = source_size if dim is None else dim
         for filters, key_dim, value_dim in map(read_block, blocks):
             if filters is None:
-                self.layers.append(Look(width, key_dim, value_dim, alike))
+                self.layers.append(AttentionBlock(width, key_dim, value_dim, tie_query_key_init))
                 width += value_dim
                 continue
             for power in range(max(1, math.ceil(math.log2(steps)))):
-                self.layers.append(Dense(width, filters, dilation * 2**power))
+                self.layers.append(DenseBlock(width, filters, dilation * 2**power))
                 width += filters
         self.out = nn.Linear(width, target_size)
 
@@ -119,31 +119,31 @@ class Snail(nn.Module):
         self, inputs: Float[Tensor, "b t i"], feedback: Float[Tensor, "b t f"] | None = None
     ) -> Float[Tensor, "b t o"]:
         """Logits at each step. `feedback`, if there is any, stands beside the inputs."""
-        given = inputs if feedback is None else torch.cat([inputs, feedback], -1)
-        check_sequence("inputs", given)
-        check_width("inputs and feedback", given, self.source_size)
-        return self.read(self.begin(len(given)), given)[0]
+        inputs_and_feedback = inputs if feedback is None else torch.cat([inputs, feedback], -1)
+        check_sequence("inputs", inputs_and_feedback)
+        check_width("inputs and feedback", inputs_and_feedback, self.source_size)
+        return self.read(self.begin(len(inputs_and_feedback)), inputs_and_feedback)[0]
 
-    def begin(self, rows: int) -> list[Lived]:  # noqa: ARG002 - nothing, for any number of rows
+    def begin(self, rows: int) -> list[SnailLayerState]:  # noqa: ARG002 - nothing, for any number of rows
         """Of an episode at its start."""
         return [None] * len(self.layers)
 
     def read(
-        self, state: list[Lived], given: Float[Tensor, "b t i"]
-    ) -> tuple[Float[Tensor, "b t o"], list[Lived]]:
+        self, state: list[SnailLayerState], inputs: Float[Tensor, "b t i"]
+    ) -> tuple[Float[Tensor, "b t o"], list[SnailLayerState]]:
         """Logits at steps that follow those of `state`, and the state after them."""
-        states = given if self.inner is None else self.inner(given)
-        after = list[Lived]()
+        states = inputs if self.inner is None else self.inner(inputs)
+        after = list[SnailLayerState]()
         for layer, past in zip(self.layers, state, strict=True):
-            states, lived = layer(states, past)
-            after.append(lived)
+            states, layer_state = layer(states, past)
+            after.append(layer_state)
         return self.out(states), after
 
 
 def read_block(block: str) -> tuple[int | None, int, int]:
     """Filters of "TC(filters)"; or None, keys and values of "A(keys, values)"."""
-    found = BLOCK.fullmatch(block.strip())
-    sizes = [int(size) for size in found.groups() if size is not None] if found else []
-    if found is None or not all(sizes):
+    match = BLOCK.fullmatch(block.strip())
+    sizes = [int(size) for size in match.groups() if size is not None] if match else []
+    if match is None or not all(sizes):
         raise ValueError(f"blocks: {block!r} is none; write TC(filters) or A(keys, values)")
     return (sizes[0], 0, 0) if len(sizes) == 1 else (None, sizes[0], sizes[1])

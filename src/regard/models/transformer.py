@@ -19,24 +19,24 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive
-from regard.attend.make import make_attention
-from regard.attend.mask import causal
-from regard.attend.memory import Memory
-from regard.encode.activation import make_activation
-from regard.encode.block import Block, Stack
-from regard.encode.dropout import dropout
-from regard.encode.embed import Embedding
-from regard.encode.position import Learned, Sinusoidal, halves
+from regard.attention.build import build_attention
+from regard.attention.masks import causal
+from regard.attention.memory import Memory
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.activations import build_activation
+from regard.layers.dropout import dropout
+from regard.layers.embedding import Embedding
+from regard.layers.positions import LearnedPositions, SinusoidalPositions, concatenated_sinusoids
+from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 
-class Read(NamedTuple):
+class TransformerMemory(NamedTuple):
     """The source's keys and values for each layer of the decoder."""
 
     memory: tuple[Memory, ...]
 
 
-class State(NamedTuple):
+class TransformerState(NamedTuple):
     """Keys and values of what was written, by layer; the source's; each row's sentence."""
 
     past: tuple[Memory, ...] | None
@@ -66,12 +66,12 @@ class Transformer(nn.Module):
         decoder_layers: int | None = None,
         hidden_dim: int | None = None,
         norm: Literal["post", "pre"] = "post",
-        shared: Literal["none", "decoder", "all"] = "none",
-        scaled: bool = True,
+        tie_embeddings: Literal["none", "decoder", "all"] = "none",
+        scale_embeddings: bool = True,
         positions: Literal["sinusoidal", "halves", "learned"] = "sinusoidal",
-        longest: int = 512,
+        max_positions: int = 512,
         score: str = "scaled_dot",
-        normalise: str = "softmax",
+        normalize: str = "softmax",
         activation: str = "relu",
         output_bias: bool = False,
         dropout: float = 0.1,
@@ -81,72 +81,78 @@ class Transformer(nn.Module):
         super().__init__()
         check_positive("heads", heads)
         check_dropout(dropout)
-        check_choices(positions, shared, source_size, target_size)
+        check_choices(positions, tie_embeddings, source_size, target_size)
         attention = partial(
-            make_attention,
+            build_attention,
             *(score, dim // heads, dim // heads),
-            normalise=normalise,
-            slots=longest,
+            normalize=normalize,
+            slots=max_positions,
             heads=heads,
             dropout=attention_dropout,
         )
         block = partial(
-            Block,
+            TransformerBlock,
             *(dim, heads, hidden_dim or 4 * dim),
             norm=norm,
             dropout=dropout,
             hidden_dropout=hidden_dropout,
-            activation=make_activation(activation),
+            activation=build_activation(activation),
             attention=attention,
         )
-        place = make_place(positions, longest)
-        table = partial(Embedding, dim=dim, scaled=scaled)
-        self.dropout, below = dropout, decoder_layers or layers
-        self.source_words = table(source_size, bias=output_bias and shared == "all")
+        build_position = build_positions(positions, max_positions)
+        table = partial(Embedding, dim=dim, scaled=scale_embeddings)
+        self.dropout, depth = dropout, decoder_layers or layers
+        self.source_words = table(source_size, bias=output_bias and tie_embeddings == "all")
         # a second name for one table would be saved twice
-        bias = output_bias and shared == "decoder"
-        self.target_words = None if shared == "all" else table(target_size, bias=bias)
-        self.source_position, self.target_position = place(dim), place(dim)
-        self.encoder = Stack(block() for _ in range(layers))
-        self.decoder = Stack(block(memory_dim=dim) for _ in range(below))
-        self.out = nn.Linear(dim, target_size) if shared == "none" else None
-        self.cross = tuple(f"decoder.layers.{i}.cross_attention" for i in range(below))
+        bias = output_bias and tie_embeddings == "decoder"
+        self.target_words = None if tie_embeddings == "all" else table(target_size, bias=bias)
+        self.source_position, self.target_position = build_position(dim), build_position(dim)
+        self.encoder = TransformerStack(block() for _ in range(layers))
+        self.decoder = TransformerStack(block(memory_dim=dim) for _ in range(depth))
+        self.out = nn.Linear(dim, target_size) if tie_embeddings == "none" else None
+        self.cross_attentions = tuple(f"decoder.layers.{i}.cross_attention" for i in range(depth))
         for module in self.modules():  # not in the paper; as in the authors' tensor2tensor
             if isinstance(module, nn.Linear):
                 for weight in module.parameters():
                     nn.init.xavier_uniform_(weight) if weight.ndim > 1 else nn.init.zeros_(weight)
 
-    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Read:
+    def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> TransformerMemory:
         words = self.drop(self.source_position(self.source_words(source)))
         states, _ = self.encoder(words, valid)
-        return Read(tuple(self.decoder.remember(states, valid)))
+        return TransformerMemory(tuple(self.decoder.remember(states, valid)))
 
-    def forced(self, memory: Read, target: Int[Tensor, "b t"]) -> Float[Tensor, "b t d"]:
+    def teacher_forced(
+        self, memory: TransformerMemory, target: Int[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
         words = self.drop(self.target_position(self.words(target)))
         return self.decoder(words, mask=causal, memory=memory.memory)[0]
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.table.logits(states) if self.out is None else self.out(states)
 
-    def start(self, memory: Read) -> State:
+    def start(self, memory: TransformerMemory) -> TransformerState:
         keys = memory.memory[0].keys
-        return State(None, memory.memory, torch.arange(len(keys), device=keys.device))
+        return TransformerState(None, memory.memory, torch.arange(len(keys), device=keys.device))
 
-    def step(self, state: State, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], State]:
+    def step(
+        self, state: TransformerState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], TransformerState]:
         past, memory, origin = state
         start = 0 if past is None else past[0].slots
         words = self.drop(self.target_position(self.words(tokens[:, None]), start))
         states, past = self.decoder(words, mask=causal, past=past, memory=memory)
-        return self.logits(states[:, 0]).log_softmax(-1), State(tuple(past), memory, origin)
+        return self.logits(states[:, 0]).log_softmax(-1), TransformerState(
+            tuple(past), memory, origin
+        )
 
-    def select(self, state: State, rows: Int[Tensor, " m"]) -> State:
+    def select(self, state: TransformerState, rows: Int[Tensor, " m"]) -> TransformerState:
         past, memory, origin = state
         if past is not None:
             past = tuple(layer.select(rows) for layer in past)
-        chosen = origin.index_select(0, rows)
-        if not torch.equal(chosen, origin):  # else rows moved within their sentences only
+        selected = origin.index_select(0, rows)
+        if not torch.equal(selected, origin):  # else rows moved within their sentences only
             memory = tuple(layer.select(rows) for layer in memory)
-        return State(past, memory, chosen)
+        return TransformerState(past, memory, selected)
 
     @property
     def output(self) -> nn.Linear | Embedding:
@@ -165,26 +171,28 @@ class Transformer(nn.Module):
         return dropout(x, self.dropout, self.training)
 
 
-def make_place(positions: str, longest: int) -> Callable[[int], nn.Module]:
+def build_positions(positions: str, max_positions: int) -> Callable[[int], nn.Module]:
     """What adds positions to states of a width."""
     match positions:
         case "sinusoidal":
-            return Sinusoidal
+            return SinusoidalPositions
         case "halves":
-            return partial(Sinusoidal, order=halves)
+            return partial(SinusoidalPositions, order=concatenated_sinusoids)
         case _:
-            return partial(Learned, longest)
+            return partial(LearnedPositions, max_positions)
 
 
-def check_choices(positions: str, shared: str, source_size: int, target_size: int) -> None:
+def check_choices(positions: str, tie_embeddings: str, source_size: int, target_size: int) -> None:
     if positions not in ("sinusoidal", "halves", "learned"):
         raise ValueError(
             f"positions must be 'sinusoidal', 'halves' or 'learned', not {positions!r}"
         )
-    if shared not in ("none", "decoder", "all"):
-        raise ValueError(f"shared must be 'none', 'decoder' or 'all', not {shared!r}")
-    if shared == "all" and source_size != target_size:
+    if tie_embeddings not in ("none", "decoder", "all"):
         raise ValueError(
-            f"shared='all' needs one vocabulary, but source_size {source_size} is not "
-            f"target_size {target_size}; use 'decoder', or train one tokeniser on both sides"
+            f"tie_embeddings must be 'none', 'decoder' or 'all', not {tie_embeddings!r}"
+        )
+    if tie_embeddings == "all" and source_size != target_size:
+        raise ValueError(
+            f"tie_embeddings='all' needs one vocabulary, but source_size {source_size} is not "
+            f"target_size {target_size}; use 'decoder', or train one tokenizer on both sides"
         )

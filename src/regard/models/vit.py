@@ -22,14 +22,20 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.attend.check import check_dropout, check_positive
-from regard.attend.memory import slots_of_grid
-from regard.encode.activation import make_activation
-from regard.encode.block import Block, Stack
-from regard.encode.dropout import dropout
-from regard.encode.picture import Size, check_pictures, halvings, regrid, sides
-from regard.encode.position import Learned
-from regard.encode.states import States
+from regard.attention.memory import grid_to_slots
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.activations import build_activation
+from regard.layers.dropout import dropout
+from regard.layers.encoder_states import EncoderStates
+from regard.layers.pictures import (
+    PictureSize,
+    build_convolutional_stem,
+    check_pictures,
+    height_and_width,
+    resize_position_table,
+)
+from regard.layers.positions import LearnedPositions
+from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 STD = 0.02
 SIZES = {  # table 1; the counts are with a layer for 1000 classes, of pictures of 224 x 224
@@ -49,10 +55,10 @@ class Vit(nn.Module):
 
     def __init__(
         self,
-        size: Size,
+        size: PictureSize,
         channels: int = 3,
         *,
-        patch: int = 16,
+        patch_size: int = 16,
         dim: int = 768,
         heads: int = 12,
         layers: int = 12,
@@ -64,22 +70,22 @@ class Vit(nn.Module):
         attention_dropout: float | None = None,
     ):
         super().__init__()
-        for name, value in (("channels", channels), ("patch", patch), ("heads", heads)):
+        for name, value in (("channels", channels), ("patch_size", patch_size), ("heads", heads)):
             check_positive(name, value)
         check_dropout(dropout)
-        self.channels, self.patch, self.dropout = channels, patch, dropout
+        self.channels, self.patch_size, self.dropout = channels, patch_size, dropout
         self.width = self.pooled_width = dim
-        self.size = sides(size)
+        self.size = height_and_width(size)
         rows, columns = self.grid(*self.size)
-        self.stem = make_stem(stem, channels, patch, dim)
+        self.stem = build_stem(stem, channels, patch_size, dim)
         self.first = nn.Parameter(torch.zeros(dim))  # the class token
-        self.position = Learned(1 + rows * columns, dim, std=STD)
-        self.encoder = Stack(
-            Block(
+        self.position = LearnedPositions(1 + rows * columns, dim, init_std=STD)
+        self.encoder = TransformerStack(
+            TransformerBlock(
                 *(dim, heads, hidden_dim or 4 * dim),
                 norm="pre",
                 norm_eps=norm_eps,
-                activation=make_activation(activation),
+                activation=build_activation(activation),
                 dropout=dropout,
                 attention_dropout=attention_dropout,
             )
@@ -92,39 +98,43 @@ class Vit(nn.Module):
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Rows and columns of patches in a picture of so many pixels."""
-        if not height or not width or height % self.patch or width % self.patch:
+        if not height or not width or height % self.patch_size or width % self.patch_size:
             raise ValueError(
                 f"pictures of {height} x {width} pixels cannot be cut into patches of "
-                f"{self.patch} x {self.patch}: each side must be a multiple of it"
+                f"{self.patch_size} x {self.patch_size}: each side must be a multiple of it"
             )
-        return height // self.patch, width // self.patch
+        return height // self.patch_size, width // self.patch_size
 
-    def encode(self, pictures: Float[Tensor, "b c h w"]) -> States:
+    def encode(self, pictures: Float[Tensor, "b c h w"]) -> EncoderStates:
         """The class token first, then the patches in reading order; pooled is the class token."""
         check_pictures(pictures, self.channels, self.first)
-        here = self.grid(*pictures.shape[2:])
-        patches = slots_of_grid(self.stem(pictures))
+        grid = self.grid(*pictures.shape[2:])
+        patches = grid_to_slots(self.stem(pictures))
         words = torch.cat([self.first.expand(len(patches), 1, -1), patches], 1)
-        states, _ = self.encoder(dropout(words + self.placed(here), self.dropout, self.training))
+        states, _ = self.encoder(
+            dropout(words + self.position_vectors(grid), self.dropout, self.training)
+        )
         valid = states.new_ones(states.shape[:2], dtype=torch.bool)
-        return States(states, valid, states[:, 0])
+        return EncoderStates(states, valid, states[:, 0])
 
-    def placed(self, grid: tuple[int, int]) -> Float[Tensor, "t d"]:
+    def position_vectors(self, grid: tuple[int, int]) -> Float[Tensor, "t d"]:
         """P for a picture of so many rows and columns of patches."""
-        own = self.grid(*self.size)
-        return regrid(self.position.weight, own, grid)
+        trained_grid = self.grid(*self.size)
+        return resize_position_table(self.position.weight, trained_grid, grid)
 
 
-def make_stem(
-    kind: Literal["patch", "convolution"], channels: int, patch: int, dim: int
+def build_stem(
+    kind: Literal["patch", "convolution"], channels: int, patch_size: int, dim: int
 ) -> nn.Module:
     """From a picture to a vector for each of its patches."""
     if kind == "patch":
-        made = nn.Conv2d(channels, dim, patch, patch)
-        nn.init.trunc_normal_(made.weight, std=(channels * patch**2) ** -0.5)  # as the authors'
-        if made.bias is not None:
-            nn.init.zeros_(made.bias)
-        return made
+        convolution = nn.Conv2d(channels, dim, patch_size, patch_size)
+        nn.init.trunc_normal_(
+            convolution.weight, std=(channels * patch_size**2) ** -0.5
+        )  # as the authors'
+        if convolution.bias is not None:
+            nn.init.zeros_(convolution.bias)
+        return convolution
     if kind == "convolution":
-        return halvings(channels, dim, patch)
+        return build_convolutional_stem(channels, dim, patch_size)
     raise ValueError(f"stem must be 'patch' or 'convolution', not {kind!r}")

@@ -13,19 +13,19 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.batch.batches import in_order
-from regard.batch.pair import Pair
-from regard.metric.alignment import Agreement, agreement, best_links, flipped, word_weights
-from regard.metric.links import Gold, Links
-from regard.tasks.translate import AT_ONCE, ROOM, Translator
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Example
+from regard.metrics.alignment import Agreement, agreement, best_links, flipped, word_weights
+from regard.metrics.alignment_files import GoldAlignment, Links
+from regard.tasks.translate import RECORDS_PER_CHUNK, TOKENS_PER_BATCH, TranslateTask
 
-Texts = Sequence[tuple[str, str]]  # source and target
-Words = Float[np.ndarray, "m n"]  # how much each target word looked at each source word
-Find = Callable[[Words], Links]  # `best_links`, or `strong_links` with a threshold
-Told = Callable[[int], None]
+TextPairs = Sequence[tuple[str, str]]  # source and target
+WordWeights = Float[np.ndarray, "m n"]  # how much each target word looked at each source word
+LinkExtractor = Callable[[WordWeights], Links]  # `best_links`, or `strong_links` with a threshold
+ProgressCallback = Callable[[int], None]
 
 
-class Way(NamedTuple):
+class WeightSelection(NamedTuple):
     """Which weights are taken: of a layer and a head, counted from 0, or None for the mean of all.
 
     `shift` 0 takes those of the position that predicts a target token; 1 those of the next, which
@@ -36,7 +36,7 @@ class Way(NamedTuple):
     head: int | None = None
     shift: int = 0
 
-    def of(self, weights: Float[Tensor, "l b h t s"]) -> Float[Tensor, "b t s"]:
+    def apply(self, weights: Float[Tensor, "l b h t s"]) -> Float[Tensor, "b t s"]:
         if self.layer is not None:
             weights = weights[self.layer : self.layer + 1]
         if self.head is not None:
@@ -44,10 +44,10 @@ class Way(NamedTuple):
         return weights.mean((0, 2))
 
 
-class Choice(NamedTuple):
+class ScoredSelection(NamedTuple):
     """A way for each of the directions that were tried, and how well it did."""
 
-    ways: tuple[Way, ...]
+    selections: tuple[WeightSelection, ...]
     agreement: Agreement
 
 
@@ -57,78 +57,110 @@ class Aligner:
     `turned` is for a model that translates their targets into their sources.
     """
 
-    def __init__(self, task: Translator, *, turned: bool = False, find: Find = best_links):
-        self.task, self.turned, self.find = task, turned, find
-        names = task.cross
+    def __init__(
+        self,
+        task: TranslateTask,
+        *,
+        target_to_source: bool = False,
+        extract_links: LinkExtractor = best_links,
+    ):
+        self.task, self.target_to_source, self.extract_links = task, target_to_source, extract_links
+        names = task.cross_attentions
         self.layers = len(names)
         self.heads: int = getattr(task.model.get_submodule(names[0]), "heads", 1)
 
-    def default(self) -> Way:
+    def default_selection(self) -> WeightSelection:
         """The mean of the heads in the last decoder layer but one (Garg et al. 2019)."""
-        return Way(guided_layer(self.layers))
+        return WeightSelection(guided_layer(self.layers))
 
-    def ways(self, *, heads: bool = True) -> list[Way]:
+    def selections(self, *, heads: bool = True) -> list[WeightSelection]:
         """All that may be tried, the default first; without `heads`, means over them only."""
-        found = [self.default()]
+        selections = [self.default_selection()]
         for shift in (0, 1):
             for layer in range(self.layers):
-                found.append(Way(layer, shift=shift))
+                selections.append(WeightSelection(layer, shift=shift))
                 if heads and self.heads > 1:
-                    found += [Way(layer, head, shift) for head in range(self.heads)]
+                    selections += [
+                        WeightSelection(layer, head, shift) for head in range(self.heads)
+                    ]
             if self.layers > 1:
-                found.append(Way(None, shift=shift))
-        return list(dict.fromkeys(found))
+                selections.append(WeightSelection(None, shift=shift))
+        return list(dict.fromkeys(selections))
 
-    def check(self, way: Way) -> Way:
-        for name, number, count in (
-            ("layer", way.layer, self.layers),
-            ("head", way.head, self.heads),
+    def check(self, selection: WeightSelection) -> WeightSelection:
+        for name, index, count in (
+            ("layer", selection.layer, self.layers),
+            ("head", selection.head, self.heads),
         ):
-            if number is not None and not 0 <= number < count:
+            if index is not None and not 0 <= index < count:
                 last = f"0 to {count - 1}" if count > 1 else "0 only"
-                raise ValueError(f"{name} must be {last}, not {number}")
-        if way.shift not in (0, 1):
-            raise ValueError(f"shift must be 0 or 1, not {way.shift}")
-        return way
+                raise ValueError(f"{name} must be {last}, not {index}")
+        if selection.shift not in (0, 1):
+            raise ValueError(f"shift must be 0 or 1, not {selection.shift}")
+        return selection
 
     def links(
-        self, texts: Texts, ways: Sequence[Way], *, room: int = ROOM, told: Told | None = None
+        self,
+        texts: TextPairs,
+        selections: Sequence[WeightSelection],
+        *,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+        on_progress: ProgressCallback | None = None,
     ) -> list[list[Links]]:
         """For each way the links of each pair; `told` hears how many pairs are done each time."""
-        found: list[list[Links]] = [[frozenset()] * len(texts) for _ in ways]
-        for number, tables in self.tables(texts, ways, room=room):
-            for links, table in zip(found, tables, strict=True):
-                links[number] = flipped(self.find(table)) if self.turned else self.find(table)
-            if told is not None:
-                told(1)
-        return found
+        links_by_selection: list[list[Links]] = [[frozenset()] * len(texts) for _ in selections]
+        for index, tables in self.word_weight_tables(
+            texts, selections, tokens_per_batch=tokens_per_batch
+        ):
+            for links, table in zip(links_by_selection, tables, strict=True):
+                links[index] = (
+                    flipped(self.extract_links(table))
+                    if self.target_to_source
+                    else self.extract_links(table)
+                )
+            if on_progress is not None:
+                on_progress(1)
+        return links_by_selection
 
-    def tables(
-        self, texts: Texts, ways: Sequence[Way], *, room: int = ROOM
-    ) -> Iterator[tuple[int, list[Words]]]:
+    def word_weight_tables(
+        self,
+        texts: TextPairs,
+        selections: Sequence[WeightSelection],
+        *,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+    ) -> Iterator[tuple[int, list[WordWeights]]]:
         """The number of each pair, in any order, and its weights between words for each way.
 
         The ends of source and target are no words. Rows are of the words that the model writes.
         """
-        ways = [self.check(way) for way in ways]
-        for first in range(0, len(texts), AT_ONCE):
-            some = texts[first : first + AT_ONCE]
-            sources = self.task.source.encode_batch([text[self.turned] for text in some])
-            targets = self.task.target.encode_batch([text[not self.turned] for text in some])
-            both = enumerate(zip(sources, targets, strict=True))
-            pairs = [Pair(number, source.ids, target.ids) for number, (source, target) in both]
-            for batch in in_order(pairs, tokens=room):
-                weights = self.task.weights(batch)
-                taken = [(way.of(weights).numpy(), way.shift) for way in ways]
-                for row, number in enumerate(batch.numbers.tolist()):
-                    target, source = targets[number].words, sources[number].words
-                    own = [table[row, shift:] for table, shift in taken]
-                    yield first + number, [between_words(one, target, source) for one in own]
+        selections = [self.check(selection) for selection in selections]
+        for first in range(0, len(texts), RECORDS_PER_CHUNK):
+            chunk = texts[first : first + RECORDS_PER_CHUNK]
+            sources = self.task.source.encode_batch([text[self.target_to_source] for text in chunk])
+            targets = self.task.target.encode_batch(
+                [text[not self.target_to_source] for text in chunk]
+            )
+            encodings = enumerate(zip(sources, targets, strict=True))
+            examples = [
+                Example(index, source.ids, target.ids) for index, (source, target) in encodings
+            ]
+            for batch in iterate_by_length(examples, tokens_per_batch=tokens_per_batch):
+                weights = self.task.attention_weights(batch)
+                selected = [
+                    (selection.apply(weights).numpy(), selection.shift) for selection in selections
+                ]
+                for row, index in enumerate(batch.indices.tolist()):
+                    target, source = targets[index].words, sources[index].words
+                    row_tables = [table[row, shift:] for table, shift in selected]
+                    yield (
+                        first + index,
+                        [to_word_weights(row_table, target, source) for row_table in row_tables],
+                    )
 
 
-def between_words(
+def to_word_weights(
     weights: Float[np.ndarray, "t s"], target: Sequence[int | None], source: Sequence[int | None]
-) -> Words:
+) -> WordWeights:
     """Of these tokens' words; what comes behind them, the ends and padding, is cut off."""
     return word_weights(weights[: len(target), : len(source)], target, source)
 
@@ -138,36 +170,47 @@ def guided_layer(layers: int) -> int:
     return max(layers - 2, 0)
 
 
-def by_gold(
-    aligner: Aligner, texts: Texts, gold: Sequence[Gold], told: Told | None = None
-) -> list[Choice]:
+def rank_by_gold(
+    aligner: Aligner,
+    texts: TextPairs,
+    gold: Sequence[GoldAlignment],
+    on_progress: ProgressCallback | None = None,
+) -> list[ScoredSelection]:
     """Every way, the one with the lowest alignment error rate first."""
-    ways = aligner.ways()
-    found = zip(ways, aligner.links(texts, ways, told=told), strict=True)
-    return ranked(Choice((way,), agreement(links, gold)) for way, links in found)
+    selections = aligner.selections()
+    selection_links = zip(
+        selections, aligner.links(texts, selections, on_progress=on_progress), strict=True
+    )
+    return ranked(
+        ScoredSelection((selection,), agreement(links, gold))
+        for selection, links in selection_links
+    )
 
 
-def by_agreement(
-    one: Aligner, other: Aligner, texts: Texts, told: Told | None = None
-) -> list[Choice]:
+def rank_by_agreement(
+    first: Aligner, second: Aligner, texts: TextPairs, on_progress: ProgressCallback | None = None
+) -> list[ScoredSelection]:
     """Ways of two directions, those that agree best first: for want of gold (Chen et al. 2020).
 
     Heads are not tried one by one: every way of the one meets every way of the other.
     """
-    ways = one.ways(heads=False), other.ways(heads=False)
-    there, back = (a.links(texts, w, told=told) for a, w in zip((one, other), ways, strict=True))
-    gold = [[Gold(links, links) for links in found] for found in back]
+    selections = first.selections(heads=False), second.selections(heads=False)
+    first_links, second_links = (
+        aligner.links(texts, aligner_selections, on_progress=on_progress)
+        for aligner, aligner_selections in zip((first, second), selections, strict=True)
+    )
+    gold = [[GoldAlignment(links, links) for links in alignments] for alignments in second_links]
     return ranked(
-        Choice((way, again), agreement(links, beside))
-        for way, links in zip(ways[0], there, strict=True)
-        for again, beside in zip(ways[1], gold, strict=True)
+        ScoredSelection((first_selection, second_selection), agreement(links, reference))
+        for first_selection, links in zip(selections[0], first_links, strict=True)
+        for second_selection, reference in zip(selections[1], gold, strict=True)
     )
 
 
-def ranked(choices: Iterator[Choice]) -> list[Choice]:
+def ranked(scored: Iterator[ScoredSelection]) -> list[ScoredSelection]:
     """The lowest error rate first; but two that link nothing do not agree, they are silent."""
 
-    def badness(choice: Choice) -> tuple[bool, float]:
-        return not choice.agreement.guessed_possible, choice.agreement.aer
+    def error_key(scored: ScoredSelection) -> tuple[bool, float]:
+        return not scored.agreement.predicted_possible, scored.agreement.aer
 
-    return sorted(choices, key=badness)
+    return sorted(scored, key=error_key)

@@ -13,141 +13,164 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from regard.batch.pair import padded
-from regard.text.marks import AnyTokeniser
+from regard.batching.example import padded
 from regard.text.special import UNKNOWN
-from regard.text.spelling import LONGEST, NO_WORD, spell
+from regard.text.special_ids import AnyTokenizer
+from regard.text.spelling import MAX_WORD_LENGTH, NO_WORD, spell
 
 WORD = re.compile(r"\w+|[^\w\s]")  # letters and digits, or one mark
 
 
-class Cut(NamedTuple):
+class TokenizedText(NamedTuple):
     """A text in parts (ids; words, where letters are read), and from where to where each goes."""
 
-    parts: list[Any]
-    places: list[tuple[int, int]]
+    tokens: list[Any]
+    offsets: list[tuple[int, int]]
 
 
 @runtime_checkable
 class Layout(Protocol):
-    packed: bool
+    can_pack: bool
 
-    def cut(self, texts: Sequence[str]) -> list[Cut]: ...
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]: ...
 
-    def room(self, asked: int, longest: int) -> int:
+    def context_capacity(self, question_tokens: int, max_tokens: int) -> int:
         """Parts of a context that fit beside a question of so many, in `longest` positions."""
         ...
 
     def row(self, question: Sequence[Any], context: Sequence[Any]) -> list[Any]: ...
 
-    def begin(self, question: Sequence[Any]) -> int: ...
+    def context_start(self, question: Sequence[Any]) -> int: ...
 
-    def tensors(self, rows: Sequence[Sequence[Any]], begins: Sequence[int]) -> dict[str, Tensor]:
+    def tensors(
+        self, rows: Sequence[Sequence[Any]], context_starts: Sequence[int]
+    ) -> dict[str, Tensor]:
         """Those that the encoder takes; and `begins` and `counts`, if context is but a part."""
         ...
 
 
-class Joined:
+class JoinedLayout:
     """START question END context END, in one row; BERT's, with segments.
 
     A vocabulary of words is given words and marks apart; any other cuts a text itself.
     """
 
-    packed = True
+    can_pack = True
 
     def __init__(
-        self, text: AnyTokeniser, start: int, end: int, *, segments: bool, words: bool = False
+        self,
+        text: AnyTokenizer,
+        start: int,
+        end: int,
+        *,
+        segments: bool,
+        is_word_level: bool = False,
     ):
         self.text, self.start, self.end = text, start, end
-        self.segments, self.words = segments, words
+        self.segments, self.is_word_level = segments, is_word_level
 
-    def cut(self, texts: Sequence[str]) -> list[Cut]:
-        if not self.words:
-            return [Cut(*one) for one in self.text.placed(texts)]
-        return [Cut(numbers(self.text, parts), places) for parts, places in map(words_of, texts)]
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
+        if not self.is_word_level:
+            return [TokenizedText(*encoding) for encoding in self.text.encode_with_offsets(texts)]
+        return [
+            TokenizedText(word_ids(self.text, words), offsets)
+            for words, offsets in map(split_words, texts)
+        ]
 
-    def room(self, asked: int, longest: int) -> int:
-        return longest - asked
+    def context_capacity(self, question_tokens: int, max_tokens: int) -> int:
+        return max_tokens - question_tokens
 
     def row(self, question: Sequence[int], context: Sequence[int]) -> list[int]:
         return [self.start, *question, self.end, *context, self.end]
 
-    def begin(self, question: Sequence[int]) -> int:
+    def context_start(self, question: Sequence[int]) -> int:
         return len(question) + 2
 
-    def tensors(self, rows: Sequence[Sequence[int]], begins: Sequence[int]) -> dict[str, Tensor]:
+    def tensors(
+        self, rows: Sequence[Sequence[int]], context_starts: Sequence[int]
+    ) -> dict[str, Tensor]:
         ids, valid = padded(rows)
-        first = torch.tensor(begins)
-        found = {"ids": ids, "valid": valid, "begins": first}
-        found["counts"] = valid.sum(1) - first - 1
+        starts = torch.tensor(context_starts)
+        inputs = {"ids": ids, "valid": valid, "begins": starts}
+        inputs["counts"] = valid.sum(1) - starts - 1
         if self.segments:
-            found["segments"] = (valid & (torch.arange(ids.shape[1]) >= first[:, None])).long()
-        return found
+            inputs["segments"] = (valid & (torch.arange(ids.shape[1]) >= starts[:, None])).long()
+        return inputs
 
 
-class Apart:
+class SeparateLayout:
     """Question and context each by itself, as words with their letters: BiDAF's."""
 
-    packed = False
+    can_pack = False
 
-    def __init__(self, text: AnyTokeniser):
+    def __init__(self, text: AnyTokenizer):
         self.text = text
 
-    def cut(self, texts: Sequence[str]) -> list[Cut]:
-        return [words_of(text) for text in texts]
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
+        return [split_words(text) for text in texts]
 
-    def room(self, asked: int, longest: int) -> int:  # noqa: ARG002 - they do not share it
-        return longest
+    def context_capacity(self, question_tokens: int, max_tokens: int) -> int:  # noqa: ARG002 - they do not share it
+        return max_tokens
 
     def row(self, question: Sequence[str], context: Sequence[str]) -> list[str]:
         return [*question, *context]
 
-    def begin(self, question: Sequence[str]) -> int:
+    def context_start(self, question: Sequence[str]) -> int:
         return len(question)
 
-    def tensors(self, rows: Sequence[Sequence[str]], begins: Sequence[int]) -> dict[str, Tensor]:
-        both = list(zip(rows, begins, strict=True))
-        asked = self.spelled([row[:begin] for row, begin in both])
-        context = self.spelled([row[begin:] for row, begin in both])
-        return context | {f"question_{name}": one for name, one in asked.items()}
+    def tensors(
+        self, rows: Sequence[Sequence[str]], context_starts: Sequence[int]
+    ) -> dict[str, Tensor]:
+        rows_and_starts = list(zip(rows, context_starts, strict=True))
+        question = self.word_tensors(
+            [row[:context_start] for row, context_start in rows_and_starts]
+        )
+        context = self.word_tensors([row[context_start:] for row, context_start in rows_and_starts])
+        return context | {f"question_{name}": tensor for name, tensor in question.items()}
 
-    def spelled(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
+    def word_tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
         """Ids and letters; each different word is looked up once."""
         words = sorted({word for row in rows for word in row})
-        which = {word: number for number, word in enumerate(words)}
-        places, valid = padded([[which[word] for word in row] for row in rows])
-        ids = torch.tensor(numbers(self.text, words))
+        word_indices = {word: index for index, word in enumerate(words)}
+        indices, valid = padded([[word_indices[word] for word in row] for row in rows])
+        ids = torch.tensor(word_ids(self.text, words))
         letters = torch.tensor([spell(word) for word in words])
-        none = torch.full((LONGEST,), NO_WORD)
+        padding = torch.full((MAX_WORD_LENGTH,), NO_WORD)
         return {
-            "ids": ids[places].masked_fill(~valid, 0),
-            "characters": torch.where(valid[..., None], letters[places], none),
+            "ids": ids[indices].masked_fill(~valid, 0),
+            "characters": torch.where(valid[..., None], letters[indices], padding),
             "valid": valid,
         }
 
 
-def words_of(text: str) -> Cut:
-    found = list(WORD.finditer(text))
-    return Cut([sys.intern(one[0]) for one in found], [one.span() for one in found])
+def split_words(text: str) -> TokenizedText:
+    matches = list(WORD.finditer(text))
+    return TokenizedText(
+        [sys.intern(match[0]) for match in matches], [match.span() for match in matches]
+    )
 
 
-def numbers(text: AnyTokeniser, words: Sequence[str]) -> list[int]:
+def word_ids(text: AnyTokenizer, words: Sequence[str]) -> list[int]:
     """The ids of words; of one with several or none it is that of the unknown."""
     if not words:
         return []
-    return [ids[0] if len(ids) == 1 else UNKNOWN for ids in text.ids(list(words))]
+    return [ids[0] if len(ids) == 1 else UNKNOWN for ids in text.encode_ids(list(words))]
 
 
-def windows(count: int, room: int, stride: int) -> Iterator[tuple[int, int]]:
+def sliding_windows(count: int, size: int, stride: int) -> Iterator[tuple[int, int]]:
     """From where to where: all of `count` parts, at most `room` at a time."""
-    first, step = 0, min(stride, room)
-    while first + room < count:
-        yield first, first + room
+    first, step = 0, min(stride, size)
+    while first + size < count:
+        yield first, first + size
         first += step
     yield first, count
 
 
-def covered(places: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
+def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
     """The first and the last part that have a character of text[start:end]; None if none has."""
-    inside = [n for n, (a, b) in enumerate(places) if a < end and b > start]
+    inside = [
+        n
+        for n, (token_start, token_end) in enumerate(offsets)
+        if token_start < end and token_end > start
+    ]
     return (inside[0], inside[-1]) if inside else None

@@ -13,19 +13,19 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
-from regard.batch.batches import in_order
-from regard.batch.pair import Pair, padded
-from regard.metric.language import perplexity
-from regard.tasks.inputs import Spelled
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Example, padded
+from regard.metrics.language import perplexity
+from regard.tasks.inputs import CharacterInputs
 from regard.tasks.loss import Loss, cross_entropy
-from regard.tasks.translate import ROOM
-from regard.text.marks import AnyTokeniser
-from regard.text.sentences import sentences
+from regard.tasks.translate import TOKENS_PER_BATCH
+from regard.text.sentences import split_sentences
 from regard.text.special import END, START
+from regard.text.special_ids import AnyTokenizer
 
 
 @dataclass(frozen=True)
-class Both:
+class BiLmBatch:
     """Sentences between their two marks: letters to read, words to tell."""
 
     characters: Int[Tensor, "b t c"]
@@ -33,82 +33,92 @@ class Both:
     ids: Int[Tensor, "b t"]
 
 
-class Told(NamedTuple):
+class BiLmLoss(NamedTuple):
     """-log p from either end, summed, and of how many words each."""
 
-    ahead: Tensor
-    back: Tensor
+    forward: Tensor
+    backward: Tensor
     words: int
 
 
-class Bilm:
+class BiLmTask:
     """An ELMo and a vocabulary of words: what it reads are letters, what it tells are words."""
 
     fields = ("text",)
-    places = 2  # of a sentence that are not words: its marks
+    special_token_count = 2  # of a sentence that are not words: its marks
 
-    def __init__(self, model: nn.Module, text: AnyTokeniser):
+    def __init__(self, model: nn.Module, text: AnyTokenizer):
         self.model: Any = model
-        self.text, self.inputs = text, Spelled(text)
+        self.text, self.inputs = text, CharacterInputs(text)
 
-    def pairs(
+    def examples(
         self,
         records: Iterable[Mapping[str, str]],
-        longest: int,
+        max_tokens: int,
         seed: int = 0,  # noqa: ARG002 - nothing is drawn
-    ) -> Iterator[Pair]:
+    ) -> Iterator[Example]:
         """Documents, cut into sentences, and these into stretches of at most `longest` words."""
         for record in records:
-            parts = sentences(record["text"])
-            for part, ids in zip(parts, self.text.ids(parts), strict=True):
-                words = self.text.words(part)
-                for start in range(0, len(words), longest):
-                    stretch = slice(start, start + longest)
-                    yield Pair(0, words[stretch], ids[stretch])
+            sentence_texts = split_sentences(record["text"])
+            for sentence, ids in zip(
+                sentence_texts, self.text.encode_ids(sentence_texts), strict=True
+            ):
+                words = self.text.words(sentence)
+                for start in range(0, len(words), max_tokens):
+                    span = slice(start, start + max_tokens)
+                    yield Example(0, words[span], ids[span])
 
-    def collate(self, pairs: Sequence[Pair]) -> Both:
-        read = self.inputs.tensors([pair.source for pair in pairs])
-        ids, _ = padded([[START, *pair.target, END] for pair in pairs])
-        return Both(read["characters"], read["valid"], ids)
+    def collate(self, examples: Sequence[Example]) -> BiLmBatch:
+        inputs = self.inputs.tensors([example.source for example in examples])
+        ids, _ = padded([[START, *example.target, END] for example in examples])
+        return BiLmBatch(inputs["characters"], inputs["valid"], ids)
 
-    def loss(self, batch: Both) -> Loss:
-        told = self.told(batch)
-        return Loss(told.ahead + told.back, 2 * told.words)
+    def loss(self, batch: BiLmBatch) -> Loss:
+        losses = self.batch_losses(batch)
+        return Loss(losses.forward + losses.backward, 2 * losses.words)
 
-    def told(self, batch: Both) -> Told:
+    def batch_losses(self, batch: BiLmBatch) -> BiLmLoss:
         """Of every word but the first mark from the left, but the last from the right."""
-        ahead, back = self.model.forced(batch.characters, batch.valid)
-        output, there = self.model.output, batch.valid[:, 1:]
-        first = cross_entropy(output, ahead, batch.ids[:, 1:], there)
-        second = cross_entropy(output, back, batch.ids[:, :-1], there)
-        return Told(first.total, second.total, first.tokens)
+        forward_states, backward_states = self.model.teacher_forced(batch.characters, batch.valid)
+        output, valid = self.model.output, batch.valid[:, 1:]
+        forward_loss = cross_entropy(output, forward_states, batch.ids[:, 1:], valid)
+        backward_loss = cross_entropy(output, backward_states, batch.ids[:, :-1], valid)
+        return BiLmLoss(forward_loss.total, backward_loss.total, forward_loss.count)
 
     @torch.no_grad()
-    def measured(self, pairs: Sequence[Pair]) -> Told:
+    def total_losses(self, examples: Sequence[Example]) -> BiLmLoss:
         self.model.eval()
-        found = [self.told(batch) for batch in in_order(pairs, tokens=ROOM, collate=self.collate)]
-        sides = zip(*((one.ahead.double(), one.back.double()) for one in found), strict=True)
-        ahead, back = (torch.stack(side).sum() for side in sides)
-        return Told(ahead, back, sum(one.words for one in found))
+        all_losses = [
+            self.batch_losses(batch)
+            for batch in iterate_by_length(
+                examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+            )
+        ]
+        sides = zip(
+            *((losses.forward.double(), losses.backward.double()) for losses in all_losses),
+            strict=True,
+        )
+        forward, backward = (torch.stack(side).sum() for side in sides)
+        return BiLmLoss(forward, backward, sum(losses.words for losses in all_losses))
 
-    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
-        told = self.measured(pairs)
-        return Loss(told.ahead + told.back, 2 * told.words)
+    def negative_log_likelihood(self, examples: Sequence[Example]) -> Loss:
+        losses = self.total_losses(examples)
+        return Loss(losses.forward + losses.backward, 2 * losses.words)
 
-    def scores(self, pairs: Sequence[Pair]) -> dict[str, float | str]:
+    def metrics(self, examples: Sequence[Example]) -> dict[str, float | str]:
         """Perplexity of a word, the mark at the end included; of each direction, and of both."""
-        ahead, back, words = self.measured(pairs)
+        forward, backward, words = self.total_losses(examples)
         return {
-            "perplexity": perplexity((ahead + back).item(), 2 * words),
-            "forward": perplexity(ahead.item(), words),
-            "backward": perplexity(back.item(), words),
+            "perplexity": perplexity((forward + backward).item(), 2 * words),
+            "forward": perplexity(forward.item(), words),
+            "backward": perplexity(backward.item(), words),
             "words": words,
         }
 
-    def reply(self, text: str, place: str) -> tuple[str, dict[str, Any]]:
+    def predict_line(self, text: str, location: str) -> tuple[str, dict[str, Any]]:
         """How surprising the text is: the perplexity of its words."""
-        pairs = list(self.pairs([{"text": text}], longest=max(1, len(text))))
-        if not pairs:
-            raise ValueError(f"{place}: there is no word in it")
-        found = self.scores(pairs)
-        return f"{found['perplexity']:.2f}", {"text": text, **found}
+        examples = list(self.examples([{"text": text}], max_tokens=max(1, len(text))))
+        if not examples:
+            raise ValueError(f"{location}: there is no word in it")
+        metrics = self.metrics(examples)
+        return f"{metrics['perplexity']:.2f}", {"text": text, **metrics}

@@ -23,128 +23,141 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.batch.batches import in_order
-from regard.batch.pair import Pair
-from regard.corpora.bits import Form
+from regard.attention.observe import observe
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Example
+from regard.data.synthetic.bits import BitFormat
 from regard.tasks.loss import Loss
-from regard.tasks.translate import ROOM
+from regard.tasks.translate import TOKENS_PER_BATCH
 
-TELLS = "·"  # a step at which something is told
+ANSWER_STEP = "·"  # a step at which something is told
 
 
 @dataclass(frozen=True)
-class Episodes:
+class BitCopyBatch:
     """Right-padded. The machine is given `inputs`, and where `told` is to say `wanted`."""
 
-    numbers: Int[Tensor, " b"]  # which pairs these are
+    indices: Int[Tensor, " b"]  # which pairs these are
     inputs: Float[Tensor, "b t i"]
-    wanted: Float[Tensor, "b t w"]
-    told: Bool[Tensor, "b t"]
+    targets: Float[Tensor, "b t w"]
+    answer_mask: Bool[Tensor, "b t"]
 
 
-class Answer(NamedTuple):
+class BitCopyPrediction(NamedTuple):
     """What was told, as numbers of vectors; and -log p of what is true, in nats."""
 
     vectors: list[int]
     loss: float
-    sure: float  # the probability of the least sure bit
+    confidence: float  # the probability of the least sure bit
 
 
-class Looked(NamedTuple):
+class StepAttention(NamedTuple):
     """A name for each step, and by attention what its heads looked at: [h t n]."""
 
     steps: list[str]
     weights: dict[str, Tensor]
 
 
-class Recite:
+class BitCopyTask:
     """A machine that is shown sequences of one form."""
 
     fields = ("source",)
 
-    def __init__(self, model: nn.Module, form: Form):
+    def __init__(self, model: nn.Module, form: BitFormat):
         self.model: Any = model  # any with `episode`
         self.form = form
 
-    def pairs(
-        self, records: Iterable[Mapping[str, Any]], longest: int | None = None
-    ) -> Iterator[Pair]:
+    def examples(
+        self, records: Iterable[Mapping[str, Any]], max_steps: int | None = None
+    ) -> Iterator[Example]:
         """What is shown, and what is to be told; sequences of more steps are left out."""
-        for number, record in enumerate(records):
-            pair = self.pair(record["source"], f"record {number + 1}", number)
-            if longest is None or len(pair.source) + len(pair.target) <= longest:
-                yield pair
+        for index, record in enumerate(records):
+            example = self.build_example(record["source"], f"record {index + 1}", index)
+            if max_steps is None or len(example.source) + len(example.target) <= max_steps:
+                yield example
 
-    def pair(self, text: str, place: str, number: int = 0) -> Pair:
-        return Pair(number, self.form.shown(text, place), self.form.answer(text, place))
-
-    def collate(self, pairs: Sequence[Pair]) -> Episodes:
-        width, marks = self.form.width, len(self.form.marks)
-        steps = max(len(pair.source) + len(pair.target) for pair in pairs)
-        shown = np.zeros((len(pairs), steps), np.int64)
-        wanted, told = np.zeros_like(shown), np.zeros(shown.shape, bool)
-        for row, pair in enumerate(pairs):
-            start, end = len(pair.source), len(pair.source) + len(pair.target)
-            shown[row, :start], shown[row, start:end] = pair.source, pair.source[-1]
-            wanted[row, start:end], told[row, start:end] = pair.target, True
-        mark = shown[..., None] == 2**width + np.arange(marks)
-        inputs = np.concatenate([bits(shown, width) * (shown < 2**width)[..., None], mark], -1)
-        return Episodes(
-            torch.tensor([pair.number for pair in pairs]),
-            torch.from_numpy(inputs.astype(np.float32)),
-            torch.from_numpy(bits(wanted, width).astype(np.float32)),
-            torch.from_numpy(told),
+    def build_example(self, text: str, location: str, index: int = 0) -> Example:
+        return Example(
+            index, self.form.input_ids(text, location), self.form.target_ids(text, location)
         )
 
-    def loss(self, batch: Episodes) -> Loss:
+    def collate(self, examples: Sequence[Example]) -> BitCopyBatch:
+        width, mark_count = self.form.width, len(self.form.markers)
+        steps = max(len(example.source) + len(example.target) for example in examples)
+        symbols = np.zeros((len(examples), steps), np.int64)
+        targets, answer_mask = np.zeros_like(symbols), np.zeros(symbols.shape, bool)
+        for row, example in enumerate(examples):
+            start, end = len(example.source), len(example.source) + len(example.target)
+            symbols[row, :start], symbols[row, start:end] = example.source, example.source[-1]
+            targets[row, start:end], answer_mask[row, start:end] = example.target, True
+        mark_bits = symbols[..., None] == 2**width + np.arange(mark_count)
+        inputs = np.concatenate(
+            [to_bits(symbols, width) * (symbols < 2**width)[..., None], mark_bits], -1
+        )
+        return BitCopyBatch(
+            torch.tensor([example.index for example in examples]),
+            torch.from_numpy(inputs.astype(np.float32)),
+            torch.from_numpy(to_bits(targets, width).astype(np.float32)),
+            torch.from_numpy(answer_mask),
+        )
+
+    def loss(self, batch: BitCopyBatch) -> Loss:
         """In bits, summed; counted are sequences."""
-        logits, wanted = self.model.episode(batch.inputs)[batch.told], batch.wanted[batch.told]
-        total = F.binary_cross_entropy_with_logits(logits, wanted, reduction="sum")
+        logits, targets = (
+            self.model.episode(batch.inputs)[batch.answer_mask],
+            batch.targets[batch.answer_mask],
+        )
+        total = F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
         return Loss(total / math.log(2), len(batch.inputs))
 
     @torch.no_grad()
-    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
+    def negative_log_likelihood(self, examples: Sequence[Example]) -> Loss:
         self.model.eval()
-        batches = in_order(pairs, tokens=ROOM, collate=self.collate)
+        batches = iterate_by_length(
+            examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+        )
         losses = [self.loss(batch) for batch in batches]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.tokens for loss in losses))
+        return Loss(total, sum(loss.count for loss in losses))
 
     @torch.no_grad()
-    def answers(
-        self, pairs: Sequence[Pair], told: Callable[[int], None] | None = None
-    ) -> list[Answer]:
+    def predict(
+        self, examples: Sequence[Example], on_progress: Callable[[int], None] | None = None
+    ) -> list[BitCopyPrediction]:
         """What the machine tells of each, in their order."""
         self.model.eval()
-        found: dict[int, Answer] = {}
-        numbered = [pair._replace(number=place) for place, pair in enumerate(pairs)]
+        predictions: dict[int, BitCopyPrediction] = {}
+        indexed = [example._replace(index=position) for position, example in enumerate(examples)]
         weights = 2 ** torch.arange(self.form.width - 1, -1, -1)
-        for batch in in_order(numbered, tokens=ROOM, collate=self.collate):
+        for batch in iterate_by_length(
+            indexed, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+        ):
             logits = self.model.episode(batch.inputs)
-            for number, row, wanted, where in zip(
-                batch.numbers.tolist(), logits, batch.wanted, batch.told, strict=True
+            for index, row, row_targets, mask in zip(
+                batch.indices.tolist(), logits, batch.targets, batch.answer_mask, strict=True
             ):
-                there, true = row[where], wanted[where]
-                missed = F.binary_cross_entropy_with_logits(there, true, reduction="sum")
-                vectors = ((there > 0) * weights).sum(-1).tolist()
-                sure = there.abs().min().sigmoid().item()
-                found[number] = Answer(vectors, missed.item(), sure)
-            if told is not None:
-                told(len(batch.inputs))
-        return [found[place] for place in range(len(pairs))]
+                answer_logits, targets = row[mask], row_targets[mask]
+                loss = F.binary_cross_entropy_with_logits(answer_logits, targets, reduction="sum")
+                vectors = ((answer_logits > 0) * weights).sum(-1).tolist()
+                confidence = answer_logits.abs().min().sigmoid().item()
+                predictions[index] = BitCopyPrediction(vectors, loss.item(), confidence)
+            if on_progress is not None:
+                on_progress(len(batch.inputs))
+        return [predictions[position] for position in range(len(examples))]
 
     @torch.no_grad()
-    def looked(self, text: str, place: str = "TEXT") -> Looked:
+    def step_attention(self, text: str, location: str = "TEXT") -> StepAttention:
         """The weightings that the machine read and wrote with."""
-        pair = self.pair(text, place)
-        with observe(self.model.eval()) as seen:
-            self.model.episode(self.collate([pair]).inputs)
-        names = [self.form.name(number) for number in pair.source]
-        names += [TELLS] * len(pair.target)
-        return Looked(names, {name: one[0] for name, one in seen.whole().items()})
+        example = self.build_example(text, location)
+        with observe(self.model.eval()) as recorded:
+            self.model.episode(self.collate([example]).inputs)
+        names = [self.form.symbol_name(symbol) for symbol in example.source]
+        names += [ANSWER_STEP] * len(example.target)
+        return StepAttention(
+            names, {name: weights[0] for name, weights in recorded.joined().items()}
+        )
 
 
-def bits(numbers: Int[np.ndarray, "b t"], width: int) -> Int[np.ndarray, "b t w"]:
+def to_bits(numbers: Int[np.ndarray, "b t"], width: int) -> Int[np.ndarray, "b t w"]:
     """Of each number its last `width` bits, the highest first."""
     return (numbers[..., None] >> np.arange(width - 1, -1, -1)) & 1

@@ -8,7 +8,7 @@ TASKS = {
     "pretrain": "hidden words and sentences that follow, from plain text, to be built on",
     "chat": "a conversation, turn by turn, about anything or about rows of a table",
     "language": "how likely a text is, what comes next, and how it goes on",
-    "summarise": "a document into its summary, some words of which are copied",
+    "summarize": "a document into its summary, some words of which are copied",
     "music": "how likely a piece is, as piano roll or in ABC, and how it goes on",
     "image": "a picture into one of some classes, and which patches of it were looked at",
     "copy": "a sequence of bits, told again after its end",

@@ -17,18 +17,18 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from regard.batch.batches import in_order
-from regard.batch.pair import Pair, padded
-from regard.batch.windows import Window
-from regard.corpora.database import ANY, Database
-from regard.tasks.language import Language
-from regard.tasks.translate import ROOM
-from regard.text.marks import AnyTokeniser
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Example, padded
+from regard.batching.text_windows import TextWindow
+from regard.data.database import ANY_VALUE, Database
+from regard.tasks.language import LanguageTask
+from regard.tasks.translate import TOKENS_PER_BATCH
+from regard.text.special_ids import AnyTokenizer
 
 Role = Literal["user", "wishes", "found", "reply"]
-WISH = re.compile(r"(\w+) *= *([^;=]*[^;= ])")
-FAR = 10**6  # tokens: more than anybody says
-COUNTED = 3  # rows that are told by number; of more there are many
+SLOT_PATTERN = re.compile(r"(\w+) *= *([^;=]*[^;= ])")
+UNLIMITED_TOKENS = 10**6  # tokens: more than anybody says
+MAX_COUNTED_ROWS = 3  # rows that are told by number; of more there are many
 
 
 class Turn(NamedTuple):
@@ -38,40 +38,40 @@ class Turn(NamedTuple):
     text: str
 
 
-def turns_of(record: Mapping[str, Any], database: Database) -> list[Turn]:
+def dialogue_turns(record: Mapping[str, Any], database: Database) -> list[Turn]:
     """A conversation of a corpus; about a database, with wishes and what was found."""
     turns = record["turns"]
     if not database:
         return [Turn("reply" if n % 2 else "user", text) for n, text in enumerate(turns)]
-    found = list[Turn]()
-    for said, wishes, reply in zip(turns[::2], record["wishes"], turns[1::2], strict=True):
-        found += [Turn("user", said), Turn("wishes", written(wishes))]
-        found.append(Turn("found", counted(len(database.find(wishes)))))
-        found.append(Turn("reply", database.blanked(reply)))
-    return found
+    dialogue = list[Turn]()
+    for user_text, belief, reply in zip(turns[::2], record["wishes"], turns[1::2], strict=True):
+        dialogue += [Turn("user", user_text), Turn("wishes", format_belief(belief))]
+        dialogue.append(Turn("found", format_row_count(len(database.find_rows(belief)))))
+        dialogue.append(Turn("reply", database.delexicalize(reply)))
+    return dialogue
 
 
-def written(wishes: Mapping[str, str]) -> str:
+def format_belief(belief: Mapping[str, str]) -> str:
     """`food=thai; area=any`, or `none`."""
-    return "; ".join(f"{name}={value}" for name, value in wishes.items()) or "none"
+    return "; ".join(f"{name}={value}" for name, value in belief.items()) or "none"
 
 
-def read(text: str, database: Database) -> dict[str, str]:
+def parse_belief(text: str, database: Database) -> dict[str, str]:
     """The other way, in the order of the columns; what is no wish is passed over."""
-    given = {name: value.strip() for name, value in WISH.findall(text)}
-    return {name: given[name] or ANY for name in database.asked if name in given}
+    slots = {name: value.strip() for name, value in SLOT_PATTERN.findall(text)}
+    return {name: slots[name] or ANY_VALUE for name in database.slot_columns if name in slots}
 
 
-def does_count(turn: Turn, replies: bool) -> bool:
+def is_in_loss(turn: Turn, replies: bool) -> bool:
     """In the loss: all but what was looked up, or only what the model is to write."""
     return turn.role in ("wishes", "reply") if replies else turn.role != "found"
 
 
-def counted(rows: int) -> str:
-    return str(rows) if rows <= COUNTED else "many"
+def format_row_count(rows: int) -> str:
+    return str(rows) if rows <= MAX_COUNTED_ROWS else "many"
 
 
-class Chat(Language):
+class ChatTask(LanguageTask):
     """A language model, its vocabulary, and what can be looked up.
 
     `replies`: only what the model is to write counts in the loss, not what people say to it.
@@ -83,7 +83,7 @@ class Chat(Language):
     def __init__(
         self,
         model: nn.Module,
-        text: AnyTokeniser,
+        text: AnyTokenizer,
         database: Database,
         *,
         replies: bool = False,
@@ -92,77 +92,88 @@ class Chat(Language):
         super().__init__(model, text)
         self.database, self.replies, self.backwards = database, replies, backwards
 
-    def pairs(
+    def examples(
         self,
         records: Iterable[Mapping[str, Any]],
-        longest: int = 256,
+        max_tokens: int = 256,
         *,
         replies: bool | None = None,
-    ) -> Iterator[Pair]:
+    ) -> Iterator[Example]:
         """Rows of ids, and for each token but the first whether it counts.
 
         A conversation that is longer goes on in a further row, behind the turns before which fit in
         half of it, and which do not count again.
         """
-        for number, record in enumerate(records):
-            turns = turns_of(record, self.database)
+        for index, record in enumerate(records):
+            turns = dialogue_turns(record, self.database)
             turns = turns[::-1] if self.backwards else turns
-            only = self.replies if replies is None else replies
-            for ids, counts in self.rows(turns, longest, only):
-                yield Pair(number, ids, counts)
+            replies_only = self.replies if replies is None else replies
+            for ids, loss_mask in self.rows(turns, max_tokens, replies_only):
+                yield Example(index, ids, loss_mask)
 
     def rows(
-        self, turns: Sequence[Turn], longest: int, replies: bool
+        self, turns: Sequence[Turn], max_tokens: int, replies: bool
     ) -> Iterator[tuple[list[int], list[int]]]:
-        tokens = [[*ids[: longest - 1], self.end] for ids in self.text.ids([t.text for t in turns])]
-        begun = 0
-        while begun < len(turns):
-            first, size = begun, len(tokens[begun])
-            while first and size + len(tokens[first - 1]) <= longest // 2:
+        tokens = [
+            [*ids[: max_tokens - 1], self.end]
+            for ids in self.text.encode_ids([t.text for t in turns])
+        ]
+        next_turn = 0
+        while next_turn < len(turns):
+            first, size = next_turn, len(tokens[next_turn])
+            while first and size + len(tokens[first - 1]) <= max_tokens // 2:
                 first -= 1
                 size += len(tokens[first])
-            end = begun + 1
-            while end < len(turns) and size + len(tokens[end]) <= longest:
+            end = next_turn + 1
+            while end < len(turns) and size + len(tokens[end]) <= max_tokens:
                 size += len(tokens[end])
                 end += 1
-            ids, counts = [self.end], list[int]()
-            for at in range(first, end):
-                ids += tokens[at]
-                counts += [int(at >= begun and does_count(turns[at], replies))] * len(tokens[at])
-            yield ids, counts
-            begun = end
+            ids, loss_mask = [self.end], list[int]()
+            for position in range(first, end):
+                ids += tokens[position]
+                loss_mask += [
+                    int(position >= next_turn and is_in_loss(turns[position], replies))
+                ] * len(tokens[position])
+            yield ids, loss_mask
+            next_turn = end
 
-    def collate(self, pairs: Sequence[Pair]) -> Window:
-        ids, _ = padded([list(pair.source) for pair in pairs])
-        counts, _ = padded([list(pair.target) for pair in pairs])
-        return Window(ids[:, :-1], ids[:, 1:], counts.bool())
+    def collate(self, examples: Sequence[Example]) -> TextWindow:
+        ids, _ = padded([list(example.source) for example in examples])
+        loss_mask, _ = padded([list(example.target) for example in examples])
+        return TextWindow(ids[:, :-1], ids[:, 1:], loss_mask.bool())
 
-    def windows(self, pairs: Sequence[Pair]) -> Iterator[Window]:
-        return in_order(pairs, tokens=ROOM, collate=self.collate)
+    def windows(self, examples: Sequence[Example]) -> Iterator[TextWindow]:
+        return iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate)
 
-    def start(self, turns: Sequence[Turn], room: int) -> list[int]:
+    def prompt_ids(self, turns: Sequence[Turn], reply_tokens: int) -> list[int]:
         """Ids to go on from: of a history that is too long the first turns are left out."""
         ids = [self.end]
-        for one in reversed([[*ids, self.end] for ids in self.text.ids([t.text for t in turns])]):
-            if len(ids) > 1 and len(ids) + len(one) > self.reach - room:
+        for turn_ids in reversed(
+            [[*ids, self.end] for ids in self.text.encode_ids([t.text for t in turns])]
+        ):
+            if len(ids) > 1 and len(ids) + len(turn_ids) > self.max_positions - reply_tokens:
                 break
-            ids = [self.end, *one, *ids[1:]]
+            ids = [self.end, *turn_ids, *ids[1:]]
         return ids
 
     @torch.no_grad()
-    def told_back(self, history: Sequence[Turn], replies: Sequence[str]) -> Float[Tensor, " b"]:
+    def backward_log_prob(
+        self, history: Sequence[Turn], replies: Sequence[str]
+    ) -> Float[Tensor, " b"]:
         """log p(history | reply) of each reply, by a model that reads backwards."""
         self.model.eval()
-        room = int(min(self.reach, FAR))
-        pairs = list[Pair]()
-        for number, reply in enumerate(replies):
+        max_tokens = int(min(self.max_positions, UNLIMITED_TOKENS))
+        examples = list[Example]()
+        for index, reply in enumerate(replies):
             turns = [Turn("reply", reply), *reversed(history)]
-            tokens = [[*ids, self.end] for ids in self.text.ids([turn.text for turn in turns])]
-            counts = [0] * len(tokens[0]) + [1] * sum(map(len, tokens[1:]))
-            ids = [self.end, *(one for some in tokens for one in some)]
-            pairs.append(Pair(number, ids[: room + 1], counts[:room]))
-        window = self.collate(pairs)
-        states, _ = self.model.read(self.model.begin(len(pairs)), window.given)
+            tokens = [
+                [*ids, self.end] for ids in self.text.encode_ids([turn.text for turn in turns])
+            ]
+            loss_mask = [0] * len(tokens[0]) + [1] * sum(map(len, tokens[1:]))
+            ids = [self.end, *(token_id for turn_ids in tokens for token_id in turn_ids)]
+            examples.append(Example(index, ids[: max_tokens + 1], loss_mask[:max_tokens]))
+        window = self.collate(examples)
+        states, _ = self.model.read(self.model.begin(len(examples)), window.inputs)
         logits = self.model.logits(states).flatten(0, 1)
-        losses = F.cross_entropy(logits, window.wanted.flatten(), reduction="none")
-        return -(losses.view_as(window.wanted) * window.valid).sum(1)
+        losses = F.cross_entropy(logits, window.targets.flatten(), reduction="none")
+        return -(losses.view_as(window.targets) * window.valid).sum(1)

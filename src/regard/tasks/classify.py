@@ -13,32 +13,32 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.batch.pair import Pair
-from regard.encode.head import Classifier, Pooling, make_pooling
-from regard.tasks.headed import Headed, OnEncoder
-from regard.tasks.inputs import BySentence, Inputs, Spelled, split
+from regard.batching.example import Example
+from regard.layers.output_heads import ClassifierHead, Pooling, build_pooling
+from regard.tasks.headed import EncoderTask, EncoderWithHead
+from regard.tasks.inputs import CharacterInputs, Inputs, SentenceInputs, split_rows
 from regard.tasks.loss import Loss
-from regard.tasks.translate import AT_ONCE
+from regard.tasks.translate import RECORDS_PER_CHUNK
 from regard.text.labels import Labels
 
 
 @dataclass(frozen=True)
-class Labelled:
+class ClassifyBatch:
     """Texts as their encoder wants them, and the class of each."""
 
-    numbers: Int[Tensor, " b"]  # which texts these are
+    indices: Int[Tensor, " b"]  # which texts these are
     inputs: dict[str, Tensor]
     labels: Int[Tensor, " b"]
 
 
-class Verdict(NamedTuple):
+class ClassPrediction(NamedTuple):
     """The likeliest class, and how likely each is."""
 
     label: str
     probabilities: dict[str, float]
 
 
-class Part(NamedTuple):
+class WeightedSentence(NamedTuple):
     """A sentence: how much it was looked at, its tokens, and how much each of them was."""
 
     weight: float
@@ -46,7 +46,7 @@ class Part(NamedTuple):
     weights: list[float]
 
 
-class Judge(OnEncoder):
+class EncoderClassifier(EncoderWithHead):
     """Classes from the encoder's pooled vector, or from states pooled here."""
 
     def __init__(
@@ -60,88 +60,100 @@ class Judge(OnEncoder):
         frozen: bool = False,
     ):
         super().__init__(encoder, frozen=frozen)
-        own: int | None = encoder.pooled_width
-        if own is None and pooling is None:
+        pooled_width: int | None = encoder.pooled_width
+        if pooled_width is None and pooling is None:
             pooling = "attention"  # the encoder has no vector of the whole
-        self.pooling = None if pooling is None else make_pooling(pooling, encoder.width)
-        width: int = encoder.width if pooling is not None or own is None else own
-        self.head = Classifier(width, classes, hidden_dim=hidden_dim, dropout=dropout)
+        self.pooling = None if pooling is None else build_pooling(pooling, encoder.width)
+        width: int = encoder.width if pooling is not None or pooled_width is None else pooled_width
+        self.head = ClassifierHead(width, classes, hidden_dim=hidden_dim, dropout=dropout)
 
     def forward(self, inputs: Mapping[str, Tensor]) -> Float[Tensor, "b c"]:
-        found = self.encoder.encode(**inputs)
-        pooled = found.pooled if self.pooling is None else self.pooling(found.states, found.valid)
+        encoded = self.encoder.encode(**inputs)
+        pooled = (
+            encoded.pooled if self.pooling is None else self.pooling(encoded.states, encoded.valid)
+        )
         return self.head(pooled)
 
 
-class Classify(Headed):
+class ClassifyTask(EncoderTask):
     """A model with a head, how it reads a text, and the names of its classes."""
 
     fields = ("text", "label")
 
-    def __init__(self, model: Judge, inputs: Inputs, labels: Labels):
+    def __init__(self, model: EncoderClassifier, inputs: Inputs, labels: Labels):
         self.model, self.inputs, self.labels = model, inputs, labels
-        self.packed = not isinstance(inputs, Spelled)
+        self.can_pack = not isinstance(inputs, CharacterInputs)
 
-    def pairs(self, records: Iterable[Mapping[str, str]], longest: int = 256) -> Iterator[Pair]:
+    def examples(
+        self, records: Iterable[Mapping[str, str]], max_tokens: int = 256
+    ) -> Iterator[Example]:
         """Texts as ids, one by one; of longer ones the end is cut off."""
         stream = enumerate(records)
-        while some := list(islice(stream, AT_ONCE)):
-            rows = self.inputs.rows([record for _, record in some], longest)
-            for (number, record), row in zip(some, rows, strict=True):
-                label = self.labels.number(record["label"], f"record {number + 1}")
-                yield Pair(number, row, [label])
+        while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
+            rows = self.inputs.rows([record for _, record in chunk], max_tokens)
+            for (index, record), row in zip(chunk, rows, strict=True):
+                label = self.labels.index(record["label"], f"record {index + 1}")
+                yield Example(index, row, [label])
 
-    def collate(self, pairs: Sequence[Pair]) -> Labelled:
-        return Labelled(
-            torch.tensor([pair.number for pair in pairs]),
-            self.inputs.tensors([pair.source for pair in pairs]),
-            torch.tensor([pair.target[0] for pair in pairs]),
+    def collate(self, examples: Sequence[Example]) -> ClassifyBatch:
+        return ClassifyBatch(
+            torch.tensor([example.index for example in examples]),
+            self.inputs.tensors([example.source for example in examples]),
+            torch.tensor([example.target[0] for example in examples]),
         )
 
-    def loss(self, batch: Labelled, smoothing: float = 0.0) -> Loss:
+    def loss(self, batch: ClassifyBatch, smoothing: float = 0.0) -> Loss:
         logits = self.model(batch.inputs)
         total = F.cross_entropy(logits, batch.labels, reduction="sum", label_smoothing=smoothing)
         return Loss(total, len(batch.labels))
 
     @torch.no_grad()
-    def verdicts(
+    def predict(
         self,
         records: Sequence[Mapping[str, str]],
-        longest: int = 256,
-        told: Callable[[int], None] | None = None,
-    ) -> list[Verdict]:
+        max_tokens: int = 256,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[ClassPrediction]:
         """What the model takes each text for; labels in the records are not looked at."""
         self.model.eval()
-        rows = self.inputs.rows(records, longest) if records else []
-        found: list[Verdict] = [Verdict("", {})] * len(rows)
-        for batch in self.in_order([Pair(n, row, [0]) for n, row in enumerate(rows)]):
-            for number, p in zip(batch.numbers.tolist(), self.model(batch.inputs), strict=True):
-                shares = dict(zip(self.labels.names, p.softmax(-1).tolist(), strict=True))
-                found[number] = Verdict(max(shares, key=shares.__getitem__), shares)
-            if told is not None:
-                told(len(batch.numbers))
-        return found
+        rows = self.inputs.rows(records, max_tokens) if records else []
+        predictions: list[ClassPrediction] = [ClassPrediction("", {})] * len(rows)
+        for batch in self.iterate_by_length([Example(n, row, [0]) for n, row in enumerate(rows)]):
+            for index, logits in zip(batch.indices.tolist(), self.model(batch.inputs), strict=True):
+                probabilities = dict(
+                    zip(self.labels.names, logits.softmax(-1).tolist(), strict=True)
+                )
+                predictions[index] = ClassPrediction(
+                    max(probabilities, key=probabilities.__getitem__), probabilities
+                )
+            if on_progress is not None:
+                on_progress(len(batch.indices))
+        return predictions
 
-    def looked(self, record: Mapping[str, str], longest: int = 256) -> dict[str, Tensor]:
+    def attention_weights(
+        self, record: Mapping[str, str], max_tokens: int = 256
+    ) -> dict[str, Tensor]:
         """Every weight that was paid while the text was read, by the name of the attention."""
-        return self.seen(self.inputs.tensors(self.inputs.rows([record], longest)))
+        return self.observed_weights(self.inputs.tensors(self.inputs.rows([record], max_tokens)))
 
-    def parts(self, record: Mapping[str, str], longest: int = 256) -> list[Part]:
+    def weighted_sentences(
+        self, record: Mapping[str, str], max_tokens: int = 256
+    ) -> list[WeightedSentence]:
         """What the verdict rests on: sentences with their words, or one part that is the text.
 
         Of a transformer's attentions it is what the last layer's first position looked at, in the
         mean of its heads; of several hops, their mean.
         """
-        [row] = self.inputs.rows([record], longest)
-        seen = self.looked(record, longest)
-        if len(seen) == 2 and isinstance(self.inputs, BySentence):
-            words, sentences = seen.values()
+        [row] = self.inputs.rows([record], max_tokens)
+        recorded = self.attention_weights(record, max_tokens)
+        if len(recorded) == 2 and isinstance(self.inputs, SentenceInputs):
+            words, sentences = recorded.values()
             return [
-                Part(weight, self.inputs.tokens(ids), each[: len(ids)].tolist())
-                for weight, ids, each in zip(
-                    sentences[0, 0].tolist(), split(row), words[:, 0], strict=True
+                WeightedSentence(weight, self.inputs.tokens(ids), word_weights[: len(ids)].tolist())
+                for weight, ids, word_weights in zip(
+                    sentences[0, 0].tolist(), split_rows(row), words[:, 0], strict=True
                 )
             ]
-        last = list(seen.values())[-1][0]
-        weights = last.mean(0)[0] if last.ndim == 3 else last.mean(0)
-        return [Part(1.0, self.inputs.tokens(row), weights.tolist())]
+        last_weights = list(recorded.values())[-1][0]
+        weights = last_weights.mean(0)[0] if last_weights.ndim == 3 else last_weights.mean(0)
+        return [WeightedSentence(1.0, self.inputs.tokens(row), weights.tolist())]

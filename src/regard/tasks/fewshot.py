@@ -23,135 +23,144 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.corpora.corpus import Record
-from regard.corpora.episodes import Dealt
-from regard.encode.picture import Picture
+from regard.attention.observe import observe
+from regard.data.corpus import Record
+from regard.data.synthetic.episodes import SampledEpisodes
+from regard.layers.pictures import PictureEncoder
 from regard.tasks.loss import Loss
 
-TOGETHER = 64  # episodes that are looked at together, when none is learnt from
+EPISODES_PER_BATCH = 64  # episodes that are looked at together, when none is learnt from
 
 
 @dataclass(frozen=True)
-class Asked:
+class FewshotBatch:
     """Examples, their labels, what is asked for, and the order of the examples before each."""
 
-    shown: Float[Tensor, "e n *of"]
+    examples: Float[Tensor, "e n *of"]
     labels: Int[Tensor, "e s"]
-    wanted: Int[Tensor, "e q"]
+    targets: Int[Tensor, "e q"]
     order: Int[Tensor, "e q s"]
 
 
-class Guess(NamedTuple):
+class FewshotPrediction(NamedTuple):
     """The number of a class, and how likely each is."""
 
     label: int
     probabilities: list[float]
 
 
-class Recogniser(nn.Module):
+class EpisodeClassifier(nn.Module):
     """`embed` makes a vector of each example (None: it is one), `learner` an answer of them all."""
 
-    def __init__(self, embed: Picture | None, learner: nn.Module, ways: int):
+    def __init__(self, embed: PictureEncoder | None, learner: nn.Module, ways: int):
         super().__init__()
         self.embed, self.ways = embed, ways
         self.learner: Any = learner  # any with `episode`
         self.norm = None if embed is None else nn.BatchNorm1d(embed.out.out_features, affine=False)
 
-    def forward(self, asked: Asked) -> Float[Tensor, "e q w"]:
+    def forward(self, batch: FewshotBatch) -> Float[Tensor, "e q w"]:
         """Logits of the last step of each sequence."""
-        episodes, examples = asked.labels.shape
-        queries = asked.order.shape[1]
-        states = self.embedded(asked.shown)
-        ahead = asked.order.flatten(1)[..., None].expand(-1, -1, states.shape[-1])
-        before = states[:, :examples].gather(1, ahead).unflatten(1, (queries, examples))
-        inputs = torch.cat([before, states[:, examples:, None]], 2)
-        told = asked.labels.gather(1, asked.order.flatten(1)).unflatten(1, (queries, examples))
-        labels = F.one_hot(told, self.ways).to(inputs)
+        episodes, support_size = batch.labels.shape
+        queries = batch.order.shape[1]
+        states = self.embeddings(batch.examples)
+        gather_index = batch.order.flatten(1)[..., None].expand(-1, -1, states.shape[-1])
+        support = (
+            states[:, :support_size].gather(1, gather_index).unflatten(1, (queries, support_size))
+        )
+        inputs = torch.cat([support, states[:, support_size:, None]], 2)
+        support_labels = batch.labels.gather(1, batch.order.flatten(1)).unflatten(
+            1, (queries, support_size)
+        )
+        labels = F.one_hot(support_labels, self.ways).to(inputs)
         labels = F.pad(labels, (0, 0, 0, 1))  # the last one is not told
-        said = self.learner.episode(inputs.flatten(0, 1), labels.flatten(0, 1))
-        return said[:, -1].unflatten(0, (episodes, queries))
+        outputs = self.learner.episode(inputs.flatten(0, 1), labels.flatten(0, 1))
+        return outputs[:, -1].unflatten(0, (episodes, queries))
 
-    def embedded(self, shown: Float[Tensor, "e n *of"]) -> Float[Tensor, "e n d"]:
+    def embeddings(self, examples: Float[Tensor, "e n *of"]) -> Float[Tensor, "e n d"]:
         """A larger picture has several places: their mean."""
         if self.embed is None or self.norm is None:
-            return shown
+            return examples
         # channels last: on a CPU convolutions of 32 filters take half the time then
-        pictures = shown.flatten(0, 1).contiguous(memory_format=torch.channels_last)
-        return self.norm(self.embed(pictures).mean(1)).unflatten(0, shown.shape[:2])
+        pictures = examples.flatten(0, 1).contiguous(memory_format=torch.channels_last)
+        return self.norm(self.embed(pictures).mean(1)).unflatten(0, examples.shape[:2])
 
 
-class Fewshot:
+class FewshotTask:
     """A model that is told classes by examples, and how pictures become numbers."""
 
-    def __init__(self, model: Recogniser):
+    def __init__(self, model: EpisodeClassifier):
         self.model = model
 
-    def collate(self, dealt: Dealt) -> Asked:
-        shown = torch.from_numpy(np.ascontiguousarray(dealt.shown))
-        numbers = (dealt.labels, dealt.wanted, dealt.order)
-        return Asked(numbers_of(shown), *(torch.from_numpy(one.copy()) for one in numbers))
+    def collate(self, episodes: SampledEpisodes) -> FewshotBatch:
+        examples = torch.from_numpy(np.ascontiguousarray(episodes.examples))
+        arrays = (episodes.support_labels, episodes.query_labels, episodes.support_order)
+        return FewshotBatch(
+            to_floats(examples), *(torch.from_numpy(array.copy()) for array in arrays)
+        )
 
-    def gathered(self, records: Sequence[Record]) -> Asked:
+    def collate_records(self, records: Sequence[Record]) -> FewshotBatch:
         """Episodes of one query, in the order that they have."""
         labels = np.stack([record["labels"] for record in records])
-        wanted = np.array([[record["wanted"]] for record in records])
+        targets = np.array([[record["wanted"]] for record in records])
         order = np.broadcast_to(np.arange(labels.shape[1]), (len(records), 1, labels.shape[1]))
-        shown = np.stack([record["shown"] for record in records])
-        return self.collate(Dealt(shown, labels, wanted, order))
+        examples = np.stack([record["shown"] for record in records])
+        return self.collate(SampledEpisodes(examples, labels, targets, order))
 
-    def loss(self, batch: Asked, smoothing: float = 0.0) -> Loss:
+    def loss(self, batch: FewshotBatch, smoothing: float = 0.0) -> Loss:
         """Counted are pictures that are asked for."""
-        logits, wanted = self.model(batch).flatten(0, 1), batch.wanted.flatten()
-        total = F.cross_entropy(logits, wanted, reduction="sum", label_smoothing=smoothing)
-        return Loss(total, len(wanted))
+        logits, targets = self.model(batch).flatten(0, 1), batch.targets.flatten()
+        total = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+        return Loss(total, len(targets))
 
     @torch.no_grad()
-    def likelihood(self, records: Sequence[Record]) -> Loss:
+    def negative_log_likelihood(self, records: Sequence[Record]) -> Loss:
         self.model.eval()
-        losses = [self.loss(self.gathered(some)) for some in pieces(records)]
+        losses = [self.loss(self.collate_records(chunk)) for chunk in chunks(records)]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.tokens for loss in losses))
+        return Loss(total, sum(loss.count for loss in losses))
 
     @torch.no_grad()
-    def guesses(
-        self, records: Sequence[Record], told: Callable[[int], None] | None = None
-    ) -> list[Guess]:
+    def predict(
+        self, records: Sequence[Record], on_progress: Callable[[int], None] | None = None
+    ) -> list[FewshotPrediction]:
         """What each is taken for, in their order."""
         self.model.eval()
-        found = list[Guess]()
-        for some in pieces(records):
-            for row in self.model(self.gathered(some))[:, 0].softmax(-1).tolist():
-                found.append(Guess(int(np.argmax(row)), row))
-            if told is not None:
-                told(len(some))
-        return found
+        predictions = list[FewshotPrediction]()
+        for chunk in chunks(records):
+            for row in self.model(self.collate_records(chunk))[:, 0].softmax(-1).tolist():
+                predictions.append(FewshotPrediction(int(np.argmax(row)), row))
+            if on_progress is not None:
+                on_progress(len(chunk))
+        return predictions
 
     @torch.no_grad()
-    def looked(self, record: Record) -> dict[str, Tensor]:
+    def attention_weights(self, record: Record) -> dict[str, Tensor]:
         """What each step looked at, by the attention's name: [s+1 s+1]; the last is the query."""
-        with observe(self.model.eval()) as seen:
-            self.model(self.gathered([record]))
-        return {name: one[0] for name, one in seen.whole().items()}
+        with observe(self.model.eval()) as recorded:
+            self.model(self.collate_records([record]))
+        return {name: weights[0] for name, weights in recorded.joined().items()}
 
 
-def pieces(records: Sequence[Record]) -> list[Sequence[Record]]:
+def chunks(records: Sequence[Record]) -> list[Sequence[Record]]:
     """All of one have as many examples."""
     if not records:
         raise ValueError("records are missing: there is nothing to score")
-    return [records[start : start + TOGETHER] for start in range(0, len(records), TOGETHER)]
+    return [
+        records[start : start + EPISODES_PER_BATCH]
+        for start in range(0, len(records), EPISODES_PER_BATCH)
+    ]
 
 
-def numbers_of(shown: Tensor) -> Float[Tensor, "e n *of"]:
+def to_floats(examples: Tensor) -> Float[Tensor, "e n *of"]:
     """Pixels [… h w c] as [… c h w], white being 0 and black 1; points as they are."""
-    if shown.dtype != torch.uint8:
-        return shown
-    return shown.movedim(-1, 2).float().div_(-255).add_(1)
+    if examples.dtype != torch.uint8:
+        return examples
+    return examples.movedim(-1, 2).float().div_(-255).add_(1)
 
 
-def nearest(record: Record) -> int:
+def nearest_class(record: Record) -> int:
     """What a ruler would say: the class whose examples' mean is nearest, number by number."""
-    shown: NDArray[Any] = record["shown"].astype(np.float64).reshape(len(record["shown"]), -1)
+    examples: NDArray[Any] = record["shown"].astype(np.float64).reshape(len(record["shown"]), -1)
     labels = record["labels"]
-    means = np.stack([shown[:-1][labels == way].mean(0) for way in range(labels.max() + 1)])
-    return int(((means - shown[-1]) ** 2).sum(-1).argmin())
+    means = np.stack([examples[:-1][labels == way].mean(0) for way in range(labels.max() + 1)])
+    return int(((means - examples[-1]) ** 2).sum(-1).argmin())

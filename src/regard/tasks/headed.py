@@ -7,14 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.batch.batches import in_order
-from regard.batch.pair import Pair
+from regard.attention.observe import observe
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Example
 from regard.tasks.loss import Loss
-from regard.tasks.translate import ROOM
+from regard.tasks.translate import TOKENS_PER_BATCH
 
 
-class OnEncoder(nn.Module):
+class EncoderWithHead(nn.Module):
     """A model with an encoder, which learns or rests."""
 
     def __init__(self, encoder: Any, *, frozen: bool = False):
@@ -24,7 +24,7 @@ class OnEncoder(nn.Module):
             for name, weight in encoder.named_parameters():
                 weight.requires_grad_(name.startswith("mix."))
 
-    def train(self, mode: bool = True) -> "OnEncoder":
+    def train(self, mode: bool = True) -> "EncoderWithHead":
         """A frozen encoder stays as it is in use: without dropout."""
         super().train(mode)
         if self.frozen:
@@ -32,14 +32,14 @@ class OnEncoder(nn.Module):
         return self
 
 
-class Headed(ABC):
+class EncoderTask(ABC):
     """A task whose model is an encoder with a head."""
 
     model: Any
-    packed = False  # whether what it reads is ids and nothing else
+    can_pack = False  # whether what it reads is ids and nothing else
 
     @abstractmethod
-    def collate(self, pairs: Sequence[Pair]) -> Any:
+    def collate(self, examples: Sequence[Example]) -> Any:
         """Texts as the model wants them, and what is true of them."""
 
     @abstractmethod
@@ -47,19 +47,23 @@ class Headed(ABC):
         """Of a batch, with labels smoothed in training."""
 
     @torch.no_grad()
-    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
+    def negative_log_likelihood(self, examples: Sequence[Example]) -> Loss:
         """-log p of what is true."""
         self.model.eval()
-        losses = [self.loss(batch) for batch in self.in_order(pairs)]
+        losses = [self.loss(batch) for batch in self.iterate_by_length(examples)]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.tokens for loss in losses))
+        return Loss(total, sum(loss.count for loss in losses))
 
     @torch.no_grad()
-    def seen(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    def observed_weights(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Every weight that was paid while these were read, by the name of the attention."""
-        with observe(self.model.eval()) as seen:
+        with observe(self.model.eval()) as recorded:
             self.model(inputs)
-        return seen.whole()
+        return recorded.joined()
 
-    def in_order(self, pairs: Sequence[Pair]) -> Iterator[Any]:
-        return in_order(pairs, tokens=ROOM, collate=self.collate) if pairs else iter(())
+    def iterate_by_length(self, examples: Sequence[Example]) -> Iterator[Any]:
+        return (
+            iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate)
+            if examples
+            else iter(())
+        )

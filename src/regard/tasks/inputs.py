@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from regard.batch.pair import padded
-from regard.text.marks import AnyTokeniser
-from regard.text.sentences import sentences
+from regard.batching.example import padded
+from regard.text.sentences import split_sentences
 from regard.text.special import END, PAD, START
+from regard.text.special_ids import AnyTokenizer
 from regard.text.spelling import NO_WORD, spell_sentence
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Inputs(Protocol):
     Where letters are read, they hold words.
     """
 
-    def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[Any]]: ...
+    def rows(self, records: Sequence[Mapping[str, str]], max_tokens: int) -> list[list[Any]]: ...
 
     def tensors(self, rows: Sequence[Sequence[Any]]) -> dict[str, Tensor]: ...
 
@@ -37,39 +37,39 @@ class Inputs(Protocol):
         ...
 
 
-class Plain:
+class PlainInputs:
     """a END, or a END b END."""
 
-    def __init__(self, text: AnyTokeniser, end: int = END):
+    def __init__(self, text: AnyTokenizer, end: int = END):
         self.text, self.end = text, end
 
-    def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[int]]:
-        firsts = self.text.ids([record["text"] for record in records])
+    def rows(self, records: Sequence[Mapping[str, str]], max_tokens: int) -> list[list[int]]:
+        firsts = self.text.encode_ids([record["text"] for record in records])
         if not records or "pair" not in records[0]:
-            return [[*ids[:longest], self.end] for ids in firsts]
-        seconds = self.text.ids([record["pair"] for record in records])
-        both = (shared(a, b, longest) for a, b in zip(firsts, seconds, strict=True))
-        return [[*a, self.end, *b, self.end] for a, b in both]
+            return [[*ids[:max_tokens], self.end] for ids in firsts]
+        seconds = self.text.encode_ids([record["pair"] for record in records])
+        truncated = (truncate_pair(a, b, max_tokens) for a, b in zip(firsts, seconds, strict=True))
+        return [[*a, self.end, *b, self.end] for a, b in truncated]
 
     def tensors(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         ids, valid = padded(rows)
         return {"ids": ids, "valid": valid}
 
     def tokens(self, row: Sequence[int]) -> list[str]:
-        return [self.text.token(number) for number in row]
+        return [self.text.token(token_id) for token_id in row]
 
 
-class Marked(Plain):
+class BertInputs(PlainInputs):
     """START a END, or START a END b END, with the number of the segment: BERT's [CLS] and [SEP]."""
 
     def __init__(
-        self, text: AnyTokeniser, start: int = START, end: int = END, *, segments: bool = True
+        self, text: AnyTokenizer, start: int = START, end: int = END, *, segments: bool = True
     ):
         super().__init__(text, end)
         self.start, self.segments = start, segments
 
-    def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[int]]:
-        return [[self.start, *row] for row in super().rows(records, longest)]
+    def rows(self, records: Sequence[Mapping[str, str]], max_tokens: int) -> list[list[int]]:
+        return [[self.start, *row] for row in super().rows(records, max_tokens)]
 
     def tensors(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         ids, valid = padded(rows)
@@ -80,25 +80,27 @@ class Marked(Plain):
         return {"ids": ids, "valid": valid, "segments": segments.long()}
 
 
-class BySentence:
+class SentenceInputs:
     """Sentences, each with END behind it; as a table of sentences for each text."""
 
-    def __init__(self, text: AnyTokeniser):
+    def __init__(self, text: AnyTokenizer):
         self.text = text
 
-    def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[int]]:
-        found = []
+    def rows(self, records: Sequence[Mapping[str, str]], max_tokens: int) -> list[list[int]]:
+        rows = []
         for record in records:
-            parts = self.text.ids(sentences(record["text"]))
-            row = [number for ids in parts for number in (*ids, END)]
-            found.append(row[:longest] if len(row) <= longest else [*row[: longest - 1], END])
-        return found
+            sentence_ids = self.text.encode_ids(split_sentences(record["text"]))
+            row = [token_id for ids in sentence_ids for token_id in (*ids, END)]
+            rows.append(
+                row[:max_tokens] if len(row) <= max_tokens else [*row[: max_tokens - 1], END]
+            )
+        return rows
 
     def tensors(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
-        documents = [split(row) for row in rows]
-        most = max(len(sentence) for document in documents for sentence in document)
-        count = max(map(len, documents))
-        ids = torch.full((len(rows), count, most), PAD)
+        documents = [split_rows(row) for row in rows]
+        max_words = max(len(sentence) for document in documents for sentence in document)
+        max_sentences = max(map(len, documents))
+        ids = torch.full((len(rows), max_sentences, max_words), PAD)
         valid = torch.zeros(ids.shape, dtype=torch.bool)
         for i, document in enumerate(documents):
             for j, sentence in enumerate(document):
@@ -107,30 +109,30 @@ class BySentence:
         return {"ids": ids, "valid": valid}
 
     def tokens(self, row: Sequence[int]) -> list[str]:
-        return [self.text.token(number) for number in row]
+        return [self.text.token(token_id) for token_id in row]
 
 
-class Spelled:
+class CharacterInputs:
     """Words by their letters, known or not: ELMo's. Two texts have an empty word between them."""
 
-    def __init__(self, text: AnyTokeniser):
+    def __init__(self, text: AnyTokenizer):
         self.text = text
 
-    def rows(self, records: Sequence[Mapping[str, str]], longest: int) -> list[list[str]]:
-        found = []
+    def rows(self, records: Sequence[Mapping[str, str]], max_tokens: int) -> list[list[str]]:
+        rows = []
         for record in records:
-            first = self.text.words(record["text"])
+            words = self.text.words(record["text"])
             if "pair" not in record:
-                found.append(first[:longest] or [""])  # a text without words is an empty one
+                rows.append(words[:max_tokens] or [""])  # a text without words is an empty one
                 continue
-            a, b = shared(first, self.text.words(record["pair"]), longest)
-            found.append([*a, "", *b])
-        return found
+            a, b = truncate_pair(words, self.text.words(record["pair"]), max_tokens)
+            rows.append([*a, "", *b])
+        return rows
 
     def tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
         spelled = [spell_sentence(row) for row in rows]
         lengths = torch.tensor([len(words) for words in spelled])
-        characters = pad_sequence([torch.tensor(one) for one in spelled], True, NO_WORD)
+        characters = pad_sequence([torch.tensor(sentence) for sentence in spelled], True, NO_WORD)
         valid = torch.arange(characters.shape[1]) < lengths[:, None]
         return {"characters": characters, "valid": valid}
 
@@ -138,27 +140,27 @@ class Spelled:
         return list(row)
 
 
-def split(row: Sequence[int]) -> list[list[int]]:
+def split_rows(row: Sequence[int]) -> list[list[int]]:
     """The sentences of a row, each with its END."""
-    found, sentence = list[list[int]](), list[int]()
-    for number in row:
-        sentence.append(number)
-        if number == END:
-            found.append(sentence)
+    completed, sentence = list[list[int]](), list[int]()
+    for token_id in row:
+        sentence.append(token_id)
+        if token_id == END:
+            completed.append(sentence)
             sentence = []
-    return found
+    return completed
 
 
-def shared(
-    first: Sequence[T], second: Sequence[T], longest: int
+def truncate_pair(
+    first: Sequence[T], second: Sequence[T], max_tokens: int
 ) -> tuple[Sequence[T], Sequence[T]]:
     """Both within `longest`: the longer one gives way, down to half, as in BERT."""
-    half = longest // 2
-    over = len(first) + len(second) - longest
-    if over <= 0:
+    half = max_tokens // 2
+    excess = len(first) + len(second) - max_tokens
+    if excess <= 0:
         return first, second
     if len(second) <= half:
-        return first[: longest - len(second)], second
-    if len(first) <= longest - half:
-        return first, second[: longest - len(first)]
-    return first[: longest - half], second[:half]
+        return first[: max_tokens - len(second)], second
+    if len(first) <= max_tokens - half:
+        return first, second[: max_tokens - len(first)]
+    return first[: max_tokens - half], second[:half]

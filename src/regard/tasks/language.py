@@ -18,23 +18,28 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.batch.pair import Pair
-from regard.batch.windows import Window
-from regard.decode.rules import FREE, Rules
-from regard.decode.stepper import Hypothesis
+from regard.attention.observe import observe
+from regard.batching.example import Example
+from regard.batching.text_windows import TextWindow
+from regard.decoding.constraints import UNCONSTRAINED, Constraints
+from regard.decoding.stepper import Hypothesis
 from regard.tasks.loss import Loss, cross_entropy
-from regard.tasks.translate import AT_ONCE, ROOM, Search, seeds_of
-from regard.tasks.words import LONGEST, MOST, TOGETHER, Words
-from regard.text.marks import AnyTokeniser
-from regard.text.pieces import Pieces
+from regard.tasks.translate import (
+    RECORDS_PER_CHUNK,
+    TOKENS_PER_BATCH,
+    SearchFunction,
+    sampling_seeds,
+)
+from regard.tasks.words import MAX_PREFIXES, MAX_WORD_TOKENS, PREFIXES_PER_BATCH, NextWordSearch
 from regard.text.special import END, PAD, START
-from regard.text.tokeniser import Tokeniser
+from regard.text.special_ids import AnyTokenizer
+from regard.text.token_bytes import TokenBytes
+from regard.text.tokenizer import Tokenizer
 
 SHIFT = 1 + max(PAD, START, END)
 
 
-class Completion(NamedTuple):
+class CompletionPrediction(NamedTuple):
     """What was written after a prompt."""
 
     text: str
@@ -43,111 +48,124 @@ class Completion(NamedTuple):
     ids: list[int]
 
 
-class Language:
+class LanguageTask:
     """A language model and its vocabulary."""
 
     fields = ("text",)
 
-    def __init__(self, model: nn.Module, text: AnyTokeniser):
+    def __init__(self, model: nn.Module, text: AnyTokenizer):
         # any model with begin, read, output, logits and the steps of a search
         self.model: Any = model
         self.text = text
-        self.reach = float(getattr(model, "context", math.inf))  # tokens that it can read
-        self.end = end_of(text)
+        self.max_positions = float(getattr(model, "max_positions", math.inf))  # that it can read
+        self.end = end_id(text)
 
-    def stream(self, records: Iterable[Mapping[str, str]]) -> Int[Tensor, " n"]:
+    def token_stream(self, records: Iterable[Mapping[str, str]]) -> Int[Tensor, " n"]:
         """All documents as one row of ids."""
         ids, texts = array("i", [self.end]), (record["text"] for record in records)
-        while some := list(islice(texts, AT_ONCE)):
-            for one in self.text.ids(some):
-                ids.extend(one)
+        while chunk := list(islice(texts, RECORDS_PER_CHUNK)):
+            for document_ids in self.text.encode_ids(chunk):
+                ids.extend(document_ids)
                 ids.append(self.end)
         return torch.frombuffer(ids, dtype=torch.int32)
 
-    def loss(self, window: Window, state: Any = None, smoothing: float = 0.0) -> tuple[Loss, Any]:
+    def loss(
+        self, window: TextWindow, state: Any = None, smoothing: float = 0.0
+    ) -> tuple[Loss, Any]:
         """Of a window, read after `state`; and the state at its end."""
-        before = self.model.begin(len(window.given)) if state is None else state
-        states, after = self.model.read(before, window.given)
+        state_before = self.model.begin(len(window.inputs)) if state is None else state
+        states, state_after = self.model.read(state_before, window.inputs)
         loss = cross_entropy(
-            self.model.output, states, window.wanted, window.valid, smoothing=smoothing
+            self.model.output, states, window.targets, window.valid, smoothing=smoothing
         )
-        return loss, after
+        return loss, state_after
 
     @torch.no_grad()
-    def likelihood(self, windows: Iterable[Window]) -> Loss:
+    def negative_log_likelihood(self, windows: Iterable[TextWindow]) -> Loss:
         """-log p of all that is wanted; a window that is not fresh goes on after the last one."""
         self.model.eval()
         losses, state = list[Loss](), None
         for window in windows:
-            loss, state = self.loss(window, None if window.fresh else state)
+            loss, state = self.loss(window, None if window.is_start else state)
             losses.append(loss)
         total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.tokens for loss in losses))
+        return Loss(total, sum(loss.count for loss in losses))
 
-    def complete(
+    def predict(
         self,
         prompts: Sequence[str],
-        search: Search,
-        rules: Rules = FREE,
+        search: SearchFunction,
+        rules: Constraints = UNCONSTRAINED,
         *,
-        told: Callable[[int], None] | None = None,
-    ) -> list[list[Completion]]:
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[list[CompletionPrediction]]:
         """The n best ways to go on after each prompt, in their order.
 
         Prompts of equal length are read together: no padding, and no output depends on the others.
         Of a prompt the last tokens count, so many that an answer of at most half the context has
         room beside them, and else all that the model can read; see `Continued` for what follows.
         """
-        starts = [[self.end, *ids] for ids in self.text.ids(list(prompts))]
-        return self.go_on(starts, search, rules, told=told)
+        prompt_ids = [[self.end, *ids] for ids in self.text.encode_ids(list(prompts))]
+        return self.predict_from_ids(prompt_ids, search, rules, on_progress=on_progress)
 
     @torch.no_grad()
-    def go_on(
+    def predict_from_ids(
         self,
-        starts: Sequence[Sequence[int]],
-        search: Search,
-        rules: Rules = FREE,
+        prompt_ids: Sequence[Sequence[int]],
+        search: SearchFunction,
+        rules: Constraints = UNCONSTRAINED,
         *,
-        told: Callable[[int], None] | None = None,
-        heard: Callable[[Int[Tensor, " n"]], None] | None = None,
-    ) -> list[list[Completion]]:
+        on_progress: Callable[[int], None] | None = None,
+        on_tokens: Callable[[Int[Tensor, " n"]], None] | None = None,
+    ) -> list[list[CompletionPrediction]]:
         """The same after rows of ids; `heard` is given the tokens of each step, as they come."""
         self.model.eval()
-        longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
-        kept = self.room(longest if longest <= self.reach / 2 else 0)
-        pairs = [Pair(number, ids, []) for number, ids in enumerate(starts)]
-        seeds, results = seeds_of(pairs), [list[Completion]() for _ in pairs]
-        pairs = [pair._replace(source=pair.source[kept]) for pair in pairs]
-        ordered = sorted(pairs, key=lambda pair: len(pair.source))
-        for length, group in groupby(ordered, key=lambda pair: len(pair.source)):
-            while some := list(islice(group, max(1, ROOM // length))):
-                memory = prompted(torch.tensor([pair.source for pair in some]))
-                limited = replace(rules, max_length=longest)
-                drawn = [seeds[pair.number] for pair in some]
-                found = search(self.continued(heard), memory, drawn, limited)
-                for pair, best in zip(some, found, strict=True):
-                    results[pair.number] = [self.told_as(one) for one in best]
-                if told is not None:
-                    told(len(some))
+        max_length = (
+            rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
+        )
+        kept_slice = self.prompt_slice(max_length if max_length <= self.max_positions / 2 else 0)
+        examples = [Example(index, ids, []) for index, ids in enumerate(prompt_ids)]
+        seeds, results = sampling_seeds(examples), [list[CompletionPrediction]() for _ in examples]
+        examples = [example._replace(source=example.source[kept_slice]) for example in examples]
+        ordered = sorted(examples, key=lambda example: len(example.source))
+        for length, group in groupby(ordered, key=lambda example: len(example.source)):
+            while chunk := list(islice(group, max(1, TOKENS_PER_BATCH // length))):
+                memory = prompt_state(torch.tensor([example.source for example in chunk]))
+                limited_rules = replace(rules, max_length=max_length)
+                chunk_seeds = [seeds[example.index] for example in chunk]
+                hypotheses = search(
+                    self.build_stepper(on_tokens), memory, chunk_seeds, limited_rules
+                )
+                for example, best in zip(chunk, hypotheses, strict=True):
+                    results[example.index] = [self.to_prediction(hypothesis) for hypothesis in best]
+                if on_progress is not None:
+                    on_progress(len(chunk))
         return results
 
-    def continued(self, heard: Callable[[Tensor], None] | None = None) -> "Continued":
+    def build_stepper(self, on_tokens: Callable[[Tensor], None] | None = None) -> "PromptStepper":
         """For a search, whose special ids are ours, whatever those of the vocabulary are."""
-        if isinstance(self.text, Tokeniser):
-            return Continued(self.model, self.reach, heard)
-        return Shifted(self.model, self.reach, self.end, heard)
+        if isinstance(self.text, Tokenizer):
+            return PromptStepper(self.model, self.max_positions, on_tokens)
+        return ShiftedPromptStepper(self.model, self.max_positions, self.end, on_tokens)
 
-    def told_as(self, found: Hypothesis) -> Completion:
-        ids = self.ids_of(found.ids)
-        return Completion(self.text.decode(ids), found.score, found.log_prob, ids)
+    def to_prediction(self, hypothesis: Hypothesis) -> CompletionPrediction:
+        ids = self.vocabulary_ids(hypothesis.ids)
+        return CompletionPrediction(
+            self.text.decode(ids), hypothesis.score, hypothesis.log_prob, ids
+        )
 
-    def ids_of(self, found: list[int]) -> list[int]:
+    def vocabulary_ids(self, search_ids: list[int]) -> list[int]:
         """Of the vocabulary, for those that a search has."""
-        return found if isinstance(self.text, Tokeniser) else [n - SHIFT for n in found]
+        return search_ids if isinstance(self.text, Tokenizer) else [n - SHIFT for n in search_ids]
 
     @torch.no_grad()
     def next_words(
-        self, text: str, count: int = 10, *, most: int = MOST, longest: int = LONGEST
+        self,
+        text: str,
+        count: int = 10,
+        *,
+        max_prefixes: int = MAX_PREFIXES,
+        max_tokens: int = MAX_WORD_TOKENS,
     ) -> list[tuple[str, float]]:
         """The likeliest next words with their probabilities; see `words`.
 
@@ -157,50 +175,60 @@ class Language:
         if count < 1:
             raise ValueError(f"count must be 1 or more, not {count}")
         self.model.eval()
-        typed = self.pieces.typed(text)
-        longest = int(min(longest + len(typed.tail), self.reach / 2))
-        given = [self.end, *typed.ids][self.room(longest)]
-        words = Words(self.pieces, self.end, typed, count, most, longest)
-        return words.search(self.model, given, min(TOGETHER, max(1, ROOM // len(given))))
+        typed = self.pieces.resume_point(text)
+        max_tokens = int(min(max_tokens + len(typed.tail), self.max_positions / 2))
+        prompt_ids = [self.end, *typed.ids][self.prompt_slice(max_tokens)]
+        search = NextWordSearch(self.pieces, self.end, typed, count, max_prefixes, max_tokens)
+        return search.search(
+            self.model,
+            prompt_ids,
+            min(PREFIXES_PER_BATCH, max(1, TOKENS_PER_BATCH // len(prompt_ids))),
+        )
 
     @cached_property
-    def pieces(self) -> Pieces:
-        return Pieces(self.text)
+    def pieces(self) -> TokenBytes:
+        return TokenBytes(self.text)
 
     @torch.no_grad()
     def next_tokens(self, prompt: str, count: int = 10) -> list[tuple[str, float]]:
         """The likeliest next tokens with their probabilities; "</s>" is the end."""
         self.model.eval()
-        ids = torch.tensor([[self.end, *self.text.ids([prompt])[0]][self.room(0)]])
-        log_probs, _ = Continued(self.model, self.reach).step(prompted(ids), ids[:, -1])
+        ids = torch.tensor([[self.end, *self.text.encode_ids([prompt])[0]][self.prompt_slice(0)]])
+        log_probs, _ = PromptStepper(self.model, self.max_positions).step(
+            prompt_state(ids), ids[:, -1]
+        )
         best = log_probs[0].exp().topk(min(count, log_probs.shape[1]))
-        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return [(self.text.token(number), p) for number, p in pairs]
+        ranked = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [(self.text.token(token_id), p) for token_id, p in ranked]
 
-    def looked(self, text: str) -> tuple[list[str], Float[Tensor, "t t"]]:
+    def text_attention(self, text: str) -> tuple[list[str], Float[Tensor, "t t"]]:
         """The tokens of a text, the mark before it first, and what each looked at, of those before.
 
         It is the last attention of the model, in the mean of its heads.
         """
-        return self.looked_at([self.end, *self.text.ids([text])[0]])
+        return self.ids_attention([self.end, *self.text.encode_ids([text])[0]])
 
     @torch.no_grad()
-    def looked_at(self, ids: Sequence[int]) -> tuple[list[str], Float[Tensor, "t t"]]:
+    def ids_attention(self, ids: Sequence[int]) -> tuple[list[str], Float[Tensor, "t t"]]:
         """The same for a row of ids, or for as much of its end as the model reads."""
-        ids = ids[self.room(0)]
-        with observe(self.model.eval()) as seen:
-            self.model.forced(None, torch.tensor([ids]))
-        last = list(seen.whole().values())[-1][0]
-        table = last.mean(0) if last.ndim == 3 else last
+        ids = ids[self.prompt_slice(0)]
+        with observe(self.model.eval()) as recorded:
+            self.model.teacher_forced(None, torch.tensor([ids]))
+        last_weights = list(recorded.joined().values())[-1][0]
+        weights = last_weights.mean(0) if last_weights.ndim == 3 else last_weights
         # a model that looks at what was before, and not at itself, has one slot less
-        return [self.text.token(n) for n in ids], F.pad(table, (0, len(ids) - table.shape[1]))
+        return [self.text.token(n) for n in ids], F.pad(weights, (0, len(ids) - weights.shape[1]))
 
-    def room(self, longest: int) -> slice:
+    def prompt_slice(self, new_tokens: int) -> slice:
         """The end of a prompt for which there is room beside so many tokens."""
-        return slice(None) if math.isinf(self.reach) else slice(longest - int(self.reach), None)
+        return (
+            slice(None)
+            if math.isinf(self.max_positions)
+            else slice(new_tokens - int(self.max_positions), None)
+        )
 
 
-class Prompted(NamedTuple):
+class PromptState(NamedTuple):
     """Where each row of a search stands.
 
     `ids` are the last tokens of each row: those that `state` has read, if they may be needed again;
@@ -213,75 +241,81 @@ class Prompted(NamedTuple):
     last: Int[Tensor, " n"] | None
 
 
-def prompted(ids: Int[Tensor, "b t"]) -> Prompted:
+def prompt_state(ids: Int[Tensor, "b t"]) -> PromptState:
     """Before anything is read: a search begins by reading all of the prompts."""
-    return Prompted(None, ids[:, :-1], ids[:, -1])
+    return PromptState(None, ids[:, :-1], ids[:, -1])
 
 
-class Continued:
+class PromptStepper:
     """A language model for a search, which begins with START: here it begins after a prompt.
 
     A model that reads `reach` tokens and no more goes on, when it has read so many, from the last
     half of them: it reads those anew, as if nothing had been before.
     """
 
-    def __init__(self, model: Any, reach: float, heard: Callable[[Tensor], None] | None = None):
-        self.model, self.reach, self.heard = model, reach, heard
+    def __init__(
+        self, model: Any, max_positions: float, on_tokens: Callable[[Tensor], None] | None = None
+    ):
+        self.model, self.max_positions, self.on_tokens = model, max_positions, on_tokens
 
-    def start(self, memory: Prompted) -> Prompted:
+    def start(self, memory: PromptState) -> PromptState:
         return memory
 
     def step(
-        self, state: Prompted, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], Prompted]:
+        self, state: PromptState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], PromptState]:
         token = tokens if state.last is None else state.last
-        if self.heard is not None and state.last is None:
-            self.heard(tokens)
+        if self.on_tokens is not None and state.last is None:
+            self.on_tokens(tokens)
         ids = torch.cat([state.ids, token[:, None]], 1)
         if state.state is None:
-            states, after = self.model.read(self.model.begin(len(ids)), ids)
+            states, next_state = self.model.read(self.model.begin(len(ids)), ids)
             log_probs = self.model.logits(states[:, -1]).log_softmax(-1)
         else:
-            log_probs, after = self.model.step(state.state, token)
-        read = ids.shape[1]
-        if math.isinf(self.reach):
-            return log_probs, Prompted(after, ids[:, read:], None)
-        if read < self.reach:
-            return log_probs, Prompted(after, ids, None)
+            log_probs, next_state = self.model.step(state.state, token)
+        length = ids.shape[1]
+        if math.isinf(self.max_positions):
+            return log_probs, PromptState(next_state, ids[:, length:], None)
+        if length < self.max_positions:
+            return log_probs, PromptState(next_state, ids, None)
         # full: nothing of the cache is of use now, and `select` need not move it
-        return log_probs, Prompted(None, ids[:, read - read // 2 :], None)
+        return log_probs, PromptState(None, ids[:, length - length // 2 :], None)
 
-    def select(self, state: Prompted, rows: Int[Tensor, " m"]) -> Prompted:
+    def select(self, state: PromptState, rows: Int[Tensor, " m"]) -> PromptState:
         last = None if state.last is None else state.last[rows]
-        known = None if state.state is None else self.model.select(state.state, rows)
-        return Prompted(known, state.ids[rows], last)
+        selected = None if state.state is None else self.model.select(state.state, rows)
+        return PromptState(selected, state.ids[rows], last)
 
 
-class Shifted(Continued):
+class ShiftedPromptStepper(PromptStepper):
     """The same over a vocabulary whose ids are not ours: a search sees them `SHIFT` higher.
 
     Below them are PAD and START, which are never said, and END, in the place of the vocabulary's.
     """
 
     def __init__(
-        self, model: Any, reach: float, end: int, heard: Callable[[Tensor], None] | None = None
+        self,
+        model: Any,
+        max_positions: float,
+        end: int,
+        on_tokens: Callable[[Tensor], None] | None = None,
     ):
-        super().__init__(model, reach, heard)
+        super().__init__(model, max_positions, on_tokens)
         self.end = end
 
     def step(
-        self, state: Prompted, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], Prompted]:
-        log_probs, after = super().step(state, tokens - SHIFT)
-        below = log_probs.new_full((len(log_probs), SHIFT), -torch.inf)
-        below[:, END] = log_probs[:, self.end]
+        self, state: PromptState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], PromptState]:
+        log_probs, next_state = super().step(state, tokens - SHIFT)
+        special_log_probs = log_probs.new_full((len(log_probs), SHIFT), -torch.inf)
+        special_log_probs[:, END] = log_probs[:, self.end]
         log_probs[:, self.end] = -torch.inf
-        return torch.cat([below, log_probs], 1), after
+        return torch.cat([special_log_probs, log_probs], 1), next_state
 
 
-def end_of(text: AnyTokeniser) -> int:
+def end_id(text: AnyTokenizer) -> int:
     """The id between documents."""
-    if isinstance(text, Tokeniser):
+    if isinstance(text, Tokenizer):
         return END
     if text.special.end is None:
         raise ValueError("the vocabulary has no token for the end of a text")

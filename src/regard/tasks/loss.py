@@ -10,24 +10,26 @@ forgotten while the cache still holds it: half the time, and memory for one slic
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from regard.encode.embed import Embedding
+from regard.layers.embedding import Embedding
 
-AT_ONCE = 128 * 10_000  # logits that exist at a time: 5 MB, which a cache holds
+LOGITS_PER_SLICE = 128 * 10_000  # logits that exist at a time: 5 MB, which a cache holds
 
 
-class Loss(NamedTuple):
+@dataclass(frozen=True)
+class Loss:
     """Summed over the tokens that were predicted, and how many those were."""
 
     total: Tensor
-    tokens: int
+    count: int
 
 
 def cross_entropy(
@@ -46,12 +48,12 @@ def cross_entropy(
     if not 0 <= smoothing < 1:
         raise ValueError(f"smoothing must be in [0, 1), not {smoothing}")
     rows, labels = states[valid], target[valid]
-    weight = output.table() if isinstance(output, Embedding) else output.weight
-    total = _Summed.apply(rows, weight, output.bias, labels, smoothing, pad)
+    weight = output.output_weight() if isinstance(output, Embedding) else output.weight
+    total = _SummedCrossEntropy.apply(rows, weight, output.bias, labels, smoothing, pad)
     return Loss(total, len(labels))
 
 
-class _Summed(torch.autograd.Function):
+class _SummedCrossEntropy(torch.autograd.Function):
     """The summed loss; its gradients are made on the way forward, if anybody will ask for them."""
 
     @staticmethod
@@ -64,54 +66,54 @@ class _Summed(torch.autograd.Function):
         smoothing: float,
         pad: int,
     ) -> Tensor:
-        wanted = ctx.needs_input_grad[:3]
-        exact = torch.float64 if rows.dtype == torch.float64 else torch.float32
-        rows, weight = rows.to(exact), weight.to(exact)
-        bias = None if bias is None else bias.to(exact)
+        needs_grad = ctx.needs_input_grad[:3]
+        dtype = torch.float64 if rows.dtype == torch.float64 else torch.float32
+        rows, weight = rows.to(dtype), weight.to(dtype)
+        bias = None if bias is None else bias.to(dtype)
         grads = [
-            torch.zeros_like(x) if x is not None and want else None
-            for x, want in zip((rows, weight, bias), wanted, strict=True)
+            torch.zeros_like(x) if x is not None and needed else None
+            for x, needed in zip((rows, weight, bias), needs_grad, strict=True)
         ]
         total = rows.new_zeros(())
-        for some, label, to_rows in slices(rows, labels, grads[0], len(weight)):
-            logits = nn.functional.linear(some, weight, bias)
-            at_label, highest = logits.gather(-1, label[:, None])[:, 0], logits.amax(-1)
+        for row_slice, label, row_grad in slices(rows, labels, grads[0], len(weight)):
+            logits = nn.functional.linear(row_slice, weight, bias)
+            label_logits, highest = logits.gather(-1, label[:, None])[:, 0], logits.amax(-1)
             p = torch.softmax(logits, -1, out=logits)
             log_sum = highest - p.amax(-1).log()  # the likeliest has exp(highest - log_sum)
-            total += (log_sum - (1 - smoothing) * at_label).sum()
-            if not any(wanted):
+            total += (log_sum - (1 - smoothing) * label_logits).sum()
+            if not any(needs_grad):
                 continue
             p[torch.arange(len(label), device=label.device), label] -= 1 - smoothing
-            if to_rows is not None:
-                torch.mm(p, weight, out=to_rows)
+            if row_grad is not None:
+                torch.mm(p, weight, out=row_grad)
             if grads[1] is not None:
-                grads[1].addmm_(p.T, some)
+                grads[1].addmm_(p.T, row_slice)
             if grads[2] is not None:
                 grads[2] += p.sum(0)
         if smoothing:
-            total -= smoothed(rows, weight, bias, grads, smoothing, pad)
+            total -= smoothing_term(rows, weight, bias, grads, smoothing, pad)
         ctx.grads = grads
         return total
 
     @staticmethod
     @once_differentiable
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - the decorator's names
-        ctx: Any, *above: Tensor
+        ctx: Any, *upstream: Tensor
     ) -> tuple[Tensor | None, ...]:
-        (factor,) = above
-        return (*(None if g is None else g * factor for g in ctx.grads), None, None, None)
+        (factor,) = upstream
+        return (*(None if grad is None else grad * factor for grad in ctx.grads), None, None, None)
 
 
 def slices(
-    rows: Tensor, labels: Tensor, grads: Tensor | None, words: int
+    rows: Tensor, labels: Tensor, grads: Tensor | None, vocabulary_size: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor | None]]:
     """Some rows at a time, with their labels and the place for their gradient."""
-    count = max(1, AT_ONCE // words)
-    parts = repeat(None) if grads is None else grads.split(count)
-    return zip(rows.split(count), labels.split(count), parts, strict=False)
+    count = max(1, LOGITS_PER_SLICE // vocabulary_size)
+    grad_slices = repeat(None) if grads is None else grads.split(count)
+    return zip(rows.split(count), labels.split(count), grad_slices, strict=False)
 
 
-def smoothed(
+def smoothing_term(
     rows: Tensor,
     weight: Tensor,
     bias: Tensor | None,
@@ -124,15 +126,15 @@ def smoothed(
     Its gradients are taken from `grads`.
     """
     each = smoothing / (len(weight) - 1)
-    of_rows, of_words = rows.sum(0), weight.sum(0) - weight[pad]
-    to_rows, to_weight, to_bias = grads
-    if to_rows is not None:
-        to_rows -= each * of_words
-    if to_weight is not None:
-        to_weight -= each * of_rows
-        to_weight[pad] += each * of_rows
-    if to_bias is not None:
-        to_bias -= each * len(rows)
-        to_bias[pad] += each * len(rows)
-    of_bias = 0 if bias is None else bias.sum() - bias[pad]
-    return each * (of_rows @ of_words + len(rows) * of_bias)
+    row_sum, weight_sum = rows.sum(0), weight.sum(0) - weight[pad]
+    row_grad, weight_grad, bias_grad = grads
+    if row_grad is not None:
+        row_grad -= each * weight_sum
+    if weight_grad is not None:
+        weight_grad -= each * row_sum
+        weight_grad[pad] += each * row_sum
+    if bias_grad is not None:
+        bias_grad -= each * len(rows)
+        bias_grad[pad] += each * len(rows)
+    bias_sum = 0 if bias is None else bias.sum() - bias[pad]
+    return each * (row_sum @ weight_sum + len(rows) * bias_sum)

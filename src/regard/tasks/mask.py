@@ -13,29 +13,32 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
-RATE = 0.15  # of the pieces have to be told
-HIDDEN, RANDOM = 0.8, 0.1  # of those are hidden, or replaced; the rest stays as it is
-FOLLOWS = 0.5  # of the pairs are of sentences that follow each other
-SHORT = 0.1  # of the pairs are made for a shorter length, as in the authors' code
+MASKING_RATE = 0.15  # of the pieces have to be told
+MASK_TOKEN_SHARE, RANDOM_TOKEN_SHARE = (
+    0.8,
+    0.1,
+)  # of those are hidden, or replaced; the rest stays as it is
+NEXT_SENTENCE_SHARE = 0.5  # of the pairs are of sentences that follow each other
+SHORT_PAIR_SHARE = 0.1  # of the pairs are made for a shorter length, as in the authors' code
 
 
-class Masked(NamedTuple):
+class MaskedTokens(NamedTuple):
     """What the model reads, and which of the pieces it has to tell."""
 
     ids: Int[Tensor, "b t"]
-    chosen: Bool[Tensor, "b t"]
+    target_mask: Bool[Tensor, "b t"]
 
 
-def masked(
+def mask_tokens(
     ids: Int[Tensor, "b t"],
-    free: Bool[Tensor, "b t"],
+    maskable: Bool[Tensor, "b t"],
     *,
-    mask: int,
-    ordinary: Int[Tensor, " o"],
+    mask_id: int,
+    text_ids: Int[Tensor, " o"],
     generator: Generator,
-    rate: float = RATE,
-    begins: Bool[Tensor, "b t"] | None = None,
-) -> Masked:
+    rate: float = MASKING_RATE,
+    word_starts: Bool[Tensor, "b t"] | None = None,
+) -> MaskedTokens:
     """A share `rate` of the `free` pieces is chosen; of 10 of them, 8 become `mask` and 1 any of
     the `ordinary` ids, its own too.
 
@@ -47,38 +50,42 @@ def masked(
     if not 0 < rate < 1:
         raise ValueError(f"rate must be between 0 and 1, not {rate}")
     draws = torch.rand(ids.shape, generator=generator)
-    if begins is not None:
-        place = torch.arange(ids.shape[1]).expand_as(ids)
-        draws = draws.gather(1, place.where(begins | ~free, 0).cummax(1).values)
-    chosen = free & (draws < rate)
-    kind = torch.rand(ids.shape, generator=generator)
-    drawn = ordinary[torch.randint(len(ordinary), ids.shape, generator=generator)]
-    read = torch.where(chosen & (kind < HIDDEN), mask, ids)
-    other = chosen & (kind >= HIDDEN) & (kind < HIDDEN + RANDOM)
-    return Masked(torch.where(other, drawn, read), chosen)
+    if word_starts is not None:
+        positions = torch.arange(ids.shape[1]).expand_as(ids)
+        draws = draws.gather(1, positions.where(word_starts | ~maskable, 0).cummax(1).values)
+    target_mask = maskable & (draws < rate)
+    replacement_draws = torch.rand(ids.shape, generator=generator)
+    random_ids = text_ids[torch.randint(len(text_ids), ids.shape, generator=generator)]
+    masked_ids = torch.where(target_mask & (replacement_draws < MASK_TOKEN_SHARE), mask_id, ids)
+    is_random = (
+        target_mask
+        & (replacement_draws >= MASK_TOKEN_SHARE)
+        & (replacement_draws < MASK_TOKEN_SHARE + RANDOM_TOKEN_SHARE)
+    )
+    return MaskedTokens(torch.where(is_random, random_ids, masked_ids), target_mask)
 
 
-def free_of(
-    ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"], specials: Sequence[int]
+def maskable_positions(
+    ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"], special_ids: Sequence[int]
 ) -> Bool[Tensor, "b t"]:
     """Pieces that may be chosen: neither padding nor special."""
-    return valid & ~torch.isin(ids, torch.tensor(specials, dtype=ids.dtype))
+    return valid & ~torch.isin(ids, torch.tensor(special_ids, dtype=ids.dtype))
 
 
-def ordinary_of(size: int, specials: Sequence[int]) -> Int[Tensor, " o"]:
+def text_token_ids(size: int, special_ids: Sequence[int]) -> Int[Tensor, " o"]:
     """All ids of a vocabulary that stand for text."""
-    left = torch.tensor(sorted({*range(size)}.difference(specials)), dtype=torch.int64)
-    if not len(left):
+    text_ids = torch.tensor(sorted({*range(size)}.difference(special_ids)), dtype=torch.int64)
+    if not len(text_ids):
         raise ValueError(f"size must leave an id that is not special, and {size} does not")
-    return left
+    return text_ids
 
 
-class Sentences(NamedTuple):
+class SentencePair(NamedTuple):
     """Two stretches of text, and whether the second follows the first in its document."""
 
     first: list[int]
     second: list[int]
-    follows: bool
+    is_next: bool
 
 
 def sentence_pairs(
@@ -86,8 +93,8 @@ def sentence_pairs(
     length: int,
     generator: Generator,
     *,
-    short: float = SHORT,
-) -> Iterator[Sentences]:
+    short_share: float = SHORT_PAIR_SHARE,
+) -> Iterator[SentencePair]:
     """Pairs from documents of sentences of ids, at most `length` ids a pair, in their order.
 
     Sentences are taken until the length is reached and cut in two between some of them; in half of
@@ -97,67 +104,73 @@ def sentence_pairs(
     """
     if length < 2:
         raise ValueError(f"length must be at least 2, one id for each part, not {length}")
-    real = [[s for s in document if len(s)] for document in documents]
-    real = [document for document in real if document]
-    if len(real) < 2:
-        raise ValueError(f"documents must be at least 2 that are not empty, not {len(real)}")
-    for number, document in enumerate(real):
+    nonempty = [[s for s in document if len(s)] for document in documents]
+    nonempty = [document for document in nonempty if document]
+    if len(nonempty) < 2:
+        raise ValueError(f"documents must be at least 2 that are not empty, not {len(nonempty)}")
+    for index, document in enumerate(nonempty):
         start = 0
         while len(document) - start >= 2:
-            goal = length
-            if chance(generator) < short:
-                goal = 2 + below(length - 1, generator)
-            end = max(start + 2, filled(document, start, goal))
-            cut = start + 1 + below(end - start - 1, generator)
-            first = list(chain.from_iterable(document[start:cut]))
-            follows = chance(generator) < FOLLOWS
-            if follows:
-                second, start = list(chain.from_iterable(document[cut:end])), end
+            target_length = length
+            if random_fraction(generator) < short_share:
+                target_length = 2 + random_below(length - 1, generator)
+            end = max(start + 2, span_end(document, start, target_length))
+            split = start + 1 + random_below(end - start - 1, generator)
+            first = list(chain.from_iterable(document[start:split]))
+            is_next = random_fraction(generator) < NEXT_SENTENCE_SHARE
+            if is_next:
+                second, start = list(chain.from_iterable(document[split:end])), end
             else:
-                second, start = elsewhere(real, number, goal - len(first), generator), cut
-            yield Sentences(*truncated(first, second, length, generator), follows)
+                second, start = (
+                    random_sentences(nonempty, index, target_length - len(first), generator),
+                    split,
+                )
+            yield SentencePair(*truncate_randomly(first, second, length, generator), is_next)
 
 
-def elsewhere(
-    documents: Sequence[Sequence[Sequence[int]]], here: int, goal: int, generator: Generator
+def random_sentences(
+    documents: Sequence[Sequence[Sequence[int]]],
+    excluded: int,
+    target_length: int,
+    generator: Generator,
 ) -> list[int]:
     """Sentences of another document, from a random one on, until there are `goal` ids."""
-    number = below(len(documents) - 1, generator)
-    document = documents[number + (number >= here)]
-    start = below(len(document), generator)
-    return list(chain.from_iterable(document[start : filled(document, start, goal)]))
+    index = random_below(len(documents) - 1, generator)
+    document = documents[index + (index >= excluded)]
+    start = random_below(len(document), generator)
+    return list(chain.from_iterable(document[start : span_end(document, start, target_length)]))
 
 
-def filled(document: Sequence[Sequence[int]], start: int, goal: int) -> int:
+def span_end(document: Sequence[Sequence[int]], start: int, target_length: int) -> int:
     """The end of the sentences from `start` on, at least one, that have `goal` ids together."""
     end, total = start + 1, len(document[start])
-    while end < len(document) and total < goal:
+    while end < len(document) and total < target_length:
         total += len(document[end])
         end += 1
     return end
 
 
-def truncated(
+def truncate_randomly(
     first: Sequence[int], second: Sequence[int], length: int, generator: Generator
 ) -> tuple[list[int], list[int]]:
     """The longer one loses an id at one of its ends, by chance, until both have `length` ids."""
     parts = (list(first), list(second))
     for _ in range(len(first) + len(second) - length):
         longer = parts[0] if len(parts[0]) > len(parts[1]) else parts[1]
-        longer.pop(0 if chance(generator) < 0.5 else -1)
+        longer.pop(0 if random_fraction(generator) < 0.5 else -1)
     return parts
 
 
-def joined(pair: Sentences, start: int, end: int) -> tuple[list[int], list[int]]:
+def ids_and_segments(pair: SentencePair, start_id: int, end_id: int) -> tuple[list[int], list[int]]:
     """[CLS] first [SEP] second [SEP], and for each id whether it is of the first part (0) or of the
     second (1)."""
-    ids = [start, *pair.first, end, *pair.second, end]
+    ids = [start_id, *pair.first, end_id, *pair.second, end_id]
     return ids, [0] * (len(pair.first) + 2) + [1] * (len(pair.second) + 1)
 
 
-def below(end: int, generator: Generator) -> int:
+def random_below(end: int, generator: Generator) -> int:
     return int(torch.randint(end, (), generator=generator))
 
 
-def chance(generator: Generator) -> float:
+def random_fraction(generator: Generator) -> float:
     return float(torch.rand((), generator=generator))

@@ -18,34 +18,34 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.batch.batches import in_order
-from regard.batch.pair import Pair
-from regard.corpora.rolls import HIGHEST, LOWEST, Step, steps_of
-from regard.decode.voices import draw_keys
+from regard.attention.observe import observe
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Example
+from regard.data.formats.piano_rolls import HIGHEST_PITCH, LOWEST_PITCH, RollStep, parse_piece
+from regard.decoding.conditional_bernoulli import sample_keys
 from regard.tasks.loss import Loss
-from regard.tasks.translate import ROOM
+from regard.tasks.translate import TOKENS_PER_BATCH
 
-KEYS = HIGHEST - LOWEST + 1
+KEY_COUNT = HIGHEST_PITCH - LOWEST_PITCH + 1
 
 
 @dataclass(frozen=True)
-class Rolls:
+class MusicBatch:
     """Right-padded pieces. The model reads `given` and is to tell `wanted`, one step ahead."""
 
-    given: Float[Tensor, "b t k"]
-    wanted: Float[Tensor, "b t k"]
+    inputs: Float[Tensor, "b t k"]
+    targets: Float[Tensor, "b t k"]
     valid: Bool[Tensor, "b t"]
 
 
-class Piece(NamedTuple):
+class MusicPrediction(NamedTuple):
     """A piece that was made, its beginning included, and how likely what was added is."""
 
-    steps: list[Step]
+    steps: list[RollStep]
     log_prob: float
 
 
-class Music:
+class MusicTask:
     """A model of piano rolls."""
 
     fields = ("text",)
@@ -54,43 +54,48 @@ class Music:
         # any model with begin, read, step and logits of keys
         self.model: Any = model
 
-    def pairs(self, records: Iterable[Mapping[str, str]], longest: int) -> Iterator[Pair]:
+    def examples(self, records: Iterable[Mapping[str, str]], max_steps: int) -> Iterator[Example]:
         """Pieces as steps; longer ones in parts, each of which begins anew."""
-        for number, record in enumerate(records):
-            steps = steps_of(record["text"], f"record {number + 1}")
-            for start in range(0, len(steps), longest):
-                yield Pair(number, steps[start : start + longest], ())
+        for index, record in enumerate(records):
+            steps = parse_piece(record["text"], f"record {index + 1}")
+            for start in range(0, len(steps), max_steps):
+                yield Example(index, steps[start : start + max_steps], ())
 
-    def collate(self, pairs: Sequence[Pair]) -> Rolls:
-        return rolled([pair.source for pair in pairs])
+    def collate(self, examples: Sequence[Example]) -> MusicBatch:
+        return collate_pieces([example.source for example in examples])
 
-    def loss(self, batch: Rolls, told: int = 0) -> Loss:
+    def loss(self, batch: MusicBatch, first_step: int = 0) -> Loss:
         """Padding counts nothing, whatever the model makes of it: it comes after all real steps."""
-        states, _ = self.model.read(self.model.begin(len(batch.given)), batch.given)
-        valid = batch.valid[:, told:]
-        logits, wanted = self.model.logits(states[:, told:][valid]), batch.wanted[:, told:][valid]
-        total = F.binary_cross_entropy_with_logits(logits, wanted, reduction="sum")
-        return Loss(total, len(wanted))
+        states, _ = self.model.read(self.model.begin(len(batch.inputs)), batch.inputs)
+        valid = batch.valid[:, first_step:]
+        logits, targets = (
+            self.model.logits(states[:, first_step:][valid]),
+            batch.targets[:, first_step:][valid],
+        )
+        total = F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
+        return Loss(total, len(targets))
 
     @torch.no_grad()
-    def likelihood(self, pairs: Sequence[Pair], told: int = 0) -> Loss:
+    def negative_log_likelihood(self, examples: Sequence[Example], first_step: int = 0) -> Loss:
         self.model.eval()
-        batches = in_order(pairs, tokens=ROOM, collate=self.collate)
-        losses = [self.loss(batch, told) for batch in batches]
+        batches = iterate_by_length(
+            examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+        )
+        losses = [self.loss(batch, first_step) for batch in batches]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.tokens for loss in losses))
+        return Loss(total, sum(loss.count for loss in losses))
 
     @torch.no_grad()
-    def compose(
+    def predict(
         self,
-        beginnings: Sequence[Sequence[Step]],
+        beginnings: Sequence[Sequence[RollStep]],
         steps: int,
         *,
         temperature: float = 1.0,
         seed: int = 0,
         voices: int | None = None,
-        told: Callable[[int], None] | None = None,
-    ) -> list[Piece]:
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[MusicPrediction]:
         """Each beginning and `steps` steps more; each key drawn by its own probability.
 
         With `voices`, of these draws only those in which so many keys sound (see `draw_keys`).
@@ -100,70 +105,70 @@ class Music:
         if not 0 < temperature < math.inf:
             raise ValueError(f"temperature must be positive, not {temperature}")
         self.model.eval()
-        found, times = list[Piece](), dict[str, int]()
+        predictions, occurrences = list[MusicPrediction](), dict[str, int]()
         for beginning in beginnings:
-            name = str([list(step) for step in beginning])
-            times[name] = times.get(name, 0) + 1
-            draw = torch.Generator().manual_seed(
-                random.Random(f"{seed} {times[name]} {name}").getrandbits(62)
+            key = str([list(step) for step in beginning])
+            occurrences[key] = occurrences.get(key, 0) + 1
+            generator = torch.Generator().manual_seed(
+                random.Random(f"{seed} {occurrences[key]} {key}").getrandbits(62)
             )
-            found.append(self.composed(beginning, steps, temperature, voices, draw))
-            if told is not None:
-                told(1)
-        return found
+            predictions.append(self.compose_piece(beginning, steps, temperature, voices, generator))
+            if on_progress is not None:
+                on_progress(1)
+        return predictions
 
-    def composed(
+    def compose_piece(
         self,
-        beginning: Sequence[Step],
+        beginning: Sequence[RollStep],
         steps: int,
         temperature: float,
         voices: int | None,
-        draw: torch.Generator,
-    ) -> Piece:
-        made, log_prob = [tuple(step) for step in beginning], 0.0
-        given = rolled([[(), *made]]).wanted
-        states, state = self.model.read(self.model.begin(1), given)
+        generator: torch.Generator,
+    ) -> MusicPrediction:
+        piece, log_prob = [tuple(step) for step in beginning], 0.0
+        inputs = collate_pieces([[(), *piece]]).targets
+        states, state = self.model.read(self.model.begin(1), inputs)
         logits = self.model.logits(states[:, -1])
-        for number in range(steps):
-            keys = draw_keys(logits[0] / temperature, draw, voices)[None].to(logits.dtype)
+        for index in range(steps):
+            keys = sample_keys(logits[0] / temperature, generator, voices)[None].to(logits.dtype)
             log_prob -= F.binary_cross_entropy_with_logits(logits, keys, reduction="sum").item()
-            made.append(tuple((keys[0].nonzero()[:, 0] + LOWEST).tolist()))
-            if number + 1 < steps:
+            piece.append(tuple((keys[0].nonzero()[:, 0] + LOWEST_PITCH).tolist()))
+            if index + 1 < steps:
                 logits, state = self.model.step(state, keys)
-        return Piece(made, log_prob)
+        return MusicPrediction(piece, log_prob)
 
     @torch.no_grad()
-    def next_keys(self, steps: Sequence[Step], count: int = 10) -> list[tuple[int, float]]:
+    def next_keys(self, steps: Sequence[RollStep], count: int = 10) -> list[tuple[int, float]]:
         """The likeliest pitches of the next step, with the probability of each."""
         self.model.eval()
-        states, _ = self.model.read(self.model.begin(1), rolled([[(), *steps]]).wanted)
-        best = self.model.logits(states[0, -1]).sigmoid().topk(min(count, KEYS))
-        pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
-        return [(key + LOWEST, p) for key, p in pairs]
+        states, _ = self.model.read(self.model.begin(1), collate_pieces([[(), *steps]]).targets)
+        best = self.model.logits(states[0, -1]).sigmoid().topk(min(count, KEY_COUNT))
+        ranked = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [(key + LOWEST_PITCH, p) for key, p in ranked]
 
     @torch.no_grad()
-    def looked(self, steps: Sequence[Step]) -> Float[Tensor, "t t"]:
+    def attention_weights(self, steps: Sequence[RollStep]) -> Float[Tensor, "t t"]:
         """What each step looked at, of those before it and the silence before the first one.
 
         It is the last attention of the model, in the mean of its heads.
         """
-        with observe(self.model.eval()) as seen:
-            self.model.read(self.model.begin(1), rolled([[(), *steps]]).wanted)
-        return list(seen.whole().values())[-1][0].mean(0)
+        with observe(self.model.eval()) as recorded:
+            self.model.read(self.model.begin(1), collate_pieces([[(), *steps]]).targets)
+        return list(recorded.joined().values())[-1][0].mean(0)
 
 
-def rolled(pieces: Sequence[Sequence[Step]]) -> Rolls:
+def collate_pieces(pieces: Sequence[Sequence[RollStep]]) -> MusicBatch:
     """Pieces as 0 and 1 for each key of each step."""
-    longest = max(len(steps) for steps in pieces)
-    wanted = torch.zeros(len(pieces), longest, KEYS)
-    places = [
-        (row, time, pitch - LOWEST)
+    max_steps = max(len(steps) for steps in pieces)
+    targets = torch.zeros(len(pieces), max_steps, KEY_COUNT)
+    active_keys = [
+        (row, time, pitch - LOWEST_PITCH)
         for row, steps in enumerate(pieces)
         for time, step in enumerate(steps)
         for pitch in step
     ]
-    if places:
-        wanted[tuple(torch.tensor(places).T)] = 1.0
-    given = F.pad(wanted, (0, 0, 1, 0))[:, :-1]
+    if active_keys:
+        targets[tuple(torch.tensor(active_keys).T)] = 1.0
+    inputs = F.pad(targets, (0, 0, 1, 0))[:, :-1]
     lengths = torch.tensor([len(steps) for steps in pieces])
-    return Rolls(given, wanted, torch.arange(longest) < lengths[:, None])
+    return MusicBatch(inputs, targets, torch.arange(max_steps) < lengths[:, None])

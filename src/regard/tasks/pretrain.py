@@ -14,177 +14,201 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor, nn
 
-from regard.batch.batches import in_order
-from regard.batch.pair import Pair, padded
-from regard.metric.language import perplexity
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Example, padded
+from regard.metrics.language import perplexity
 from regard.tasks.loss import Loss, cross_entropy
-from regard.tasks.mask import RATE, free_of, masked, ordinary_of, sentence_pairs
-from regard.tasks.translate import ROOM
-from regard.text.marks import AnyTokeniser, marks_of
-from regard.text.sentences import sentences
+from regard.tasks.mask import (
+    MASKING_RATE,
+    mask_tokens,
+    maskable_positions,
+    sentence_pairs,
+    text_token_ids,
+)
+from regard.tasks.translate import TOKENS_PER_BATCH
+from regard.text.sentences import split_sentences
+from regard.text.special_ids import AnyTokenizer, special_ids
 
-MARK = "[MASK]"  # in a text, where a word is to be told
-SEED = 0  # of what is hidden in dev: the same each time
+MASK_TOKEN = "[MASK]"  # noqa: S105 - in a text, where a word is to be predicted
+MASKING_SEED = 0  # of what is hidden in dev: the same each time
 
 
 @dataclass(frozen=True)
-class Joined:
+class PretrainBatch:
     """Pairs of stretches of text, as START a END b END."""
 
     ids: Int[Tensor, "b t"]
     valid: Bool[Tensor, "b t"]
     segments: Int[Tensor, "b t"]
-    follows: Int[Tensor, " b"]  # 0: it does, 1: it does not, as in BERT
+    next_sentence_labels: Int[Tensor, " b"]  # 0: it does, 1: it does not, as in BERT
 
 
-class Told(NamedTuple):
+class PretrainLoss(NamedTuple):
     """Sums over hidden words and over pairs: losses, how many are right, how many there are."""
 
     words_loss: Tensor
-    words_right: int
+    correct_words: int
     words: int
     pairs_loss: Tensor
-    pairs_right: int
+    correct_pairs: int
     pairs: int
 
 
-class Pretrain:
+class PretrainTask:
     """A BERT with its heads, and a vocabulary."""
 
     fields = ("text",)
-    places = 3  # of a pair that are not text: START, and END twice
+    special_token_count = 3  # of a pair that are not text: START, and END twice
 
     def __init__(
         self,
         model: nn.Module,
-        text: AnyTokeniser,
+        text: AnyTokenizer,
         *,
-        rate: float = RATE,
+        rate: float = MASKING_RATE,
         whole_words: bool = False,
         next_sentence: bool = True,
     ):
         self.model: Any = model
         self.text, self.rate, self.next_sentence = text, rate, next_sentence
-        self.marks = marks_of(text)
-        self.ordinary = ordinary_of(text.size, self.marks.specials)
-        self.begins = begins_of(text) if whole_words else None
+        self.special_ids = special_ids(text)
+        self.text_ids = text_token_ids(text.size, self.special_ids.specials)
+        self.word_starts = word_start_mask(text) if whole_words else None
 
-    def pairs(
-        self, records: Iterable[Mapping[str, str]], longest: int, seed: int = SEED
-    ) -> Iterator[Pair]:
+    def examples(
+        self, records: Iterable[Mapping[str, str]], max_tokens: int, seed: int = MASKING_SEED
+    ) -> Iterator[Example]:
         """Documents, cut into sentences, as pairs of stretches of at most `longest` tokens."""
-        documents = [self.text.ids(sentences(record["text"])) for record in records]
-        draw = Generator().manual_seed(seed)
-        for number, pair in enumerate(sentence_pairs(documents, longest, draw)):
-            start, end = self.marks.start, self.marks.end
-            ids = [start, *pair.first, end, *pair.second, end]
-            yield Pair(number, ids, [0 if pair.follows else 1])
+        documents = [self.text.encode_ids(split_sentences(record["text"])) for record in records]
+        generator = Generator().manual_seed(seed)
+        for index, sentence_pair in enumerate(sentence_pairs(documents, max_tokens, generator)):
+            start, end = self.special_ids.start, self.special_ids.end
+            ids = [start, *sentence_pair.first, end, *sentence_pair.second, end]
+            yield Example(index, ids, [0 if sentence_pair.is_next else 1])
 
-    def collate(self, pairs: Sequence[Pair]) -> Joined:
-        ids, valid = padded([pair.source for pair in pairs])
-        ends = (ids == self.marks.end).int()
+    def collate(self, examples: Sequence[Example]) -> PretrainBatch:
+        ids, valid = padded([example.source for example in examples])
+        ends = (ids == self.special_ids.end).int()
         segments = ((ends.cumsum(1) - ends) * valid).clamp(max=1)
-        return Joined(ids, valid, segments.long(), torch.tensor([p.target[0] for p in pairs]))
-
-    def loss(self, batch: Joined) -> Loss:
-        """The sum of the two means, counted for each pair; words are hidden by torch's draws."""
-        told = self.told(batch, torch.default_generator)
-        mean = told.words_loss / max(told.words, 1)
-        if self.next_sentence:
-            mean = mean + told.pairs_loss / told.pairs
-        return Loss(mean * told.pairs, told.pairs)
-
-    def told(self, batch: Joined, draw: Generator) -> Told:
-        free = free_of(batch.ids, batch.valid, (self.marks.start, self.marks.end))
-        begins = None if self.begins is None else self.begins[batch.ids]
-        hidden = masked(
-            batch.ids,
-            free,
-            mask=self.marks.mask,
-            ordinary=self.ordinary,
-            generator=draw,
-            rate=self.rate,
-            begins=begins,
+        return PretrainBatch(
+            ids, valid, segments.long(), torch.tensor([p.target[0] for p in examples])
         )
-        found = self.model.encode(hidden.ids, batch.valid, batch.segments)
-        guesses, wanted = self.model.guesses(found.states[hidden.chosen]), batch.ids[hidden.chosen]
-        there = torch.ones_like(wanted, dtype=torch.bool)
-        words = cross_entropy(self.model.output, guesses[None], wanted[None], there[None])
-        right = 0
-        if not self.model.training:
-            right = int((self.model.logits(guesses).argmax(-1) == wanted).sum())
-        pairs, same = words.total.new_zeros(()), 0
+
+    def loss(self, batch: PretrainBatch) -> Loss:
+        """The sum of the two means, counted for each pair; words are hidden by torch's draws."""
+        losses = self.batch_losses(batch, torch.default_generator)
+        mean = losses.words_loss / max(losses.words, 1)
         if self.next_sentence:
-            logits = self.model.following(found.pooled)
-            pairs = F.cross_entropy(logits, batch.follows, reduction="sum")
-            same = int((logits.argmax(-1) == batch.follows).sum())
-        return Told(words.total, right, words.tokens, pairs, same, len(batch.ids))
+            mean = mean + losses.pairs_loss / losses.pairs
+        return Loss(mean * losses.pairs, losses.pairs)
+
+    def batch_losses(self, batch: PretrainBatch, generator: Generator) -> PretrainLoss:
+        maskable = maskable_positions(
+            batch.ids, batch.valid, (self.special_ids.start, self.special_ids.end)
+        )
+        word_starts = None if self.word_starts is None else self.word_starts[batch.ids]
+        masked_tokens = mask_tokens(
+            batch.ids,
+            maskable,
+            mask_id=self.special_ids.mask,
+            text_ids=self.text_ids,
+            generator=generator,
+            rate=self.rate,
+            word_starts=word_starts,
+        )
+        encoded = self.model.encode(masked_tokens.ids, batch.valid, batch.segments)
+        word_states, targets = (
+            self.model.masked_word_states(encoded.states[masked_tokens.target_mask]),
+            batch.ids[masked_tokens.target_mask],
+        )
+        valid = torch.ones_like(targets, dtype=torch.bool)
+        word_loss = cross_entropy(self.model.output, word_states[None], targets[None], valid[None])
+        correct_words = 0
+        if not self.model.training:
+            correct_words = int((self.model.logits(word_states).argmax(-1) == targets).sum())
+        pairs_loss, correct_pairs = word_loss.total.new_zeros(()), 0
+        if self.next_sentence:
+            logits = self.model.following(encoded.pooled)
+            pairs_loss = F.cross_entropy(logits, batch.next_sentence_labels, reduction="sum")
+            correct_pairs = int((logits.argmax(-1) == batch.next_sentence_labels).sum())
+        return PretrainLoss(
+            word_loss.total,
+            correct_words,
+            word_loss.count,
+            pairs_loss,
+            correct_pairs,
+            len(batch.ids),
+        )
 
     @torch.no_grad()
-    def measured(self, pairs: Sequence[Pair]) -> Told:
+    def total_losses(self, examples: Sequence[Example]) -> PretrainLoss:
         """On these pairs, with words hidden by a seed of our own: the same words each time."""
         self.model.eval()
-        draw = Generator().manual_seed(SEED)
-        batches = in_order(pairs, tokens=ROOM, collate=self.collate)
-        columns = zip(*(self.told(batch, draw) for batch in batches), strict=True)
-        return Told._make(sum(column) for column in columns)
+        generator = Generator().manual_seed(MASKING_SEED)
+        batches = iterate_by_length(
+            examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+        )
+        columns = zip(*(self.batch_losses(batch, generator) for batch in batches), strict=True)
+        return PretrainLoss._make(sum(column) for column in columns)
 
-    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
+    def negative_log_likelihood(self, examples: Sequence[Example]) -> Loss:
         """-log p of the hidden words."""
-        told = self.measured(pairs)
-        return Loss(told.words_loss, told.words)
+        losses = self.total_losses(examples)
+        return Loss(losses.words_loss, losses.words)
 
-    def scores(self, pairs: Sequence[Pair]) -> dict[str, float | str]:
+    def metrics(self, examples: Sequence[Example]) -> dict[str, float | str]:
         """How many of the hidden words, and of the pairs, are told right, in percent."""
-        found = self.measured(pairs)
-        scores: dict[str, float | str] = {
-            "accuracy": 100 * found.words_right / found.words,
-            "perplexity": perplexity(found.words_loss.item(), found.words),
-            "words": found.words,
+        losses = self.total_losses(examples)
+        metrics: dict[str, float | str] = {
+            "accuracy": 100 * losses.correct_words / losses.words,
+            "perplexity": perplexity(losses.words_loss.item(), losses.words),
+            "words": losses.words,
         }
         if self.next_sentence:
-            scores["next_sentence"] = 100 * found.pairs_right / found.pairs
-        return {**scores, "pairs": found.pairs}
+            metrics["next_sentence"] = 100 * losses.correct_pairs / losses.pairs
+        return {**metrics, "pairs": losses.pairs}
 
-    def reply(self, text: str, place: str) -> tuple[str, dict[str, Any]]:
+    def predict_line(self, text: str, location: str) -> tuple[str, dict[str, Any]]:
         """The text with each [MASK] filled in."""
-        if MARK not in text:
-            raise ValueError(f"{place}: there is no {MARK} in it to fill in")
-        filled, guesses = text, self.filled(text)
-        for best in guesses:
-            filled = filled.replace(MARK, best[0][0], 1)
-        told = [[{"word": w, "probability": p} for w, p in best] for best in guesses]
-        return filled, {"text": text, "filled": filled, "masks": told}
+        if MASK_TOKEN not in text:
+            raise ValueError(f"{location}: there is no {MASK_TOKEN} in it to fill in")
+        filled, candidates = text, self.mask_candidates(text)
+        for best in candidates:
+            filled = filled.replace(MASK_TOKEN, best[0][0], 1)
+        masks = [[{"word": w, "probability": p} for w, p in best] for best in candidates]
+        return filled, {"text": text, "filled": filled, "masks": masks}
 
-    def masked(self, text: str) -> list[int]:
+    def masked_ids(self, text: str) -> list[int]:
         """START text END, with the mask in the place of each mark."""
-        first, *parts = self.text.ids(text.split(MARK))
-        ids = [self.marks.start, *first]
+        first, *parts = self.text.encode_ids(text.split(MASK_TOKEN))
+        ids = [self.special_ids.start, *first]
         for part in parts:
-            ids += [self.marks.mask, *part]
-        return [*ids, self.marks.end]
+            ids += [self.special_ids.mask, *part]
+        return [*ids, self.special_ids.end]
 
-    def named(self, number: int) -> str:
+    def token_name(self, token_id: int) -> str:
         """A token; the mask, which the vocabulary need not have, by its mark."""
-        return MARK if number == self.marks.mask else self.text.token(number)
+        return MASK_TOKEN if token_id == self.special_ids.mask else self.text.token(token_id)
 
     @torch.no_grad()
-    def filled(self, text: str, count: int = 5) -> list[list[tuple[str, float]]]:
+    def mask_candidates(self, text: str, count: int = 5) -> list[list[tuple[str, float]]]:
         """The likeliest words in the place of each mark, with their probabilities."""
-        row = torch.tensor([self.masked(text)])
-        found = self.model.eval().encode(row, torch.ones_like(row, dtype=torch.bool))
-        places = (row[0] == self.marks.mask).nonzero()[:, 0]
-        shares = self.model.logits(self.model.guesses(found.states[0, places])).softmax(-1)
-        best = shares[:, : self.text.size].topk(min(count, self.text.size))
+        row = torch.tensor([self.masked_ids(text)])
+        encoded = self.model.eval().encode(row, torch.ones_like(row, dtype=torch.bool))
+        positions = (row[0] == self.special_ids.mask).nonzero()[:, 0]
+        probabilities = self.model.logits(
+            self.model.masked_word_states(encoded.states[0, positions])
+        ).softmax(-1)
+        best = probabilities[:, : self.text.size].topk(min(count, self.text.size))
         return [
             [(self.text.token(n), p) for n, p in zip(ids, values, strict=True)]
             for ids, values in zip(best.indices.tolist(), best.values.tolist(), strict=True)
         ]
 
 
-def begins_of(text: AnyTokeniser) -> Bool[Tensor, " v1"]:
+def word_start_mask(text: AnyTokenizer) -> Bool[Tensor, " v1"]:
     """Which pieces of a WordPiece vocabulary begin a word; the mask, where it is one more, does."""
-    tokens = [text.token(number) for number in range(text.size)]
+    tokens = [text.token(token_id) for token_id in range(text.size)]
     if not any(token.startswith("##") for token in tokens):
         raise ValueError("whole_words needs pieces that know their words: text.kind = 'wordpiece'")
     return torch.tensor([not token.startswith("##") for token in tokens] + [True])

@@ -13,27 +13,27 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from regard.batch.pair import padded
-from regard.tasks.inputs import Spelled
-from regard.text.marks import AnyTokeniser
+from regard.batching.example import padded
+from regard.tasks.inputs import CharacterInputs
 from regard.text.special import UNKNOWN
+from regard.text.special_ids import AnyTokenizer
 from regard.text.spelling import NO_WORD, spell
 
 
 @runtime_checkable
-class Words(Protocol):
+class WordInputs(Protocol):
     """`row` holds the first words of a sentence, as many as fit into `longest` positions."""
 
-    def row(self, words: Sequence[str], longest: int) -> list[Any]: ...
+    def row(self, words: Sequence[str], max_tokens: int) -> list[Any]: ...
 
-    def count(self, row: Sequence[Any]) -> int:
+    def word_count(self, row: Sequence[Any]) -> int:
         """How many words are in it."""
         ...
 
     def tensors(self, rows: Sequence[Sequence[Any]]) -> dict[str, Tensor]: ...
 
 
-class Pieces:
+class SubwordInputs:
     """Words as tokens of any vocabulary, between marks if there are any.
 
     In a row, the id of a position at which no word begins stands as ~id, which is negative.
@@ -41,72 +41,72 @@ class Pieces:
 
     def __init__(
         self,
-        text: AnyTokeniser,
+        text: AnyTokenizer,
         start: int | None = None,
         end: int | None = None,
         *,
         segments: bool = False,
     ):
         self.text, self.segments = text, segments
-        self.before = [] if start is None else [~start]
-        self.behind = [] if end is None else [~end]
+        self.prefix = [] if start is None else [~start]
+        self.suffix = [] if end is None else [~end]
         special = getattr(text, "special", None)
         self.unknown = UNKNOWN if special is None or special.unknown is None else special.unknown
 
-    def row(self, words: Sequence[str], longest: int) -> list[int]:
-        pieces = self.text.ids(list(words)) if words else []
+    def row(self, words: Sequence[str], max_tokens: int) -> list[int]:
+        pieces = self.text.encode_ids(list(words)) if words else []
         row: list[int] = []
         for ids in pieces:
             first, *rest = ids or [self.unknown]  # a word of nothing that the vocabulary reads
-            if len(row) + 1 + len(rest) > longest:
+            if len(row) + 1 + len(rest) > max_tokens:
                 break
-            row += [first, *(~number for number in rest)]
-        return [*self.before, *row, *self.behind] or [~self.unknown]
+            row += [first, *(~token_id for token_id in rest)]
+        return [*self.prefix, *row, *self.suffix] or [~self.unknown]
 
-    def count(self, row: Sequence[int]) -> int:
-        return sum(number >= 0 for number in row)
+    def word_count(self, row: Sequence[int]) -> int:
+        return sum(token_id >= 0 for token_id in row)
 
     def tensors(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         ids, valid = padded(rows)
-        found = {
+        inputs = {
             "ids": torch.where(ids < 0, ~ids, ids),
             "valid": valid,
             "begins": valid & (ids >= 0),
         }
         if self.segments:
-            found["segments"] = torch.zeros_like(ids)
-        return found
+            inputs["segments"] = torch.zeros_like(ids)
+        return inputs
 
 
-class Letters(Spelled):
+class WordCharacterInputs(CharacterInputs):
     """Words by their letters, between the words that begin and end a sentence: ELMo's."""
 
-    def row(self, words: Sequence[str], longest: int) -> list[str]:
-        return list(words[:longest]) or [""]
+    def row(self, words: Sequence[str], max_tokens: int) -> list[str]:
+        return list(words[:max_tokens]) or [""]
 
-    def count(self, row: Sequence[str]) -> int:
+    def word_count(self, row: Sequence[str]) -> int:
         return 0 if row == [""] else len(row)
 
 
-class Both(Letters):
+class WordAndCharacterInputs(WordCharacterInputs):
     """Words as ids, and by their letters; no marks."""
 
     def tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
-        ids, valid = padded([self.numbers(row) for row in rows])
+        ids, valid = padded([self.word_ids(row) for row in rows])
         spelled = [torch.tensor([spell(word) for word in row]) for row in rows]
         return {"ids": ids, "valid": valid, "characters": pad_sequence(spelled, True, NO_WORD)}
 
-    def numbers(self, row: Sequence[str]) -> list[int]:
+    def word_ids(self, row: Sequence[str]) -> list[int]:
         """The ids of words; of one with several or none it is that of the unknown."""
-        return [ids[0] if len(ids) == 1 else UNKNOWN for ids in self.text.ids(list(row))]
+        return [ids[0] if len(ids) == 1 else UNKNOWN for ids in self.text.encode_ids(list(row))]
 
 
-def at_words(
-    states: Float[Tensor, "b t d"], begins: Bool[Tensor, "b t"]
+def word_states(
+    states: Float[Tensor, "b t d"], word_starts: Bool[Tensor, "b t"]
 ) -> tuple[Float[Tensor, "b w d"], Bool[Tensor, "b w"]]:
     """The states where words begin, moved together; and which of them are real."""
-    counts: Int[Tensor, " b"] = begins.sum(1)
-    most = max(1, int(counts.max()))
-    places = (~begins).int().argsort(dim=1, stable=True)[:, :most]
-    found = states.gather(1, places[..., None].expand(-1, -1, states.shape[-1]))
-    return found, torch.arange(most, device=states.device) < counts[:, None]
+    counts: Int[Tensor, " b"] = word_starts.sum(1)
+    max_words = max(1, int(counts.max()))
+    positions = (~word_starts).int().argsort(dim=1, stable=True)[:, :max_words]
+    gathered = states.gather(1, positions[..., None].expand(-1, -1, states.shape[-1]))
+    return gathered, torch.arange(max_words, device=states.device) < counts[:, None]

@@ -11,27 +11,27 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.attend.tap import observe
-from regard.batch.batches import in_order
-from regard.batch.pair import Batch, Pair
-from regard.decode.rules import FREE, Rules
-from regard.decode.stepper import Hypothesis
+from regard.attention.observe import observe
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Batch, Example
+from regard.decoding.constraints import UNCONSTRAINED, Constraints
+from regard.decoding.stepper import Hypothesis
 from regard.tasks.loss import Loss, cross_entropy
 from regard.text.special import END
-from regard.text.tokeniser import Tokeniser
+from regard.text.tokenizer import Tokenizer
 
-AT_ONCE = 10_000  # lines that are cut into tokens together
-DRAWN = 256  # tokens that are drawn together
-ROOM = 2000  # tokens of a batch in prediction
+RECORDS_PER_CHUNK = 10_000  # lines that are cut into tokens together
+TOKENS_PER_DRAW = 256  # tokens that are drawn together
+TOKENS_PER_BATCH = 2000  # tokens of a batch in prediction
 
 
 # How outputs are found: (model, its memory, a seed for each input, rules) -> outputs of each
-Search = Callable[[Any, Any, list[int], Rules], list[list[Hypothesis]]]
+SearchFunction = Callable[[Any, Any, list[int], Constraints], list[list[Hypothesis]]]
 # What was found, in another order: (outputs of each, their weights [t s]) -> outputs of each
-Ranking = Callable[[list[list[Hypothesis]], list[list[Tensor]]], list[list[Hypothesis]]]
+RerankFunction = Callable[[list[list[Hypothesis]], list[list[Tensor]]], list[list[Hypothesis]]]
 
 
-class Translation(NamedTuple):
+class TextPrediction(NamedTuple):
     text: str
     score: float  # by which it was ranked
     log_prob: float
@@ -46,71 +46,78 @@ class Alignment(NamedTuple):
     weights: Float[Tensor, "t s"]
 
 
-class Translator:
+class TranslateTask:
     """A model, and the vocabularies of its two sides."""
 
     fields = ("source", "target")
 
-    def __init__(self, model: nn.Module, source: Tokeniser, target: Tokeniser):
+    def __init__(self, model: nn.Module, source: Tokenizer, target: Tokenizer):
         # any model with remember, forced, logits, output and the steps of a search
         self.model: Any = model
         self.source, self.target = source, target
 
-    def pairs(self, records: Iterable[Mapping[str, str]], longest: int = 256) -> Iterator[Pair]:
+    def examples(
+        self, records: Iterable[Mapping[str, str]], max_tokens: int = 256
+    ) -> Iterator[Example]:
         """Records as ids, one by one; no side over `longest` tokens."""
         stream = enumerate(records)
-        while some := list(islice(stream, AT_ONCE)):
-            sources = self.source.ids([record["source"] for _, record in some])
-            targets = self.target.ids([record["target"] for _, record in some])
-            for (number, _), source, target in zip(some, sources, targets, strict=True):
-                if len(source) <= longest and len(target) <= longest:
-                    yield Pair(number, source, target)
+        while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
+            sources = self.source.encode_ids([record["source"] for _, record in chunk])
+            targets = self.target.encode_ids([record["target"] for _, record in chunk])
+            for (index, _), source, target in zip(chunk, sources, targets, strict=True):
+                if len(source) <= max_tokens and len(target) <= max_tokens:
+                    yield Example(index, source, target)
 
-    def loss(self, batch: Batch, smoothing: float = 0.0, forcing: float = 1.0) -> Loss:
+    def loss(self, batch: Batch, smoothing: float = 0.0, teacher_forcing_rate: float = 1.0) -> Loss:
         """`forcing`: how often the decoder reads the true token before, and not its own guess."""
         memory = self.model.remember(batch.source, batch.source_valid)
-        given = batch.target_in
-        if forcing < 1:
-            given = self.mixed(memory, given, forcing)
-        states = self.model.forced(memory, given)
+        target_in = batch.target_in
+        if teacher_forcing_rate < 1:
+            target_in = self.scheduled_sampling(memory, target_in, teacher_forcing_rate)
+        states = self.model.teacher_forced(memory, target_in)
         return cross_entropy(
             self.model.output, states, batch.target_out, batch.target_valid, smoothing=smoothing
         )
 
     @torch.no_grad()
-    def mixed(self, memory: Any, target: Int[Tensor, "b t"], forcing: float) -> Int[Tensor, "b t"]:
+    def scheduled_sampling(
+        self, memory: Any, target: Int[Tensor, "b t"], teacher_forcing_rate: float
+    ) -> Int[Tensor, "b t"]:
         """The target with some of its tokens drawn from the model: scheduled sampling.
 
         Bengio et al. 2015 draw token by token. Here all are drawn at once, each after the true
         tokens before it (Duckworth et al. 2019, one pass), so that every model trains at its speed.
         """
-        states = self.model.forced(memory, target[:, :-1])
-        shape, rows = target[:, 1:].shape, states.flatten(0, 1).split(DRAWN)
-        drawn = [self.model.logits(some).softmax(-1).multinomial(1) for some in rows]
-        guessed = torch.cat(drawn).view(shape)
-        true = torch.rand(shape, device=target.device) < forcing
-        return torch.cat([target[:, :1], torch.where(true, target[:, 1:], guessed)], 1)
+        states = self.model.teacher_forced(memory, target[:, :-1])
+        shape, rows = target[:, 1:].shape, states.flatten(0, 1).split(TOKENS_PER_DRAW)
+        draws = [self.model.logits(chunk).softmax(-1).multinomial(1) for chunk in rows]
+        sampled = torch.cat(draws).view(shape)
+        is_forced = torch.rand(shape, device=target.device) < teacher_forcing_rate
+        return torch.cat([target[:, :1], torch.where(is_forced, target[:, 1:], sampled)], 1)
 
     @torch.no_grad()
-    def likelihood(self, pairs: Sequence[Pair]) -> Loss:
+    def negative_log_likelihood(self, examples: Sequence[Example]) -> Loss:
         """-log p(target | source) of all pairs, the ends included, and the number of tokens."""
         self.model.eval()
-        losses = [self.loss(batch) for batch in in_order(pairs, tokens=ROOM)]
+        losses = [
+            self.loss(batch)
+            for batch in iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH)
+        ]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.tokens for loss in losses))
+        return Loss(total, sum(loss.count for loss in losses))
 
     @torch.no_grad()
-    def translate(
+    def predict(
         self,
         texts: Sequence[str],
-        search: Search,
-        rules: Rules = FREE,
+        search: SearchFunction,
+        rules: Constraints = UNCONSTRAINED,
         *,
-        again: Ranking | None = None,
-        room: int = ROOM,
-        sentences: int | None = None,
-        told: Callable[[int], None] | None = None,
-    ) -> list[list[Translation]]:
+        rerank: RerankFunction | None = None,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+        examples_per_batch: int | None = None,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> list[list[TextPrediction]]:
         """The n best translations of each text, in the order of the texts.
 
         Texts of about equal length are translated together, `room` tokens and `sentences` at most
@@ -119,92 +126,121 @@ class Translator:
         are read once more with somebody looking, and ranked by what was seen.
         """
         self.model.eval()
-        longest = rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
-        pairs = self.asked(texts)
-        seeds = seeds_of(pairs)
-        results: list[list[Translation]] = [[] for _ in texts]
-        for batch in in_order(pairs, tokens=room, sentences=sentences) if pairs else ():
-            numbers = batch.numbers.tolist()
-            limits = self.limits(batch, longest)
+        max_length = (
+            rules.max_length if isinstance(rules.max_length, int) else max(rules.max_length)
+        )
+        examples = self.source_examples(texts)
+        seeds = sampling_seeds(examples)
+        results: list[list[TextPrediction]] = [[] for _ in texts]
+        for batch in (
+            iterate_by_length(
+                examples, tokens_per_batch=tokens_per_batch, examples_per_batch=examples_per_batch
+            )
+            if examples
+            else ()
+        ):
+            indices = batch.indices.tolist()
+            max_lengths = self.max_lengths(batch, max_length)
             memory = self.model.remember(batch.source, batch.source_valid)
-            some = [seeds[number] for number in numbers]
-            found = search(self.model, memory, some, replace(rules, max_length=limits))
-            if again is not None:
-                found = again(found, self.looked([pairs[n].source for n in numbers], found))
-            for number, best in zip(numbers, found, strict=True):
-                results[number] = [self.told_as(one, pairs[number]) for one in best]
-            if told is not None:
-                told(len(numbers))
+            batch_seeds = [seeds[index] for index in indices]
+            hypotheses = search(
+                self.model, memory, batch_seeds, replace(rules, max_length=max_lengths)
+            )
+            if rerank is not None:
+                hypotheses = rerank(
+                    hypotheses,
+                    self.hypothesis_weights([examples[n].source for n in indices], hypotheses),
+                )
+            for index, best in zip(indices, hypotheses, strict=True):
+                results[index] = [
+                    self.to_prediction(hypothesis, examples[index]) for hypothesis in best
+                ]
+            if on_progress is not None:
+                on_progress(len(indices))
         return results
 
-    def asked(self, texts: Sequence[str]) -> list[Pair]:
+    def source_examples(self, texts: Sequence[str]) -> list[Example]:
         """Texts whose targets are to be found."""
-        return [Pair(n, ids, []) for n, ids in enumerate(self.source.ids(list(texts)))]
+        return [Example(n, ids, []) for n, ids in enumerate(self.source.encode_ids(list(texts)))]
 
-    def limits(self, batch: Batch, longest: int) -> list[int]:
+    def max_lengths(self, batch: Batch, max_length: int) -> list[int]:
         """How long each output may be."""
-        return (2 * batch.source_valid.sum(-1) + 10).clamp(max=longest).tolist()
+        return (2 * batch.source_valid.sum(-1) + 10).clamp(max=max_length).tolist()
 
-    def told_as(self, found: Hypothesis, pair: Pair) -> Translation:  # noqa: ARG002
-        return Translation(self.target.decode(found.ids), found.score, found.log_prob, found.ids)
+    def to_prediction(self, hypothesis: Hypothesis, example: Example) -> TextPrediction:  # noqa: ARG002
+        return TextPrediction(
+            self.target.decode(hypothesis.ids),
+            hypothesis.score,
+            hypothesis.log_prob,
+            hypothesis.ids,
+        )
 
-    def align(self, source: str, target: Sequence[int]) -> Alignment:
+    def alignment(self, source: str, target: Sequence[int]) -> Alignment:
         """A finished output, read once more word by word with somebody looking."""
-        ids = self.source.ids([source])[0]
-        [weights] = self.attended([Pair(0, ids, target)])
+        ids = self.source.encode_ids([source])[0]
+        [weights] = self.mean_attention_weights([Example(0, ids, target)])
         return Alignment(
             [self.source.token(n) for n in [*ids, END]],
             [self.target.token(n) for n in [*target, END]],
             weights,
         )
 
-    def attended(self, pairs: Sequence[Pair]) -> list[Float[Tensor, "t s"]]:
+    def mean_attention_weights(self, examples: Sequence[Example]) -> list[Float[Tensor, "t s"]]:
         """How much each target token looked at each source token, both with their ends, by pair.
 
         What a model has of cross-attentions, heads and layers, is averaged.
         """
-        tables: list[Tensor] = [torch.empty(0, 0)] * len(pairs)
-        numbered = [pair._replace(number=number) for number, pair in enumerate(pairs)]
-        for batch in in_order(numbered, tokens=ROOM):
-            means = self.weights(batch).mean((0, 2))
-            for number, table in zip(batch.numbers.tolist(), means, strict=True):
-                pair = pairs[number]
-                tables[number] = table[: len(pair.target) + 1, : len(pair.source) + 1]
+        tables: list[Tensor] = [torch.empty(0, 0)] * len(examples)
+        indexed = [example._replace(index=index) for index, example in enumerate(examples)]
+        for batch in iterate_by_length(indexed, tokens_per_batch=TOKENS_PER_BATCH):
+            means = self.attention_weights(batch).mean((0, 2))
+            for index, table in zip(batch.indices.tolist(), means, strict=True):
+                example = examples[index]
+                tables[index] = table[: len(example.target) + 1, : len(example.source) + 1]
         return tables
 
     @torch.no_grad()
-    def weights(self, batch: Batch) -> Float[Tensor, "l b h t s"]:
+    def attention_weights(self, batch: Batch) -> Float[Tensor, "l b h t s"]:
         """What each position looked at in the source, by layer and head, as it read the batch."""
         model = self.model.eval()
-        with observe(model, self.cross) as seen:
-            model.forced(model.remember(batch.source, batch.source_valid), batch.target_in)
-        layers = [seen.whole()[name] for name in self.cross]
-        return torch.stack([one if one.ndim == 4 else one[:, None] for one in layers]).float()
+        with observe(model, self.cross_attentions) as recorded:
+            model.teacher_forced(model.remember(batch.source, batch.source_valid), batch.target_in)
+        layers = [recorded.joined()[name] for name in self.cross_attentions]
+        return torch.stack(
+            [layer if layer.ndim == 4 else layer[:, None] for layer in layers]
+        ).float()
 
     @property
-    def cross(self) -> tuple[str, ...]:
+    def cross_attentions(self) -> tuple[str, ...]:
         """The names of the attentions to the source."""
-        if not self.model.cross:
+        if not self.model.cross_attentions:
             kind = type(self.model).__name__
             raise ValueError(f"model {kind} has no attention to the source: there is none to see")
-        return self.model.cross
+        return self.model.cross_attentions
 
-    def looked(
-        self, sources: Sequence[Sequence[int]], found: Sequence[Sequence[Hypothesis]]
+    def hypothesis_weights(
+        self, sources: Sequence[Sequence[int]], hypotheses: Sequence[Sequence[Hypothesis]]
     ) -> list[list[Float[Tensor, "t s"]]]:
         """What the outputs of each source looked at; the end of the source is no word to cover."""
-        both = list(zip(sources, found, strict=True))
-        pairs = [Pair(0, source, one.ids) for source, outputs in both for one in outputs]
-        tables = iter(self.attended(pairs))
-        return [[next(tables)[:, : len(source)] for _ in outputs] for source, outputs in both]
+        sources_and_outputs = list(zip(sources, hypotheses, strict=True))
+        examples = [
+            Example(0, source, hypothesis.ids)
+            for source, outputs in sources_and_outputs
+            for hypothesis in outputs
+        ]
+        tables = iter(self.mean_attention_weights(examples))
+        return [
+            [next(tables)[:, : len(source)] for _ in outputs]
+            for source, outputs in sources_and_outputs
+        ]
 
 
-def seeds_of(pairs: Sequence[Pair]) -> list[int]:
+def sampling_seeds(examples: Sequence[Example]) -> list[int]:
     """By what a source says, and not by where it stands; one that comes again draws anew."""
-    times, seeds = Counter[tuple[int, ...]](), list[int]()
-    for pair in pairs:
-        ids = tuple(pair.source)
-        times[ids] += 1
-        told = " ".join(map(str, (*ids, -times[ids])))
-        seeds.append(int.from_bytes(blake2b(told.encode(), digest_size=7).digest()))
+    occurrences, seeds = Counter[tuple[int, ...]](), list[int]()
+    for example in examples:
+        ids = tuple(example.source)
+        occurrences[ids] += 1
+        key = " ".join(map(str, (*ids, -occurrences[ids])))
+        seeds.append(int.from_bytes(blake2b(key.encode(), digest_size=7).digest()))
     return seeds

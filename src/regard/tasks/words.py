@@ -16,128 +16,148 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.text.pieces import NO_CHARACTER, Pieces, Typed, first_word
+from regard.text.token_bytes import REPLACEMENT_CHARACTER, TokenBytes, TypedText, first_word
 
-MOST = 256  # beginnings of words that are read, at most
-TOGETHER = 16  # of these at a time
-LONGEST = 32  # tokens that a word goes on for after what was typed, at most
-SLIGHT = 1e-4  # a way to cut what was typed that is so unlikely beside the others is not followed
+MAX_PREFIXES = 256  # beginnings of words that are read, at most
+PREFIXES_PER_BATCH = 16  # of these at a time
+MAX_WORD_TOKENS = 32  # tokens that a word goes on for after what was typed, at most
+MIN_RELATIVE_PROBABILITY = (
+    1e-4  # a way to cut what was typed that is so unlikely beside the others is not followed
+)
 
 
-class Beginning(NamedTuple):
+class WordPrefix(NamedTuple):
     """Of a word. In order: first those that have yet to spell what was typed, then the likelier."""
 
-    reached: bool
+    covers_typed: bool
     cost: float  # -log p
     ids: tuple[int, ...]
-    spelt: bytes
+    spelling: bytes
 
 
-class Words:
+class NextWordSearch:
     """What has been found, and what is still to be read.
 
     Stops when no beginning is likelier than the `count` best words: what is left out of a word's
     probability are cuts of it that are each less likely than the last word told.
     """
 
-    def __init__(self, pieces: Pieces, end: int, typed: Typed, count: int, most: int, longest: int):
+    def __init__(
+        self,
+        pieces: TokenBytes,
+        end: int,
+        typed: TypedText,
+        count: int,
+        max_prefixes: int,
+        max_tokens: int,
+    ):
         self.pieces, self.typed, self.count = pieces, typed, count
-        self.left, self.most, self.longest = most, most, longest
-        self.found = defaultdict[str, float](float)
-        self.fits = dict[bytes, tuple[Tensor, Tensor]]()
-        self.mass = 0.0 if typed.tail else 1.0  # of what was typed
-        self.open = [Beginning(not typed.tail, 0.0, (), b"")]
-        spoken = [n for n, piece in enumerate(pieces.all) if piece and n != pieces.unknown]
-        self.spoken = torch.tensor(spoken)
-        self.inside = torch.tensor([n for n in spoken if not pieces.opens[n]], dtype=torch.long)
-        opens = [n for n, one in enumerate(pieces.opens) if one]
-        self.ends = torch.tensor([*opens, end])
+        self.reads_left, self.max_prefixes, self.max_tokens = max_prefixes, max_prefixes, max_tokens
+        self.probabilities = defaultdict[str, float](float)
+        self.matching_cache = dict[bytes, tuple[Tensor, Tensor]]()
+        self.typed_mass = 0.0 if typed.tail else 1.0  # of what was typed
+        self.queue = [WordPrefix(not typed.tail, 0.0, (), b"")]
+        text_ids = [n for n, piece in enumerate(pieces.pieces) if piece and n != pieces.unknown]
+        self.text_ids = torch.tensor(text_ids)
+        self.continuing_ids = torch.tensor(
+            [n for n in text_ids if not pieces.begins_with_space[n]], dtype=torch.long
+        )
+        opening_ids = [n for n, opens_word in enumerate(pieces.begins_with_space) if opens_word]
+        self.ending_ids = torch.tensor([*opening_ids, end])
 
-    def search(self, model: Any, given: list[int], together: int) -> list[tuple[str, float]]:
+    def search(self, model: Any, prompt_ids: list[int], batch_size: int) -> list[tuple[str, float]]:
         """Words with their probabilities, after these ids; `together` are read at a time."""
         state = model.begin(1)
-        if len(given) > 1:
-            _, state = model.read(state, torch.tensor([given[:-1]]))
-        while some := self.best(together):
-            log_probs = after_each(model, state, given[-1], some)
-            for one, after in zip(some, log_probs, strict=True):
-                self.grow(one, after)
-        ranked = sorted(self.found.items(), key=lambda found: (-found[1], found[0]))
-        return [(word, p / self.mass) for word, p in ranked[: self.count] if p > 0]
+        if len(prompt_ids) > 1:
+            _, state = model.read(state, torch.tensor([prompt_ids[:-1]]))
+        while prefixes := self.pop_best(batch_size):
+            log_probs = next_log_probs(model, state, prompt_ids[-1], prefixes)
+            for prefix, row_log_probs in zip(prefixes, log_probs, strict=True):
+                self.extend(prefix, row_log_probs)
+        ranked = sorted(self.probabilities.items(), key=lambda item: (-item[1], item[0]))
+        return [(word, p / self.typed_mass) for word, p in ranked[: self.count] if p > 0]
 
-    def best(self, most: int) -> list[Beginning]:
+    def pop_best(self, limit: int) -> list[WordPrefix]:
         """The next ones to be read."""
-        some, bar = list[Beginning](), self.bar()
-        while self.open and self.left and len(some) < most:
-            one = heapq.heappop(self.open)
-            if math.exp(-one.cost) <= (bar if one.reached else SLIGHT * self.mass):
+        prefixes, threshold = list[WordPrefix](), self.threshold()
+        while self.queue and self.reads_left and len(prefixes) < limit:
+            prefix = heapq.heappop(self.queue)
+            if math.exp(-prefix.cost) <= (
+                threshold if prefix.covers_typed else MIN_RELATIVE_PROBABILITY * self.typed_mass
+            ):
                 continue
-            some.append(one)
-            self.left -= 1
-        return some
+            prefixes.append(prefix)
+            self.reads_left -= 1
+        return prefixes
 
-    def bar(self) -> float:
+    def threshold(self) -> float:
         """How likely the last of the best words is."""
-        best = heapq.nlargest(self.count, self.found.values())
+        best = heapq.nlargest(self.count, self.probabilities.values())
         return best[-1] if len(best) == self.count else 0.0
 
-    def grow(self, one: Beginning, log_probs: Float[Tensor, " v"]) -> None:
+    def extend(self, prefix: WordPrefix, log_probs: Float[Tensor, " v"]) -> None:
         """By each token that may come next."""
-        log_probs = log_probs - one.cost
-        rest = self.typed.tail[len(one.spelt) :]
-        if rest:
-            reaching, within = self.fitting(rest)
-            self.mass += log_probs[reaching].exp().sum().item()
+        log_probs = log_probs - prefix.cost
+        remaining = self.typed.tail[len(prefix.spelling) :]
+        if remaining:
+            reaching, within = self.matching_tokens(remaining)
+            self.typed_mass += log_probs[reaching].exp().sum().item()
             allowed = torch.cat([reaching, within])
         else:
-            word, _ = first_word(one.spelt[self.typed.skip :])
-            allowed = self.inside if word else self.spoken
-            self.tell(word, log_probs[self.ends].exp().sum().item())
-        if len(one.ids) == self.longest:
+            word, _ = first_word(prefix.spelling[self.typed.skip :])
+            allowed = self.continuing_ids if word else self.text_ids
+            self.add_word(word, log_probs[self.ending_ids].exp().sum().item())
+        if len(prefix.ids) == self.max_tokens:
             return
         # no more are ever read than `most`: no token that is less likely than so many others
-        best = log_probs[allowed].topk(min(self.most, len(allowed)))
-        bar = self.bar()
-        for number, log_prob in zip(
+        best = log_probs[allowed].topk(min(self.max_prefixes, len(allowed)))
+        threshold = self.threshold()
+        for token_id, log_prob in zip(
             allowed[best.indices].tolist(), best.values.tolist(), strict=True
         ):
-            if math.exp(log_prob) <= bar:
+            if math.exp(log_prob) <= threshold:
                 break
-            self.push((*one.ids, number), one.spelt + self.pieces.all[number], log_prob)
+            self.push(
+                (*prefix.ids, token_id), prefix.spelling + self.pieces.pieces[token_id], log_prob
+            )
 
-    def push(self, ids: tuple[int, ...], spelt: bytes, log_prob: float) -> None:
-        reached = len(spelt) >= len(self.typed.tail)
-        if reached:
-            word, over = first_word(spelt[self.typed.skip :])
-            if over:  # a token that holds the end of a word
-                self.tell(word, math.exp(log_prob))
+    def push(self, ids: tuple[int, ...], spelling: bytes, log_prob: float) -> None:
+        covers_typed = len(spelling) >= len(self.typed.tail)
+        if covers_typed:
+            word, is_finished = first_word(spelling[self.typed.skip :])
+            if is_finished:  # a token that holds the end of a word
+                self.add_word(word, math.exp(log_prob))
                 return
-        heapq.heappush(self.open, Beginning(reached, -log_prob, ids, spelt))
+        heapq.heappush(self.queue, WordPrefix(covers_typed, -log_prob, ids, spelling))
 
-    def fitting(self, rest: bytes) -> tuple[Int[Tensor, " m"], Int[Tensor, " k"]]:
+    def matching_tokens(self, remaining: bytes) -> tuple[Int[Tensor, " m"], Int[Tensor, " k"]]:
         """Tokens that reach the end of what was typed, and those that end within it."""
-        if rest in self.fits:
-            return self.fits[rest]
-        pieces = [(n, self.pieces.all[n]) for n in self.spoken.tolist()]
-        reaching = [n for n, piece in pieces if piece.startswith(rest)]
-        within = [n for n, piece in pieces if rest.startswith(piece) and piece != rest]
-        both = torch.tensor(reaching, dtype=torch.long), torch.tensor(within, dtype=torch.long)
-        self.fits[rest] = both
-        return both
+        if remaining in self.matching_cache:
+            return self.matching_cache[remaining]
+        pieces = [(n, self.pieces.pieces[n]) for n in self.text_ids.tolist()]
+        reaching = [n for n, piece in pieces if piece.startswith(remaining)]
+        within = [n for n, piece in pieces if remaining.startswith(piece) and piece != remaining]
+        matches = torch.tensor(reaching, dtype=torch.long), torch.tensor(within, dtype=torch.long)
+        self.matching_cache[remaining] = matches
+        return matches
 
-    def tell(self, word: str, probability: float) -> None:
-        if word and NO_CHARACTER not in word:
-            self.found[word] += probability
+    def add_word(self, word: str, probability: float) -> None:
+        if word and REPLACEMENT_CHARACTER not in word:
+            self.probabilities[word] += probability
 
 
-def after_each(model: Any, state: Any, last: int, some: list[Beginning]) -> Float[Tensor, "n v"]:
+def next_log_probs(
+    model: Any, state: Any, last: int, prefixes: list[WordPrefix]
+) -> Float[Tensor, "n v"]:
     """Log-probabilities of what comes next; `state` is of one row, `last` is yet to be read.
 
     The shorter ones are filled up on the right, where no model looks.
     """
-    width = max(len(one.ids) for one in some)
-    ids = torch.tensor([[last, *one.ids] + [last] * (width - len(one.ids)) for one in some])
-    rows = torch.zeros(len(some), dtype=torch.long)
+    width = max(len(prefix.ids) for prefix in prefixes)
+    ids = torch.tensor(
+        [[last, *prefix.ids] + [last] * (width - len(prefix.ids)) for prefix in prefixes]
+    )
+    rows = torch.zeros(len(prefixes), dtype=torch.long)
     states, _ = model.read(model.select(state, rows), ids)
-    ends = torch.tensor([len(one.ids) for one in some])
-    return model.logits(states[torch.arange(len(some)), ends]).double().log_softmax(-1)
+    ends = torch.tensor([len(prefix.ids) for prefix in prefixes])
+    return model.logits(states[torch.arange(len(prefixes)), ends]).double().log_softmax(-1)

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
-from regard.config.whole import write_whole
+from regard.files import write_atomic
 
-SHOWN = 10
+MAX_LISTED_LABELS = 10
 
 
 class Labels:
@@ -15,8 +15,8 @@ class Labels:
 
     def __init__(self, names: Iterable[str]):
         self.names = list(names)
-        self.numbers = {name: number for number, name in enumerate(self.names)}
-        if len(self.names) < 2 or len(self.numbers) < len(self.names):
+        self.indices = {name: number for number, name in enumerate(self.names)}
+        if len(self.names) < 2 or len(self.indices) < len(self.names):
             raise ValueError(f"labels must be at least two different ones, not {self.names}")
 
     @property
@@ -24,23 +24,25 @@ class Labels:
         return len(self.names)
 
     @classmethod
-    def learn(cls, labels: Iterable[str]) -> "Labels":
+    def from_data(cls, labels: Iterable[str]) -> "Labels":
         """All that occur, sorted: numbers by their value, so that 10 comes after 9."""
-        found = set(labels)
-        as_numbers = all(name.lstrip("-").isdecimal() for name in found)
-        return cls(sorted(found, key=int) if as_numbers else sorted(found))
+        names = set(labels)
+        as_numbers = all(name.lstrip("-").isdecimal() for name in names)
+        return cls(sorted(names, key=int) if as_numbers else sorted(names))
 
-    def number(self, name: str, place: str) -> int:
+    def index(self, name: str, location: str) -> int:
         """`place` says in a message where the name was found."""
-        if name in self.numbers:
-            return self.numbers[name]
+        if name in self.indices:
+            return self.indices[name]
         near = get_close_matches(name, self.names, 1)
-        shown = ", ".join(self.names[:SHOWN]) + (", …" if self.size > SHOWN else "")
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {shown}"
-        raise ValueError(f"{place}: label {name!r} is not in the training data; {hint}")
+        listed = ", ".join(self.names[:MAX_LISTED_LABELS]) + (
+            ", …" if self.size > MAX_LISTED_LABELS else ""
+        )
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {listed}"
+        raise ValueError(f"{location}: label {name!r} is not in the training data; {hint}")
 
     def save(self, path: Path | str) -> None:
-        write_whole(Path(path), (json.dumps(self.names, ensure_ascii=False) + "\n").encode())
+        write_atomic(Path(path), (json.dumps(self.names, ensure_ascii=False) + "\n").encode())
 
     @classmethod
     def load(cls, path: Path | str) -> "Labels":

@@ -10,30 +10,38 @@ from functools import lru_cache
 
 NO_WORD = 0
 SENTENCE_START, SENTENCE_END, WORD_START, WORD_END, FILL = range(257, 262)
-SIZE = 262  # ids that there are
-LONGEST = 50  # ids of a word, marks included
+ALPHABET_SIZE = 262  # ids that there are
+MAX_WORD_LENGTH = 50  # ids of a word, marks included
 
 
 @lru_cache(1 << 16)
-def spell(word: str, longest: int = LONGEST) -> tuple[int, ...]:
+def spell(word: str, max_length: int = MAX_WORD_LENGTH) -> tuple[int, ...]:
     """Of a longer word, the first bytes; what UTF-8 has no bytes for is left out."""
-    room = check(longest) - 2
-    return framed([byte + 1 for byte in word.encode("utf-8", "ignore")[:room]], longest)
+    max_bytes = check_max_length(max_length) - 2
+    return with_word_boundaries(
+        [byte + 1 for byte in word.encode("utf-8", "ignore")[:max_bytes]], max_length
+    )
 
 
-def spell_sentence(words: Iterable[str], longest: int = LONGEST) -> list[tuple[int, ...]]:
+def spell_sentence(
+    words: Iterable[str], max_length: int = MAX_WORD_LENGTH
+) -> list[tuple[int, ...]]:
     """The words, between the one that begins a sentence and the one that ends it."""
-    check(longest)
-    spelled = [spell(word, longest) for word in words]
-    return [framed([SENTENCE_START], longest), *spelled, framed([SENTENCE_END], longest)]
+    check_max_length(max_length)
+    spelled = [spell(word, max_length) for word in words]
+    return [
+        with_word_boundaries([SENTENCE_START], max_length),
+        *spelled,
+        with_word_boundaries([SENTENCE_END], max_length),
+    ]
 
 
-def framed(ids: list[int], longest: int) -> tuple[int, ...]:
-    marked = (WORD_START, *ids, WORD_END)
-    return marked + (FILL,) * (longest - len(marked))
+def with_word_boundaries(ids: list[int], max_length: int) -> tuple[int, ...]:
+    bounded = (WORD_START, *ids, WORD_END)
+    return bounded + (FILL,) * (max_length - len(bounded))
 
 
-def check(longest: int) -> int:
-    if longest < 3:
-        raise ValueError(f"longest must be at least 3, for a byte and two marks, not {longest}")
-    return longest
+def check_max_length(max_length: int) -> int:
+    if max_length < 3:
+        raise ValueError(f"longest must be at least 3, for a byte and two marks, not {max_length}")
+    return max_length

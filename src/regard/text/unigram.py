@@ -16,115 +16,119 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import numpy as np
 
-LONGEST = 16  # characters in a piece, as in SentencePiece
-SEEDS = 100_000  # pieces to start from
-KEEP = 0.75  # of the pieces, each time
-ROUNDS = 2  # of EM, each time
-CHARACTERS = 2_000_000  # of different words, frequent ones first: more would take gigabytes
+MAX_PIECE_LENGTH = 16  # characters in a piece, as in SentencePiece
+MAX_SEED_PIECES = 100_000  # pieces to start from
+KEPT_FRACTION = 0.75  # of the pieces, each time
+EM_ITERATIONS = 2  # of EM, each time
+MAX_CHARACTERS = 2_000_000  # of different words, frequent ones first: more would take gigabytes
 
 
-def learn_unigram(
+def train_unigram(
     words: Mapping[str, int], size: int, min_count: int = 1
 ) -> list[tuple[str, float]]:
     """At most `size` pieces with their log-probabilities, likely ones first, from counted words."""
     import numpy as np
 
-    words, alphabet = _spelt(_most_frequent(words), size)
-    pieces = alphabet + _seeds(words, max(2, min_count), max(SEEDS, size))
-    lattice = Lattice.of(list(words), pieces)
-    without = Lattice.of(pieces, pieces, whole=False)
+    words, alphabet = _split_at_rare_characters(_most_frequent(words), size)
+    pieces = alphabet + _seed_pieces(words, max(2, min_count), max(MAX_SEED_PIECES, size))
+    lattice = Lattice.from_words(list(words), pieces)
+    piece_lattice = Lattice.from_words(pieces, pieces, allow_whole_words=False)
     counts = np.array(list(words.values()), dtype=float)
     expected = np.bincount(lattice.piece, weights=counts[lattice.word], minlength=len(pieces))
     alive = np.ones(len(pieces), dtype=bool)
-    scores = _log_shares(expected, alive)
+    scores = _log_probabilities(expected, alive)
     while True:
-        for _ in range(ROUNDS):
-            expected = lattice.expect(scores, counts)
-            scores = _log_shares(expected, alive)
+        for _ in range(EM_ITERATIONS):
+            expected = lattice.expected_counts(scores, counts)
+            scores = _log_probabilities(expected, alive)
         if alive.sum() <= size:
             break
         # differs: as in SentencePiece, the counts of the others are taken to stay as they are.
         with np.errstate(invalid="ignore"):  # -inf + inf, for pieces that are gone
-            loss = np.where(alive, expected * (scores - without.best(scores)), -np.inf)
+            loss = np.where(
+                alive, expected * (scores - piece_lattice.best_log_probabilities(scores)), -np.inf
+            )
         loss[: len(alphabet)] = np.inf  # without its letters a word could not be written
-        room = max(size, int(KEEP * alive.sum()))
+        kept_count = max(size, int(KEPT_FRACTION * alive.sum()))
         alive = np.zeros_like(alive)
-        alive[np.argsort(-loss, kind="stable")[:room]] = True
-        lattice, without = lattice.only(alive), without.only(alive)
-        scores = _log_shares(expected, alive)
+        alive[np.argsort(-loss, kind="stable")[:kept_count]] = True
+        lattice, piece_lattice = lattice.without_pruned(alive), piece_lattice.without_pruned(alive)
+        scores = _log_probabilities(expected, alive)
     # Six digits: the last ones depend on the machine.
     final = [(pieces[n], round(float(scores[n]), 6)) for n in np.flatnonzero(alive)]
     return sorted(final, key=lambda entry: (-entry[1], entry[0]))
 
 
-def _ranked(counts: Mapping[str, int]) -> list[str]:
+def _by_frequency(counts: Mapping[str, int]) -> list[str]:
     return sorted(counts, key=lambda key: (-counts[key], key))
 
 
 def _most_frequent(words: Mapping[str, int]) -> dict[str, int]:
     """In an order of their own, so that no sum depends on the order of the text."""
-    kept: dict[str, int] = {}
+    frequent: dict[str, int] = {}
     total = 0
-    for word in _ranked(words):
+    for word in _by_frequency(words):
         total += len(word)
-        if kept and total > CHARACTERS:
+        if frequent and total > MAX_CHARACTERS:
             break
-        kept[word] = words[word]
-    return kept
+        frequent[word] = words[word]
+    return frequent
 
 
-def _spelt(words: Mapping[str, int], size: int) -> tuple[dict[str, int], list[str]]:
+def _split_at_rare_characters(
+    words: Mapping[str, int], size: int
+) -> tuple[dict[str, int], list[str]]:
     """The alphabet, and the words cut where they have a character that does not fit into it."""
-    letters = Counter[str]()
+    counts = Counter[str]()
     for word, count in words.items():
         for letter in word:
-            letters[letter] += count
-    alphabet = _ranked(letters)[:size]
-    if len(alphabet) == len(letters):
+            counts[letter] += count
+    alphabet = _by_frequency(counts)[:size]
+    if len(alphabet) == len(counts):
         return dict(words), alphabet
-    known = set(alphabet)
-    cut = Counter[str]()
+    allowed = set(alphabet)
+    words_cut = Counter[str]()
     for word, count in words.items():
-        for spelt, part in groupby(word, known.__contains__):
-            if spelt:
-                cut["".join(part)] += count
-    return dict(cut), alphabet
+        for is_allowed, part in groupby(word, allowed.__contains__):
+            if is_allowed:
+                words_cut["".join(part)] += count
+    return dict(words_cut), alphabet
 
 
-def _seeds(words: Mapping[str, int], least: int, most: int) -> list[str]:
+def _seed_pieces(words: Mapping[str, int], min_count: int, max_pieces: int) -> list[str]:
     """Pieces of two characters and more seen `least` times, by the characters that they cover.
 
     A piece is frequent only if both it without its first and without its last character are.
     """
     covered: dict[str, int] = {}
     shorter: set[str] | None = None
-    for length in range(2, LONGEST + 1):
-        seen = Counter[str]()
+    for length in range(2, MAX_PIECE_LENGTH + 1):
+        counts = Counter[str]()
         for word, count in words.items():
             for start in range(len(word) - length + 1):
                 piece = word[start : start + length]
                 if shorter is None or (piece[:-1] in shorter and piece[1:] in shorter):
-                    seen[piece] += count
-        shorter = {piece for piece, count in seen.items() if count >= least}
+                    counts[piece] += count
+        shorter = {piece for piece, count in counts.items() if count >= min_count}
         if not shorter:
             break
-        covered.update({piece: seen[piece] * length for piece in shorter})
-    return _ranked(covered)[:most]
+        covered.update({piece: counts[piece] * length for piece in shorter})
+    return _by_frequency(covered)[:max_pieces]
 
 
-def _log_shares(counts: "np.ndarray", alive: "np.ndarray") -> "np.ndarray":
+def _log_probabilities(counts: "np.ndarray", alive: "np.ndarray") -> "np.ndarray":
     import numpy as np
 
     counts = np.maximum(counts, 1e-6)  # a letter that is never used alone is still a letter
     return np.where(alive, np.log(counts) - np.log(counts[alive].sum()), -np.inf)
 
 
-class Column(NamedTuple):
+class LatticeColumn(NamedTuple):
     """The edges that meet in the n-th places of all words: `groups` begin at these edges."""
 
     edges: "np.ndarray"
     groups: "np.ndarray"
-    places: "np.ndarray"
+    positions: "np.ndarray"
 
 
 class Lattice(NamedTuple):
@@ -138,49 +142,55 @@ class Lattice(NamedTuple):
     end: "np.ndarray"
     piece: "np.ndarray"
     word: "np.ndarray"
-    first: "np.ndarray"
+    word_starts: "np.ndarray"
     """The first place of each word; one entry more than there are words."""
-    forward: list[Column]
-    backward: list[Column]
-    pieces: int
+    forward: list[LatticeColumn]
+    backward: list[LatticeColumn]
+    piece_count: int
 
     @classmethod
-    def of(cls, words: list[str], pieces: list[str], *, whole: bool = True) -> "Lattice":
+    def from_words(
+        cls, words: list[str], pieces: list[str], *, allow_whole_words: bool = True
+    ) -> "Lattice":
         """Without `whole`, no word of several characters is itself a piece."""
         import numpy as np
 
-        numbers = {piece: number for number, piece in enumerate(pieces)}
-        longest = max(map(len, pieces))
+        piece_ids = {piece: piece_id for piece_id, piece in enumerate(pieces)}
+        max_length = max(map(len, pieces))
         sizes = np.array([len(word) for word in words])
-        first = np.concatenate([[0], np.cumsum(sizes + 1)])
+        word_starts = np.concatenate([[0], np.cumsum(sizes + 1)])
         edges: list[list[np.ndarray]] = []
         for size in np.unique(sizes):  # words of one length have the same places to cut
-            cuts = [(a, b) for a in range(size) for b in range(a + 1, min(a + longest, size) + 1)]
-            here = np.flatnonzero(sizes == size)
-            found = array("i")
-            for index in here:
+            cuts = [
+                (a, b) for a in range(size) for b in range(a + 1, min(a + max_length, size) + 1)
+            ]
+            same_length = np.flatnonzero(sizes == size)
+            found_ids = array("i")
+            for index in same_length:
                 word = words[index]
-                found.extend([numbers.get(word[a:b], -1) for a, b in cuts])
-            piece = np.frombuffer(found, dtype=np.int32).reshape(len(here), len(cuts)).copy()
-            if not whole and size > 1:
+                found_ids.extend([piece_ids.get(word[a:b], -1) for a, b in cuts])
+            piece = (
+                np.frombuffer(found_ids, dtype=np.int32).reshape(len(same_length), len(cuts)).copy()
+            )
+            if not allow_whole_words and size > 1:
                 piece[:, [cut == (0, size) for cut in cuts]] = -1
             row, column = np.nonzero(piece >= 0)
             a, b = np.array(cuts)[column].T
-            word = here[row]
-            edges.append([first[word] + a, first[word] + b, piece[row, column], word])
+            word = same_length[row]
+            edges.append([word_starts[word] + a, word_starts[word] + b, piece[row, column], word])
         start, end, piece, word = map(np.concatenate, zip(*edges, strict=True))
-        return cls._with_columns(start, end, piece, word, first, len(pieces))
+        return cls._with_columns(start, end, piece, word, word_starts, len(pieces))
 
-    def only(self, alive: "np.ndarray") -> "Lattice":
+    def without_pruned(self, alive: "np.ndarray") -> "Lattice":
         """Without the edges of pieces that are gone."""
-        kept = alive[self.piece]
+        is_kept = alive[self.piece]
         start, end, piece, word = (
-            self.start[kept],
-            self.end[kept],
-            self.piece[kept],
-            self.word[kept],
+            self.start[is_kept],
+            self.end[is_kept],
+            self.piece[is_kept],
+            self.word[is_kept],
         )
-        return self._with_columns(start, end, piece, word, self.first, self.pieces)
+        return self._with_columns(start, end, piece, word, self.word_starts, self.piece_count)
 
     @classmethod
     def _with_columns(
@@ -189,50 +199,52 @@ class Lattice(NamedTuple):
         end: "np.ndarray",
         piece: "np.ndarray",
         word: "np.ndarray",
-        first: "np.ndarray",
-        pieces: int,
+        word_starts: "np.ndarray",
+        piece_count: int,
     ) -> "Lattice":
-        forward = _columns(end - first[word], end)
-        backward = _columns(start - first[word], start)[::-1]
-        return cls(start, end, piece, word, first, forward, backward, pieces)
+        forward = _lattice_columns(end - word_starts[word], end)
+        backward = _lattice_columns(start - word_starts[word], start)[::-1]
+        return cls(start, end, piece, word, word_starts, forward, backward, piece_count)
 
-    def expect(self, scores: "np.ndarray", counts: "np.ndarray") -> "np.ndarray":
+    def expected_counts(self, scores: "np.ndarray", counts: "np.ndarray") -> "np.ndarray":
         """How often each piece is used, over all cuts by their probability (the E step)."""
         import numpy as np
 
         gain = scores[self.piece]
-        before = np.zeros(self.first[-1])
-        for edges, groups, places in self.forward:
-            before[places] = _log_sum(before[self.start[edges]] + gain[edges], groups)
-        after = np.zeros(self.first[-1])
-        for edges, groups, places in self.backward:
-            after[places] = _log_sum(after[self.end[edges]] + gain[edges], groups)
-        whole = before[self.first[1:] - 1]
-        share = np.exp(before[self.start] + gain + after[self.end] - whole[self.word])
-        return np.bincount(self.piece, weights=share * counts[self.word], minlength=self.pieces)
+        before = np.zeros(self.word_starts[-1])
+        for edges, groups, positions in self.forward:
+            before[positions] = _log_sum(before[self.start[edges]] + gain[edges], groups)
+        after = np.zeros(self.word_starts[-1])
+        for edges, groups, positions in self.backward:
+            after[positions] = _log_sum(after[self.end[edges]] + gain[edges], groups)
+        totals = before[self.word_starts[1:] - 1]
+        share = np.exp(before[self.start] + gain + after[self.end] - totals[self.word])
+        return np.bincount(
+            self.piece, weights=share * counts[self.word], minlength=self.piece_count
+        )
 
-    def best(self, scores: "np.ndarray") -> "np.ndarray":
+    def best_log_probabilities(self, scores: "np.ndarray") -> "np.ndarray":
         """The log-probability of the likeliest cut of each word."""
         import numpy as np
 
         gain = scores[self.piece]
-        before = np.zeros(self.first[-1])
-        for edges, groups, places in self.forward:
-            before[places] = np.maximum.reduceat(before[self.start[edges]] + gain[edges], groups)
-        return before[self.first[1:] - 1]
+        before = np.zeros(self.word_starts[-1])
+        for edges, groups, positions in self.forward:
+            before[positions] = np.maximum.reduceat(before[self.start[edges]] + gain[edges], groups)
+        return before[self.word_starts[1:] - 1]
 
 
-def _columns(column: "np.ndarray", place: "np.ndarray") -> list[Column]:
+def _lattice_columns(column: "np.ndarray", position: "np.ndarray") -> list[LatticeColumn]:
     import numpy as np
 
-    order = np.lexsort((place, column))
+    order = np.lexsort((position, column))
     bounds = np.flatnonzero(np.diff(column[order])) + 1
-    found = []
+    columns = []
     for edges in np.split(order, bounds):
-        meet = place[edges]
-        groups = np.flatnonzero(np.diff(meet, prepend=-1))
-        found.append(Column(edges, groups, meet[groups]))
-    return found
+        meeting = position[edges]
+        groups = np.flatnonzero(np.diff(meeting, prepend=-1))
+        columns.append(LatticeColumn(edges, groups, meeting[groups]))
+    return columns
 
 
 def _log_sum(values: "np.ndarray", groups: "np.ndarray") -> "np.ndarray":

@@ -1,1 +1,1 @@
-"""Steps: the loop, the optimiser and its schedule, checkpoints that can be relied on."""
+"""Steps: the loop, the optimizer and its schedule, checkpoints that can be relied on."""

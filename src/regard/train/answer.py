@@ -6,198 +6,237 @@ from typing import Any, ClassVar
 
 import torch
 
-from regard.batch.batches import Batches
+from regard.batching.batches import Batches
 from regard.config.settings import AnswerSettings
-from regard.corpora.corpus import Corpus, Record, place
-from regard.encode.lora import add_lora
-from regard.metric.answers import SIGNATURE, answered, best_threshold
-from regard.tasks.answer import Answer, Answering, Reader
-from regard.tasks.answer_inputs import Apart, Joined, Layout, words_of
-from regard.text.learn import train_tokeniser
-from regard.text.marks import AnyTokeniser, load_tokeniser, marks_of
-from regard.text.tokeniser import Tokeniser
-from regard.train.headed import HeadedRun
-from regard.train.run import LEARNT, Reply, Told, first
+from regard.data.corpus import Corpus, Record, location
+from regard.layers.lora import add_lora
+from regard.metrics.answers import ANSWER_SIGNATURE, answer_scores, best_threshold
+from regard.tasks.answer import AnswerPrediction, AnswerTask, SpanReader
+from regard.tasks.answer_inputs import JoinedLayout, Layout, SeparateLayout, split_words
+from regard.text.special_ids import AnyTokenizer, load_tokenizer, special_ids
+from regard.text.tokenizer import Tokenizer
+from regard.text.train import train_tokenizer
+from regard.train.headed import EncoderRun
+from regard.train.run import MAX_VOCABULARY_RECORDS, Prediction, ProgressCallback, take
 
-NONE = "no answer"
+NO_ANSWER = "no answer"
 
 
-class AnswerRun(HeadedRun):
+class AnswerRun(EncoderRun):
     """Questions, each with the context that it is asked of."""
 
-    kept: ClassVar = {"text": load_tokeniser}
-    counted: ClassVar = "questions"
-    scored: ClassVar = "questions"
-    marks: ClassVar = 3  # START, and END twice
+    vocabulary_loaders: ClassVar = {"text": load_tokenizer}
+    unit: ClassVar = "questions"
+    example_unit: ClassVar = "questions"
+    special_token_count: ClassVar = 3  # START, and END twice
     settings: AnswerSettings
-    task: Answering
-    found: float | None = None  # the threshold that dev has shown to be the best
+    task: AnswerTask
+    dev_threshold: float | None = None  # the threshold that dev has shown to be the best
 
-    def asked(self) -> Answering:
-        text, head, start = self.vocabularies["text"], self.settings.head, self.settings.start
-        encoder, layout = self.encoder(text), layout_of(self.settings, text)
-        reader = Reader(
+    def build_task(self) -> AnswerTask:
+        tokenizer, head, start = self.vocabularies["text"], self.settings.head, self.settings.start
+        encoder, layout = self.build_encoder(tokenizer), build_layout(self.settings, tokenizer)
+        reader = SpanReader(
             encoder,
-            apart=isinstance(layout, Apart),
+            separate_context=isinstance(layout, SeparateLayout),
             hidden_dim=head.hidden_dim,
             dropout=head.dropout,
             frozen=start.freeze,
         )
-        if start.lora:
-            add_lora(encoder, start.lora)
-        return Answering(
-            reader, layout, longest=head.longest, stride=head.stride, no_answer=head.no_answer
+        if start.lora_rank:
+            add_lora(encoder, start.lora_rank)
+        return AnswerTask(
+            reader,
+            layout,
+            max_answer_tokens=head.max_answer_tokens,
+            stride=head.stride,
+            no_answer=head.allow_no_answer,
         )
 
     @classmethod
-    def learn(cls, settings: Any, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(cls, settings: Any, corpus: Corpus) -> dict[str, Any]:
         if settings.start.run is not None:
-            return {"text": load_tokeniser(Path(settings.start.run) / "text.json")}
-        text = settings.text
-        words = text.kind == "words"
-        tokeniser = train_tokeniser(
-            text.kind,
-            (" ".join(words_of(one).parts) if words else one for one in texts_of(corpus)),
-            text.size,
-            lower=text.lower,
-            normalise=text.normalise,
-            min_count=text.min_count,
+            return {"text": load_tokenizer(Path(settings.start.run) / "text.json")}
+        config = settings.text
+        is_word_level = config.kind == "words"
+        tokenizer = train_tokenizer(
+            config.kind,
+            (
+                " ".join(split_words(passage).tokens) if is_word_level else passage
+                for passage in training_texts(corpus)
+            ),
+            config.size,
+            lower=config.lower,
+            normalize=config.normalize,
+            min_count=config.min_count,
         )
-        return {"text": tokeniser}
+        return {"text": tokenizer}
 
     @property
-    def longest(self) -> int:
+    def max_tokens(self) -> int:
         """Tokens of a window: of the question and the context where they share a row."""
-        found = super().longest
-        if found < 2:
-            raise ValueError(f"train.longest: {found} tokens are too few for a question and more")
-        return found
+        max_tokens = super().max_tokens
+        if max_tokens < 2:
+            raise ValueError(
+                f"train.max_tokens: {max_tokens} tokens are too few for a question and more"
+            )
+        return max_tokens
 
     def batches(self, corpus: Corpus) -> Batches:
         """That every question has an answer is seen first, where no answer is not allowed."""
-        if not self.settings.head.no_answer:
-            for number, record in enumerate(corpus.read("train")):
+        if not self.settings.head.allow_no_answer:
+            for index, record in enumerate(corpus.read("train")):
                 if not record["answers"]:
-                    where = place(corpus, "train", number)
-                    raise ValueError(f"{where}: has no answer; set head.no_answer = true")
+                    record_location = location(corpus, "train", index)
+                    raise ValueError(
+                        f"{record_location}: has no answer; set head.allow_no_answer = true"
+                    )
         return super().batches(corpus)
 
-    def measured(self, metric: str, records: Sequence[Record]) -> float:
+    def validation_metric(self, metric: str, records: Sequence[Record]) -> float:
         """On dev, which also shows below which score no answer is better."""
-        found = self.predict(records)
-        if self.settings.head.no_answer:
-            true = true_of(records)
-            said = [one.stretches[0].text if one.stretches else "" for one in found]
-            scores = [one.stretches[0].score if one.stretches else 0.0 for one in found]
-            self.found = best_threshold(scores, said, true, metric)
-            self.model.threshold.fill_(self.found)
-            found = [again(one, self.found) for one in found]
-        return float(compared(records, found)[metric])
+        predictions = self.predict(records)
+        if self.settings.head.allow_no_answer:
+            references = reference_answers(records)
+            answers = [
+                prediction.candidates[0].text if prediction.candidates else ""
+                for prediction in predictions
+            ]
+            scores = [
+                prediction.candidates[0].score if prediction.candidates else 0.0
+                for prediction in predictions
+            ]
+            self.dev_threshold = best_threshold(scores, answers, references, metric)
+            self.model.threshold.fill_(self.dev_threshold)
+            predictions = [
+                with_threshold(prediction, self.dev_threshold) for prediction in predictions
+            ]
+        return float(prediction_metrics(records, predictions)[metric])
 
     def save_weights(self, folder: Path, weights: dict[str, torch.Tensor]) -> None:
         """With the threshold, which no average of weights may change."""
-        if self.found is not None:
-            weights = {**weights, "threshold": torch.tensor(self.found)}
+        if self.dev_threshold is not None:
+            weights = {**weights, "threshold": torch.tensor(self.dev_threshold)}
         super().save_weights(folder, weights)
 
-    def rate(self, records: Sequence[Record], told: Told | None = None) -> dict[str, float | str]:
-        return compared(records, self.predict(records, told))
+    def metrics(
+        self, records: Sequence[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
+        return prediction_metrics(records, self.predict(records, on_progress))
 
-    def predict(self, records: Sequence[Record], told: Told | None = None) -> list[Answer]:
+    def predict(
+        self, records: Sequence[Record], on_progress: ProgressCallback | None = None
+    ) -> list[AnswerPrediction]:
         """Of records with a `question` and a `text`, its context."""
-        return self.task.answers(records, self.longest, told)
+        return self.task.predict(records, self.max_tokens, on_progress)
 
-    def __call__(self, question: str, context: str) -> Answer:
+    def __call__(self, question: str, context: str) -> AnswerPrediction:
         return self.predict([{"question": question, "text": context}])[0]
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
+    def predict_lines(
+        self, lines: Sequence[str], location_format: str = "text {}"
+    ) -> list[Prediction]:
         """Of lines "question TAB context": the context, and in brackets the answer."""
-        records = [record_of(text, place.format(n)) for n, text in enumerate(texts, 1)]
-        for number, (_, question, _) in enumerate(self.task.cut(records), 1):
-            if len(question.parts) > self.longest // 2:
-                limit = f"{len(question.parts)} tokens, more than {self.longest // 2}"
-                raise ValueError(f"{place.format(number)}: the question has {limit}: shorten it")
-        both = zip(records, self.predict(records), strict=True)
+        records = [parse_record(text, location_format.format(n)) for n, text in enumerate(lines, 1)]
+        for number, (_, question, _) in enumerate(self.task.tokenize(records), 1):
+            if len(question.tokens) > self.max_tokens // 2:
+                excess = f"{len(question.tokens)} tokens, more than {self.max_tokens // 2}"
+                raise ValueError(
+                    f"{location_format.format(number)}: the question has {excess}: shorten it"
+                )
+        pairs = zip(records, self.predict(records), strict=True)
         return [
-            Reply(bracketed(record["text"], one), facts_of(one), parts_of(record["text"], one))
-            for record, one in both
+            Prediction(
+                bracketed(record["text"], prediction),
+                prediction_data(prediction),
+                prediction_spans(record["text"], prediction),
+            )
+            for record, prediction in pairs
         ]
 
 
-def layout_of(settings: AnswerSettings, text: AnyTokeniser) -> Layout:
+def build_layout(settings: AnswerSettings, tokenizer: AnyTokenizer) -> Layout:
     """How the encoder of these settings reads a question and a context."""
     model = settings.model
     if model.kind == "bidaf":
-        return Apart(text)
-    marks, segments = marks_of(text), getattr(model, "segments", 0) > 1
-    words = isinstance(text, Tokeniser) and settings.text.kind == "words"
-    return Joined(text, marks.start, marks.end, segments=segments, words=words)
+        return SeparateLayout(tokenizer)
+    specials, has_segments = special_ids(tokenizer), getattr(model, "segments", 0) > 1
+    is_word_level = isinstance(tokenizer, Tokenizer) and settings.text.kind == "words"
+    return JoinedLayout(
+        tokenizer, specials.start, specials.end, segments=has_segments, is_word_level=is_word_level
+    )
 
 
-def texts_of(corpus: Corpus) -> Iterator[str]:
+def training_texts(corpus: Corpus) -> Iterator[str]:
     """Questions and contexts of train; a context that has several questions, once."""
-    before = None
-    for record in first(corpus.read("train"), LEARNT):
+    previous_context = None
+    for record in take(corpus.read("train"), MAX_VOCABULARY_RECORDS):
         yield record["question"]
-        if record["text"] != before:
+        if record["text"] != previous_context:
             yield record["text"]
-        before = record["text"]
+        previous_context = record["text"]
 
 
-def record_of(text: str, place: str) -> Record:
-    question, tab, context = text.partition("\t")
-    if not tab:
-        raise ValueError(f"{place}: no tab in it; a line is a question, a tab and its context")
-    for name, one in (("question", question), ("context", context)):
-        if not one.strip():
-            raise ValueError(f"{place}: the {name} is empty; a line is a question, a tab and more")
+def parse_record(text: str, location: str) -> Record:
+    question, separator, context = text.partition("\t")
+    if not separator:
+        raise ValueError(f"{location}: no tab in it; a line is a question, a tab and its context")
+    for name, value in (("question", question), ("context", context)):
+        if not value.strip():
+            raise ValueError(
+                f"{location}: the {name} is empty; a line is a question, a tab and more"
+            )
     return {"question": question, "text": context}
 
 
-def true_of(records: Sequence[Record]) -> list[list[str]]:
+def reference_answers(records: Sequence[Record]) -> list[list[str]]:
     return [[answer["text"] for answer in record["answers"]] for record in records]
 
 
-def again(answer: Answer, threshold: float) -> Answer:
+def with_threshold(answer: AnswerPrediction, threshold: float) -> AnswerPrediction:
     """Decided once more, by another threshold."""
-    leave = not answer.stretches or answer.stretches[0].score < threshold
-    return answer._replace(said=None if leave else answer.stretches[0])
+    is_unanswered = not answer.candidates or answer.candidates[0].score < threshold
+    return answer._replace(span=None if is_unanswered else answer.candidates[0])
 
 
-def compared(records: Sequence[Record], found: Sequence[Answer]) -> dict[str, float | str]:
+def prediction_metrics(
+    records: Sequence[Record], predictions: Sequence[AnswerPrediction]
+) -> dict[str, float | str]:
     """EM and F1; of questions with an answer and of those without, if there are such."""
-    whole = answered([one.text for one in found], true_of(records))
-    told: dict[str, float | str] = {"exact": 100 * whole.exact, "f1": 100 * whole.f1}
-    if whole.with_answer is not None and whole.without is not None:
-        told["exact_with_answer"] = 100 * whole.with_answer.exact
-        told["f1_with_answer"] = 100 * whole.with_answer.f1
-    if whole.without is not None:
-        told["exact_without"] = 100 * whole.without.exact
-    return {**told, "exact_signature": SIGNATURE}
+    scores = answer_scores(
+        [prediction.text for prediction in predictions], reference_answers(records)
+    )
+    metrics: dict[str, float | str] = {"exact": 100 * scores.exact, "f1": 100 * scores.f1}
+    if scores.with_answer is not None and scores.without_answer is not None:
+        metrics["exact_with_answer"] = 100 * scores.with_answer.exact
+        metrics["f1_with_answer"] = 100 * scores.with_answer.f1
+    if scores.without_answer is not None:
+        metrics["exact_without"] = 100 * scores.without_answer.exact
+    return {**metrics, "exact_signature": ANSWER_SIGNATURE}
 
 
-def parts_of(context: str, answer: Answer) -> tuple[tuple[str, str], ...]:
+def prediction_spans(context: str, answer: AnswerPrediction) -> tuple[tuple[str, str], ...]:
     """The context, cut around the answer."""
-    if answer.said is None:
-        return ((f"{NONE}:", ""), (context, ""))
-    start, end = answer.said.start, answer.said.end
-    parts = ((context[:start], ""), (answer.said.text, "answer"), (context[end:], ""))
-    return tuple((text.strip(), name) for text, name in parts if text.strip())
+    if answer.span is None:
+        return ((f"{NO_ANSWER}:", ""), (context, ""))
+    start, end = answer.span.start, answer.span.end
+    spans = ((context[:start], ""), (answer.span.text, "answer"), (context[end:], ""))
+    return tuple((text.strip(), name) for text, name in spans if text.strip())
 
 
-def bracketed(context: str, answer: Answer) -> str:
+def bracketed(context: str, answer: AnswerPrediction) -> str:
     """On one line, whatever the context has."""
-    if answer.said is None:
-        return " ".join(f"{NONE}: {context}".split())
-    start, end = answer.said.start, answer.said.end
-    return " ".join(f"{context[:start]}[{answer.said.text}]{context[end:]}".split())
+    if answer.span is None:
+        return " ".join(f"{NO_ANSWER}: {context}".split())
+    start, end = answer.span.start, answer.span.end
+    return " ".join(f"{context[:start]}[{answer.span.text}]{context[end:]}".split())
 
 
-def facts_of(answer: Answer) -> dict[str, Any]:
-    said: Mapping[str, Any] = {} if answer.said is None else answer.said._asdict()
+def prediction_data(answer: AnswerPrediction) -> dict[str, Any]:
+    span: Mapping[str, Any] = {} if answer.span is None else answer.span._asdict()
     return {
         "answer": answer.text,
-        **{name: said.get(name) for name in ("start", "end", "probability", "score")},
-        "no_answer": answer.none,
-        "answers": [one._asdict() for one in answer.stretches],
+        **{name: span.get(name) for name in ("start", "end", "probability", "score")},
+        "no_answer": answer.no_answer_probability,
+        "answers": [candidate._asdict() for candidate in answer.candidates],
     }

@@ -6,122 +6,151 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from regard.batch.rounds import Rounds
+from regard.batching.rollouts import RolloutBatches
 from regard.config.settings import BanditSettings, Settings
-from regard.corpora.corpus import Corpus, Record
-from regard.corpora.worlds import BanditForm, Form, MdpForm, Worlds
-from regard.metric.worlds import at_random, greedy, mean_return, optimal, play, thompson
-from regard.models.catalogue import build as build_model
-from regard.models.catalogue import settings_of
-from regard.tasks.bandit import Act, Choice, Lesson, Weights
+from regard.data.corpus import Corpus, Record
+from regard.data.synthetic.environments import BanditSpec, Environments, EnvironmentSpec, MdpSpec
+from regard.metrics.bandit import (
+    greedy_policy,
+    mean_return,
+    optimal_return,
+    policy_returns,
+    random_policy,
+    thompson_policy,
+)
+from regard.models.catalogue import build_model as build_model
+from regard.models.catalogue import model_settings
+from regard.tasks.bandit import ActionPrediction, BanditTask, PpoCoefficients, RolloutBatch
 from regard.tasks.loss import Loss
-from regard.train.run import Reply, Run, Told
+from regard.train.run import Prediction, ProgressCallback, Run
 
-TRAINED = 3  # the seed of worlds to train in begins with it; those of dev and test with less
+TRAINING_SEED_PREFIX = (
+    3  # the seed of worlds to train in begins with it; those of dev and test with less
+)
 
 
 class BanditRun(Run):
     """What a life brings that begins without knowing anything of its world."""
 
-    kept: ClassVar = {}
-    counted: ClassVar = "worlds"
+    vocabulary_loaders: ClassVar = {}
+    unit: ClassVar = "worlds"
     settings: BanditSettings
-    task: Act
+    task: BanditTask
 
-    def asked(self) -> Act:
-        form, model = form_of(self.settings), self.settings.model
-        wanted = model.model_dump(exclude={"kind"})
-        sizes = {"source_size": Act.width(form), "target_size": form.actions + 1}
-        if "steps" in settings_of(model.kind):
-            sizes["steps"] = form.steps
-        return Act(build_model(model.kind, {**wanted, **sizes}), form)
+    def build_task(self) -> BanditTask:
+        spec, model = build_spec(self.settings), self.settings.model
+        options = model.model_dump(exclude={"kind"})
+        sizes = {"source_size": BanditTask.input_width(spec), "target_size": spec.actions + 1}
+        if "steps" in model_settings(model.kind):
+            sizes["steps"] = spec.steps
+        return BanditTask(build_model(model.kind, {**options, **sizes}), spec)
 
     @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG003
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG003
         """Actions are numbers, whatever the world."""
         return {}
 
-    def batches(self, corpus: Corpus) -> Rounds:  # noqa: ARG002 - worlds are drawn as they come
+    def batches(self, corpus: Corpus) -> RolloutBatches:  # noqa: ARG002 - worlds are drawn as they come
         train = self.settings.train
 
-        def round_of(number: int) -> dict[str, torch.Tensor]:
-            seed = [TRAINED, self.settings.data.seed, self.settings.seed, number]
-            worlds = self.task.form.draw(np.random.default_rng(seed), train.worlds)
-            return self.task.lesson(worlds, train.discount, train.trace, train.led)
+        def build_round(index: int) -> dict[str, torch.Tensor]:
+            seed = [TRAINING_SEED_PREFIX, self.settings.data.seed, self.settings.seed, index]
+            environments = self.task.form.sample(
+                np.random.default_rng(seed), train.rollout_environments
+            )
+            return self.task.collect_rollout(
+                environments, train.discount, train.gae_lambda, train.exploration_rate
+            )
 
-        return Rounds(
-            round_of,
-            size=train.sentences_per_batch or 1,
-            passes=train.passes,
-            collate=lambda parts: Lesson(**parts),
+        return RolloutBatches(
+            build_round,
+            episodes_per_batch=train.examples_per_batch or 1,
+            passes=train.rollout_epochs,
+            collate=lambda tensors: RolloutBatch(**tensors),
         )
 
-    def loss(self, batch: Lesson, done: int) -> Loss:
+    def loss(self, batch: RolloutBatch, steps_done: int) -> Loss:
         train = self.settings.train
-        left = 1 - done / train.steps if train.steps else 1.0
-        weights = Weights(train.ratio, train.value, train.entropy * left)
+        remaining = 1 - steps_done / train.steps if train.steps else 1.0
+        weights = PpoCoefficients(
+            train.clip_ratio, train.value_weight, train.entropy_weight * remaining
+        )
         return self.task.loss(batch, weights)
 
-    def worlds(self, records: Iterable[Record]) -> Worlds:
-        if not (held := list(records)):
+    def environments(self, records: Iterable[Record]) -> Environments:
+        if not (record_list := list(records)):
             raise ValueError("records are missing: there is nothing to score")
-        return Worlds.of(self.task.form, held)
+        return Environments.from_records(self.task.form, record_list)
 
-    def likelihood(self, records: Iterable[Record]) -> Loss:
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
         """What is missed: of what those get in the mean who know their world."""
-        worlds = self.worlds(records)
-        missed = worlds.known().sum() - self.task.returns(worlds).sum()
-        return Loss(torch.tensor(missed), len(worlds))
+        environments = self.environments(records)
+        regret = environments.optimal_returns().sum() - self.task.greedy_returns(environments).sum()
+        return Loss(torch.tensor(regret), len(environments))
 
-    def measured(self, metric: str, records: Sequence[Record]) -> float:  # noqa: ARG002 - return
-        return mean_return(self.task.returns(self.worlds(records))).value
+    def validation_metric(self, metric: str, records: Sequence[Record]) -> float:  # noqa: ARG002 - return
+        return mean_return(self.task.greedy_returns(self.environments(records))).value
 
-    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
+    def score(
+        self, records: Iterable[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
         """The mean return and its standard error, beside what others get in the same worlds."""
-        worlds, form = self.worlds(records), self.task.form
-        value, error = mean_return(self.task.returns(worlds))
-        if told is not None:
-            told(len(worlds))
-        found: dict[str, float | str] = {
+        environments, spec = self.environments(records), self.task.form
+        value, standard_error = mean_return(self.task.greedy_returns(environments))
+        if on_progress is not None:
+            on_progress(len(environments))
+        metrics: dict[str, float | str] = {
             "return": value,
             "return_signature": self.signature(),
-            "error": error,
-            "random": mean_return(play(at_random, worlds)).value,
+            "error": standard_error,
+            "random": mean_return(policy_returns(random_policy, environments)).value,
         }
-        if form.states == 1:
-            found["greedy"] = mean_return(play(greedy, worlds)).value
-            found["thompson"] = mean_return(play(thompson, worlds)).value
-            if (most := optimal(form.actions, form.steps)) is not None:
-                found["optimal"] = most
-        return {**found, "known": mean_return(worlds.known()).value, "worlds": len(worlds)}
+        if spec.states == 1:
+            metrics["greedy"] = mean_return(policy_returns(greedy_policy, environments)).value
+            metrics["thompson"] = mean_return(policy_returns(thompson_policy, environments)).value
+            if (best_return := optimal_return(spec.actions, spec.steps)) is not None:
+                metrics["optimal"] = best_return
+        return {
+            **metrics,
+            "known": mean_return(environments.optimal_returns()).value,
+            "worlds": len(environments),
+        }
 
     def signature(self) -> str:
-        form = self.task.form
-        states = f"|states:{form.states}|horizon:{form.horizon}" if form.states > 1 else ""
-        of = f"{form.name}{states}|actions:{form.actions}|steps:{form.steps}"
-        return f"return|{of}|discount:1|act:likeliest|v:1"
+        spec = self.task.form
+        states = f"|states:{spec.states}|horizon:{spec.horizon}" if spec.states > 1 else ""
+        conditions = f"{spec.name}{states}|actions:{spec.actions}|steps:{spec.steps}"
+        return f"return|{conditions}|discount:1|act:likeliest|v:1"
 
-    def predict(self, texts: Sequence[str], place: str = "text {}") -> list[Choice]:
+    def predict(
+        self, texts: Sequence[str], location_format: str = "text {}"
+    ) -> list[ActionPrediction]:
         """What is done after each of these lives."""
-        return [self.task.choice(text, place.format(n)) for n, text in enumerate(texts, 1)]
+        return [
+            self.task.predict(text, location_format.format(n)) for n, text in enumerate(texts, 1)
+        ]
 
-    def __call__(self, text: str) -> Choice:
+    def __call__(self, text: str) -> ActionPrediction:
         return self.predict([text])[0]
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
+    def predict_lines(
+        self, lines: Sequence[str], location_format: str = "text {}"
+    ) -> list[Prediction]:
         """The next action, and how likely each is, the likeliest first."""
-        found = list[Reply]()
-        for text, one in zip(texts, self.predict(texts, place), strict=True):
-            shares = {str(n): share for n, share in enumerate(one.probabilities, 1)}
-            ordered = sorted(shares.items(), key=lambda pair: -pair[1])
-            said = ", ".join(f"{name} {share:.1%}" for name, share in ordered)
-            facts = {"history": text, "action": one.action + 1, "probabilities": shares}
-            found.append(Reply(said, {**facts, "value": one.value}))
-        return found
+        predictions = list[Prediction]()
+        for text, choice in zip(lines, self.predict(lines, location_format), strict=True):
+            probabilities = {
+                str(n): probability for n, probability in enumerate(choice.probabilities, 1)
+            }
+            ordered = sorted(probabilities.items(), key=lambda pair: -pair[1])
+            summary = ", ".join(f"{name} {probability:.1%}" for name, probability in ordered)
+            data = {"history": text, "action": choice.action + 1, "probabilities": probabilities}
+            predictions.append(Prediction(summary, {**data, "value": choice.value}))
+        return predictions
 
 
-def form_of(settings: BanditSettings) -> Form:
+def build_spec(settings: BanditSettings) -> EnvironmentSpec:
     data = settings.data
     if data.kind == "bandit":
-        return BanditForm(data.arms, data.steps)
-    return MdpForm(data.states, data.actions, data.horizon, data.episodes)
+        return BanditSpec(data.arms, data.steps)
+    return MdpSpec(data.states, data.actions, data.horizon, data.episodes)

@@ -3,111 +3,125 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from regard.batch.batches import Batches
-from regard.batch.pair import Pair
+from regard.batching.batches import Batches
+from regard.batching.example import Example
 from regard.config.settings import CopySettings, RecallSettings, Settings
-from regard.corpora.bits import CopyForm, Form, RecallForm
-from regard.corpora.corpus import Corpus, Record
-from regard.metric.bits import SIGNATURE, bits_per_sequence, wrong_bits
-from regard.models.catalogue import build as build_model
-from regard.tasks.bits import Answer, Episodes, Recite
+from regard.data.corpus import Corpus, Record
+from regard.data.synthetic.bits import BitFormat, CopyFormat, RecallFormat
+from regard.metrics.bits import BITS_SIGNATURE, bits_per_sequence, wrong_bits
+from regard.models.catalogue import build_model as build_model
+from regard.tasks.bits import BitCopyBatch, BitCopyPrediction, BitCopyTask
 from regard.tasks.loss import Loss
-from regard.train.examples import examples
-from regard.train.run import Reply, Run, Told
+from regard.train.run import Prediction, ProgressCallback, Run
+from regard.training.examples import build_examples
 
 
 class BitsRun(Run):
     """How many bits of a sequence are not known at its end, whatever its length."""
 
-    kept: ClassVar = {}
-    counted: ClassVar = "sequences"
+    vocabulary_loaders: ClassVar = {}
+    unit: ClassVar = "sequences"
     settings: CopySettings | RecallSettings
-    task: Recite
+    task: BitCopyTask
 
-    def asked(self) -> Recite:
-        form = form_of(self.settings)
-        wanted = self.settings.model.model_dump(exclude={"kind"})
-        sizes = {"source_size": form.width + len(form.marks), "target_size": form.width}
-        return Recite(build_model(self.settings.model.kind, {**wanted, **sizes}), form)
+    def build_task(self) -> BitCopyTask:
+        bit_format = build_format(self.settings)
+        options = self.settings.model.model_dump(exclude={"kind"})
+        sizes = {
+            "source_size": bit_format.width + len(bit_format.markers),
+            "target_size": bit_format.width,
+        }
+        return BitCopyTask(build_model(self.settings.model.kind, {**options, **sizes}), bit_format)
 
     @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG003
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG003
         """Bits are bits, whatever the data."""
         return {}
 
     def batches(self, corpus: Corpus) -> Batches:
         train = self.settings.train
 
-        def pairs(records: Iterable[Record]) -> Iterator[Pair]:
-            return self.task.pairs(records, self.longest)
+        def to_examples(records: Iterable[Record]) -> Iterator[Example]:
+            return self.task.examples(records, self.max_tokens)
 
         return Batches(
-            examples(lambda: corpus.read("train"), pairs, ["source"], self.settings),
-            tokens=train.tokens_per_batch,
-            sentences=train.sentences_per_batch,
+            build_examples(lambda: corpus.read("train"), to_examples, ["source"], self.settings),
+            tokens_per_batch=train.tokens_per_batch,
+            examples_per_batch=train.examples_per_batch,
             seed=self.settings.seed,
             collate=self.task.collate,
         )
 
-    def loss(self, batch: Episodes, done: int) -> Loss:  # noqa: ARG002 - every step is alike
+    def loss(self, batch: BitCopyBatch, steps_done: int) -> Loss:  # noqa: ARG002 - every step is alike
         return self.task.loss(batch)
 
-    def likelihood(self, records: Iterable[Record]) -> Loss:
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
         """In bits, of whole sequences."""
-        return self.task.likelihood(list(self.task.pairs(records)))
+        return self.task.negative_log_likelihood(list(self.task.examples(records)))
 
-    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
+    def score(
+        self, records: Iterable[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
         """Bits of a sequence, and bits wrong: of all, and of each size that is tested."""
         records = list(records)
         if not records:
             raise ValueError("records are missing: there is nothing to score")
-        pairs = list(self.task.pairs(records))
-        rows = list(zip(records, pairs, self.task.answers(pairs, told), strict=True))
-        found: dict[str, float | str] = {**means("", rows)}
-        for size in self.settings.data.tested:
-            if some := [row for row in rows if row[0]["size"] == size]:
-                found |= means(f"_{size}", some)
-        return {**found, "sequences": len(records)}
+        examples = list(self.task.examples(records))
+        rows = list(zip(records, examples, self.task.predict(examples, on_progress), strict=True))
+        metrics: dict[str, float | str] = {**mean_metrics("", rows)}
+        for size in self.settings.data.test_sizes:
+            if matching_rows := [row for row in rows if row[0]["size"] == size]:
+                metrics |= mean_metrics(f"_{size}", matching_rows)
+        return {**metrics, "sequences": len(records)}
 
-    def predict(self, texts: Sequence[str], place: str = "text {}") -> list[Answer]:
+    def predict(
+        self, texts: Sequence[str], location_format: str = "text {}"
+    ) -> list[BitCopyPrediction]:
         """What is told of each sequence."""
-        return self.task.answers(self.read(texts, place))
+        return self.task.predict(self.parse_examples(texts, location_format))
 
-    def read(self, texts: Sequence[str], place: str) -> list[Pair]:
-        return [self.task.pair(text, place.format(n)) for n, text in enumerate(texts, 1)]
+    def parse_examples(self, texts: Sequence[str], location_format: str) -> list[Example]:
+        return [
+            self.task.build_example(text, location_format.format(n))
+            for n, text in enumerate(texts, 1)
+        ]
 
-    def __call__(self, text: str) -> Answer:
+    def __call__(self, text: str) -> BitCopyPrediction:
         return self.predict([text])[0]
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
+    def predict_lines(
+        self, lines: Sequence[str], location_format: str = "text {}"
+    ) -> list[Prediction]:
         """The vectors that are told, beside those that should be."""
-        pairs, found = self.read(texts, place), list[Reply]()
-        for text, pair, one in zip(texts, pairs, self.task.answers(pairs), strict=True):
-            said = self.task.form.written(one.vectors)
-            facts = {
+        examples, predictions = self.parse_examples(lines, location_format), list[Prediction]()
+        for text, example, answer in zip(lines, examples, self.task.predict(examples), strict=True):
+            output = self.task.form.format_vectors(answer.vectors)
+            data = {
                 "source": text,
-                "said": said,
-                "wanted": self.task.form.written(pair.target),
-                "wrong": wrong_bits(one.vectors, pair.target),
-                "bits": bits_per_sequence(one.loss, 1),
-                "sure": one.sure,
+                "said": output,
+                "wanted": self.task.form.format_vectors(example.target),
+                "wrong": wrong_bits(answer.vectors, example.target),
+                "bits": bits_per_sequence(answer.loss, 1),
+                "sure": answer.confidence,
             }
-            found.append(Reply(said, facts))
-        return found
+            predictions.append(Prediction(output, data))
+        return predictions
 
 
-def form_of(settings: CopySettings | RecallSettings) -> Form:
+def build_format(settings: CopySettings | RecallSettings) -> BitFormat:
     data = settings.data
     if data.kind == "copy":
-        return CopyForm(data.width)
-    return RecallForm(data.width, data.vectors)
+        return CopyFormat(data.width)
+    return RecallFormat(data.width, data.vectors_per_item)
 
 
-def means(name: str, rows: Sequence[tuple[Record, Pair, Answer]]) -> dict[str, float | str]:
+def mean_metrics(
+    suffix: str, rows: Sequence[tuple[Record, Example, BitCopyPrediction]]
+) -> dict[str, float | str]:
     """Over these sequences."""
-    wrong = sum(wrong_bits(answer.vectors, pair.target) for _, pair, answer in rows)
+    wrong_count = sum(wrong_bits(answer.vectors, example.target) for _, example, answer in rows)
     return {
-        f"bits{name}": bits_per_sequence(sum(answer.loss for *_, answer in rows), len(rows)),
-        f"bits{name}_signature": SIGNATURE,
-        f"wrong{name}": wrong / len(rows),
+        f"bits{suffix}": bits_per_sequence(sum(answer.loss for *_, answer in rows), len(rows)),
+        f"bits{suffix}_signature": BITS_SIGNATURE,
+        f"wrong{suffix}": wrong_count / len(rows),
     }

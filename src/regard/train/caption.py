@@ -7,179 +7,233 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
-from regard.batch.batches import Batches, Stored
-from regard.batch.pair import Pair
-from regard.batch.pictures import Pictures
-from regard.config.decode import Decode
+from regard.batching.batches import Batches, InMemoryExamples
+from regard.batching.example import Example
+from regard.batching.pictures import PicturePreprocessor
+from regard.config.decode import DecodeConfig
 from regard.config.settings import CaptionSettings, Settings
-from regard.corpora.captions import captions_of
-from regard.corpora.corpus import Corpus, Record
-from regard.corpora.pictures import Picture, Reader, size_of
-from regard.metric.caption import Box, bleus, cider, pointing
-from regard.metric.language import perplexity
-from regard.metric.translation import exact_match
-from regard.models.catalogue import build as build_model
-from regard.tasks.caption import Captioned, Captioner
+from regard.data.corpus import Corpus, Record
+from regard.data.formats.captions import record_captions
+from regard.data.formats.images import ImageLike, ImageReader, image_size
+from regard.metrics.caption import Box, bleu_1_to_4, cider, pointing_accuracy
+from regard.metrics.language import perplexity
+from regard.metrics.translation import exact_match
+from regard.models.catalogue import build_model as build_model
+from regard.tasks.caption import CaptionBatch, CaptionTask
+from regard.tasks.generation import build_constraints, build_search
 from regard.tasks.loss import Loss
-from regard.tasks.translate import Translation
-from regard.text.tokeniser import Tokeniser
-from regard.train.run import LEARNT, Reply, Run, Told, first, learnt
-from regard.train.search import rules_of, search_of
+from regard.tasks.translate import TextPrediction
+from regard.text.tokenizer import Tokenizer
+from regard.train.run import (
+    MAX_VOCABULARY_RECORDS,
+    Prediction,
+    ProgressCallback,
+    Run,
+    take,
+    train_tokenizer_on_texts,
+)
 
-IN_MEMORY = 1 << 30  # bytes of pixels that are kept; pictures beyond are read anew each time
+MAX_PIXEL_BYTES_IN_MEMORY = (
+    1 << 30
+)  # bytes of pixels that are kept; pictures beyond are read anew each time
 
 
 class CaptionRun(Run):
     """A picture into a sentence on it."""
 
-    kept: ClassVar = {"text": Tokeniser.load}
+    vocabulary_loaders: ClassVar = {"text": Tokenizer.load}
     settings: CaptionSettings
-    task: Captioner
+    task: CaptionTask
 
-    def asked(self) -> Captioner:
-        text, reading, model = self.vocabularies["text"], self.settings.picture, self.settings.model
-        sizes = {"target_size": text.size, "size": reading.size, "channels": reading.channels}
-        made = build_model(model.kind, {**model.model_dump(exclude={"kind"}), **sizes})
-        reader = Reader(reading.size, reading.channels, reading.fit)
-        return Captioner(made, Pictures(reader, reading.mean, reading.std), text)
+    def build_task(self) -> CaptionTask:
+        tokenizer, picture_config, model = (
+            self.vocabularies["text"],
+            self.settings.image,
+            self.settings.model,
+        )
+        sizes = {
+            "target_size": tokenizer.size,
+            "size": picture_config.size,
+            "channels": picture_config.channels,
+        }
+        captioning_model = build_model(model.kind, {**model.model_dump(exclude={"kind"}), **sizes})
+        reader = ImageReader(picture_config.size, picture_config.channels, picture_config.fit)
+        return CaptionTask(
+            captioning_model,
+            PicturePreprocessor(reader, picture_config.mean, picture_config.std),
+            tokenizer,
+        )
 
     @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
-        records = first(corpus.read("train"), LEARNT)
-        texts = (caption for record in records for caption in captions_of(record))
-        return {"text": learnt(settings.text, texts)}
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
+        records = take(corpus.read("train"), MAX_VOCABULARY_RECORDS)
+        texts = (caption for record in records for caption in record_captions(record))
+        return {"text": train_tokenizer_on_texts(settings.text, texts)}
 
     def batches(self, corpus: Corpus) -> Batches:
         """Captions of about equal length together; as many pictures as fit are read first."""
-        train, reading = self.settings.train, self.settings.picture
-        room = IN_MEMORY // (math.prod(reading.size) * reading.channels)
+        train, picture_config = self.settings.train, self.settings.image
+        max_pictures_in_memory = MAX_PIXEL_BYTES_IN_MEMORY // (
+            math.prod(picture_config.size) * picture_config.channels
+        )
         records = corpus.read("train")
-        pairs = list(self.task.pairs(islice(records, room), self.longest))
-        pairs += self.task.pairs(records, self.longest, read=False)
-        if not pairs:
+        examples = list(
+            self.task.examples(islice(records, max_pictures_in_memory), self.max_tokens)
+        )
+        examples += self.task.examples(records, self.max_tokens, load_pictures=False)
+        if not examples:
             raise ValueError(
-                "train: no caption is left; is the data empty, or train.longest small?"
+                "train: no caption is left; is the data empty, or train.max_tokens small?"
             )
         return Batches(
-            Stored(pairs, self.settings.seed),
-            sentences=train.sentences_per_batch,
+            InMemoryExamples(examples, self.settings.seed),
+            examples_per_batch=train.examples_per_batch,
             seed=self.settings.seed,
-            collate=partial(self.task.collate, crop=train.crop),
+            collate=partial(self.task.collate, crop=train.crop_padding),
         )
 
-    def loss(self, batch: Captioned, done: int) -> Loss:
+    def loss(self, batch: CaptionBatch, steps_done: int) -> Loss:
         train = self.settings.train
         return self.task.loss(
-            batch, train.label_smoothing, train.doubly, soft=done < train.soft_steps
+            batch,
+            train.label_smoothing,
+            train.doubly_stochastic_weight,
+            soft=steps_done < train.soft_attention_steps,
         )
 
-    def likelihood(self, records: Iterable[Record]) -> Loss:
-        return self.task.likelihood(list(self.task.pairs(records, self.longest, read=False)))
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        return self.task.negative_log_likelihood(
+            list(self.task.examples(records, self.max_tokens, load_pictures=False))
+        )
 
-    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
+    def score(
+        self, records: Iterable[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
         """BLEU-1 to 4, CIDEr, exact match, perplexity and, where it is known, pointing."""
         records = list(records)
         if not records:
             raise ValueError("records are missing: there is nothing to score")
-        outputs = [best[0].text for best in self.predict([r["picture"] for r in records], told)]
-        references = [list(captions_of(record)) for record in records]
-        found: dict[str, float | str] = {}
-        for order, score in enumerate(bleus(outputs, references), 1):
-            found[f"bleu{order}"] = score.value
-            found[f"bleu{order}_signature"] = f"{score.signature}|order:{order}"
-        found["cider"] = cider(outputs, references)
-        found["cider_signature"] = "cider|d|sigma:6|tok:words|case:lc|v:1"
-        found["exact"] = exact_match(outputs, references)
-        if (share := self.pointed(records)) is not None:
-            found["pointing"] = share
-        loss = self.likelihood(records)
-        found["perplexity"] = perplexity(loss.total.item(), loss.tokens)
-        found["pictures"] = len(records)
-        return found
+        outputs = [
+            best[0].text for best in self.predict([r["picture"] for r in records], on_progress)
+        ]
+        references = [list(record_captions(record)) for record in records]
+        metrics: dict[str, float | str] = {}
+        for order, score in enumerate(bleu_1_to_4(outputs, references), 1):
+            metrics[f"bleu{order}"] = score.value
+            metrics[f"bleu{order}_signature"] = f"{score.signature}|order:{order}"
+        metrics["cider"] = cider(outputs, references)
+        metrics["cider_signature"] = "cider|d|sigma:6|tok:words|case:lc|v:1"
+        metrics["exact"] = exact_match(outputs, references)
+        if (pointing_accuracy := self.pointing_accuracy(records)) is not None:
+            metrics["pointing"] = pointing_accuracy
+        loss = self.negative_log_likelihood(records)
+        metrics["perplexity"] = perplexity(loss.total.item(), loss.count)
+        metrics["pictures"] = len(records)
+        return metrics
 
-    def measured(self, metric: str, records: Sequence[Record]) -> float:
-        found = self.score(records)
-        if metric not in found:
+    def validation_metric(self, metric: str, records: Sequence[Record]) -> float:
+        metrics = self.score(records)
+        if metric not in metrics:
             raise ValueError(
                 f"train.metric = {metric!r} is not known of these data and this model: "
                 "there are no boxes, or there is no attention"
             )
-        return float(found[metric])
+        return float(metrics[metric])
 
-    def pointed(self, records: Sequence[Record]) -> float | None:
+    def pointing_accuracy(self, records: Sequence[Record]) -> float | None:
         """Of words whose place is known, those that looked there, the caption being read."""
-        if not self.model.cross or not all("boxes" in record for record in records):
+        if not self.model.cross_attentions or not all("boxes" in record for record in records):
             return None
-        captions = [captions_of(record)[0] for record in records]
-        texts = self.task.text.placed(captions)
-        looks = self.task.attended(
-            [Pair(0, [r["picture"]], ids) for r, (ids, _) in zip(records, texts, strict=True)]
+        captions = [record_captions(record)[0] for record in records]
+        encoded_captions = self.task.text.encode_with_offsets(captions)
+        attention_weights = self.task.attention_weights(
+            [
+                Example(0, [r["picture"]], ids)
+                for r, (ids, _) in zip(records, encoded_captions, strict=True)
+            ]
         )
-        places: list[tuple[float, float]] = []
+        attended_points: list[tuple[float, float]] = []
         boxes: list[Box] = []
-        for number, record in enumerate(records):
-            spans, weights = texts[number][1], looks[number]
-            for at, box in words_at(captions[number], spans, record["boxes"]):
-                places.append(self.task.looked_at(weights[at]))
-                boxes.append(self.laid(box, record["picture"]))
-        return pointing(places, boxes)
+        for index, record in enumerate(records):
+            spans, weights = encoded_captions[index][1], attention_weights[index]
+            for token_index, box in boxed_tokens(captions[index], spans, record["boxes"]):
+                attended_points.append(self.task.attention_peak(weights[token_index]))
+                boxes.append(self.box_in_model_pixels(box, record["picture"]))
+        return pointing_accuracy(attended_points, boxes)
 
-    def laid(self, box: Box, picture: Picture) -> Box:
+    def box_in_model_pixels(self, box: Box, picture: ImageLike) -> Box:
         """A box of the picture as it came, in the pixels of the picture as it is read."""
-        (height, width), (tall, wide) = size_of(picture), self.settings.picture.size
-        rows, columns = tall / height, wide / width
-        if self.settings.picture.fit != "stretch":
-            both = max(rows, columns) if self.settings.picture.fit == "crop" else min(rows, columns)
-            rows = columns = both
-        down, right = (tall - height * rows) / 2, (wide - width * columns) / 2
-        top, left, bottom, end = box
+        (height, width), (model_height, model_width) = image_size(picture), self.settings.image.size
+        row_scale, column_scale = model_height / height, model_width / width
+        if self.settings.image.fit != "stretch":
+            scale = (
+                max(row_scale, column_scale)
+                if self.settings.image.fit == "crop"
+                else min(row_scale, column_scale)
+            )
+            row_scale = column_scale = scale
+        top_offset, left_offset = (
+            (model_height - height * row_scale) / 2,
+            (model_width - width * column_scale) / 2,
+        )
+        top, left, bottom, right_edge = box
         return (
-            top * rows + down,
-            left * columns + right,
-            bottom * rows + down,
-            end * columns + right,
+            top * row_scale + top_offset,
+            left * column_scale + left_offset,
+            bottom * row_scale + top_offset,
+            right_edge * column_scale + left_offset,
         )
 
     def predict(
         self,
-        pictures: Sequence[Picture],
-        told: Told | None = None,
-        places: Sequence[str] | None = None,
-        decode: Decode | None = None,
-    ) -> list[list[Translation]]:
+        pictures: Sequence[ImageLike],
+        on_progress: ProgressCallback | None = None,
+        locations: Sequence[str] | None = None,
+        decode: DecodeConfig | None = None,
+    ) -> list[list[TextPrediction]]:
         """The captions of each picture (a path or an array), best first."""
-        how = decode or self.settings.decode
-        rules = rules_of(how, how.max_length)
-        return self.task.describe(pictures, search_of(how), rules, places=places, told=told)
+        search_settings = decode or self.settings.decode
+        constraints = build_constraints(search_settings, search_settings.max_length)
+        return self.task.predict(
+            pictures,
+            build_search(search_settings),
+            constraints,
+            locations=locations,
+            on_progress=on_progress,
+        )
 
-    def __call__(self, picture: Picture) -> Translation:
+    def __call__(self, picture: ImageLike) -> TextPrediction:
         return self.predict([picture])[0][0]
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
+    def predict_lines(
+        self, lines: Sequence[str], location_format: str = "text {}"
+    ) -> list[Prediction]:
         """Texts are paths; a caption for each."""
-        places = [f"{place.format(n)}: {text}" for n, text in enumerate(texts, 1)]
-        for text, where in zip(texts, places, strict=True):
+        locations = [f"{location_format.format(n)}: {text}" for n, text in enumerate(lines, 1)]
+        for text, location in zip(lines, locations, strict=True):
             if not Path(text).is_file():
-                raise ValueError(f"{where}: there is no such picture; a line is the path of one")
-        found = []
-        for text, outputs in zip(texts, self.predict(texts, places=places), strict=True):
-            told = [{"text": o.text, "score": o.score, "log_prob": o.log_prob} for o in outputs]
-            found.append(Reply(outputs[0].text, {"picture": text, "captions": told}))
-        return found
+                raise ValueError(f"{location}: there is no such picture; a line is the path of one")
+        predictions = []
+        for text, outputs in zip(lines, self.predict(lines, locations=locations), strict=True):
+            hypotheses = [
+                {"text": o.text, "score": o.score, "log_prob": o.log_prob} for o in outputs
+            ]
+            predictions.append(
+                Prediction(outputs[0].text, {"picture": text, "captions": hypotheses})
+            )
+        return predictions
 
 
-def words_at(
+def boxed_tokens(
     caption: str, spans: Sequence[tuple[int, int]], boxes: Iterable[tuple[int, Box]]
 ) -> Iterable[tuple[int, Box]]:
     """The first token of each word that has a box, and the box."""
-    starts, at = list[int](), 0
+    starts, position = list[int](), 0
     for word in caption.split():
-        at = caption.index(word, at)
-        starts.append(at)
-        at += len(word)
-    tokens = {
-        start: number for number, (start, end) in reversed([*enumerate(spans)]) if end > start
-    }
+        position = caption.index(word, position)
+        starts.append(position)
+        position += len(word)
+    tokens = {start: index for index, (start, end) in reversed([*enumerate(spans)]) if end > start}
     for word, box in boxes:
         if starts[word] in tokens:
             yield tokens[starts[word]], box

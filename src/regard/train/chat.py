@@ -6,34 +6,49 @@ from typing import Any, ClassVar, NamedTuple
 
 from torch import Tensor
 
-from regard.batch.batches import Batches
-from regard.batch.pair import Pair
-from regard.batch.windows import Window
-from regard.config.decode import Greedy
+from regard.batching.batches import Batches
+from regard.batching.example import Example
+from regard.batching.text_windows import TextWindow
+from regard.config.decode import GreedyConfig
 from regard.config.settings import ChatSettings
-from regard.corpora.corpus import Corpus, Record
-from regard.corpora.database import BLANK, Database, Row
-from regard.metric.dialogue import distinct, matched
-from regard.metric.language import perplexity
-from regard.metric.translation import bleu
-from regard.models.catalogue import build as build_model
-from regard.tasks.chat import FAR, Chat, Turn, counted, read, turns_of, written
+from regard.data.corpus import Corpus, Record
+from regard.data.database import PLACEHOLDER, Database, Row
+from regard.metrics.dialogue import distinct_ngrams, entity_match
+from regard.metrics.language import perplexity
+from regard.metrics.translation import bleu
+from regard.models.catalogue import build_model as build_model
+from regard.tasks.chat import (
+    UNLIMITED_TOKENS,
+    ChatTask,
+    Turn,
+    dialogue_turns,
+    format_belief,
+    format_row_count,
+    parse_belief,
+)
+from regard.tasks.generation import build_constraints, build_search
 from regard.tasks.loss import Loss
-from regard.text.marks import load_tokeniser
-from regard.train.examples import examples
-from regard.train.run import LEARNT, Reply, Run, Told, first, learnt
-from regard.train.search import rules_of, search_of
+from regard.text.special_ids import load_tokenizer
+from regard.train.run import (
+    MAX_VOCABULARY_RECORDS,
+    Prediction,
+    ProgressCallback,
+    Run,
+    take,
+    train_tokenizer_on_texts,
+)
+from regard.training.examples import build_examples
 
-Heard = Callable[[str], None]  # is given a reply as far as it is known
-NAME = "name"  # the column whose blank makes a reply an offer
+TextCallback = Callable[[str], None]  # is given a reply as far as it is known
+OFFER_COLUMN = "name"  # the column whose blank makes a reply an offer
 
 
-class Said(NamedTuple):
+class ChatReply(NamedTuple):
     """A reply with its blanks filled in, and as it was written; what it rests on."""
 
     text: str
-    blanked: str
-    wishes: dict[str, str]
+    delexicalized: str
+    belief: dict[str, str]
     rows: list[Row]
 
     @property
@@ -45,242 +60,288 @@ class Said(NamedTuple):
 class ChatRun(Run):
     """Turns that answer turns."""
 
-    kept: ClassVar = {"text": load_tokeniser, "database": Database.load}
+    vocabulary_loaders: ClassVar = {"text": load_tokenizer, "database": Database.load}
     settings: ChatSettings
-    task: Chat
+    task: ChatTask
 
-    def asked(self) -> Chat:
-        wanted = self.settings.model.model_dump(exclude={"kind"})
-        text = self.vocabularies["text"]
-        return Chat(
-            build_model(self.settings.model.kind, {**wanted, "size": text.size}),
-            text,
+    def build_task(self) -> ChatTask:
+        options = self.settings.model.model_dump(exclude={"kind"})
+        tokenizer = self.vocabularies["text"]
+        return ChatTask(
+            build_model(self.settings.model.kind, {**options, "size": tokenizer.size}),
+            tokenizer,
             self.vocabularies["database"],
-            replies=self.settings.train.replies,
-            backwards=self.settings.train.backwards,
+            replies=self.settings.train.replies_only,
+            backwards=self.settings.train.reverse_turns,
         )
 
     @classmethod
-    def learn(cls, settings: Any, corpus: Any) -> dict[str, Any]:
+    def build_vocabularies(cls, settings: Any, corpus: Any) -> dict[str, Any]:
         database: Database = corpus.database
         turns = (
             turn.text
-            for record in first(corpus.read("train"), LEARNT)
-            for turn in turns_of(record, database)
+            for record in take(corpus.read("train"), MAX_VOCABULARY_RECORDS)
+            for turn in dialogue_turns(record, database)
         )
-        return {"text": learnt(settings.text, turns), "database": database}
+        return {"text": train_tokenizer_on_texts(settings.text, turns), "database": database}
 
     def batches(self, corpus: Corpus) -> Batches:
         """Conversations of about equal length together."""
         train = self.settings.train
 
-        def pairs(records: Iterable[Record]) -> Iterator[Pair]:
-            return self.task.pairs(records, self.longest)
+        def to_examples(records: Iterable[Record]) -> Iterator[Example]:
+            return self.task.examples(records, self.max_tokens)
 
         return Batches(
-            examples(lambda: corpus.read("train"), pairs, ["text"], self.settings, stream=False),
-            tokens=train.tokens_per_batch,
-            sentences=train.sentences_per_batch,
+            build_examples(
+                lambda: corpus.read("train"), to_examples, ["text"], self.settings, stream=False
+            ),
+            tokens_per_batch=train.tokens_per_batch,
+            examples_per_batch=train.examples_per_batch,
             seed=self.settings.seed,
             collate=self.task.collate,
         )
 
     @property
-    def longest(self) -> int:
-        return int(min(self.settings.train.longest, self.task.reach))
+    def max_tokens(self) -> int:
+        return int(min(self.settings.train.max_tokens, self.task.max_positions))
 
-    def loss(self, batch: Window, done: int) -> Loss:  # noqa: ARG002 - every step is alike
+    def loss(self, batch: TextWindow, steps_done: int) -> Loss:  # noqa: ARG002 - every step is alike
         return self.task.loss(batch, None, self.settings.train.label_smoothing)[0]
 
-    def likelihood(self, records: Iterable[Record]) -> Loss:
-        pairs = list(self.task.pairs(records, self.longest))
-        return self.task.likelihood(self.task.windows(pairs))
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        examples = list(self.task.examples(records, self.max_tokens))
+        return self.task.negative_log_likelihood(self.task.windows(examples))
 
-    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
+    def score(
+        self, records: Iterable[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
         """How likely the true replies are, and how the run's own are, after the true history."""
         records = list(records)
-        pairs = self.task.pairs(records, self.longest, replies=True)  # whatever was trained on
-        loss = self.task.likelihood(self.task.windows(list(pairs)))
-        found: dict[str, float | str] = {
-            "perplexity": perplexity(loss.total.item(), loss.tokens),
-            "tokens": loss.tokens,
+        examples = self.task.examples(
+            records, self.max_tokens, replies=True
+        )  # whatever was trained on
+        loss = self.task.negative_log_likelihood(self.task.windows(list(examples)))
+        metrics: dict[str, float | str] = {
+            "perplexity": perplexity(loss.total.item(), loss.count),
+            "tokens": loss.count,
         }
         if self.task.backwards:
-            return found
-        said = self.replayed(records, told)
-        own = [one.blanked for some in said for one in some]
-        true = [
+            return metrics
+        replies = self.replay_dialogues(records, on_progress)
+        reply_texts = [
+            reply.delexicalized for dialogue_replies in replies for reply in dialogue_replies
+        ]
+        references = [
             turn.text.lower() if self.settings.text.lower else turn.text
             for record in records
-            for turn in turns_of(record, self.task.database)
+            for turn in dialogue_turns(record, self.task.database)
             if turn.role == "reply"
         ]
-        score = bleu(own, true[: len(own)], lower=True)
-        found |= {
+        score = bleu(reply_texts, references[: len(reply_texts)], lower=True)
+        metrics |= {
             "bleu": score.value,
-            "distinct_1": distinct(own, 1),
-            "distinct_2": distinct(own, 2),
+            "distinct_1": distinct_ngrams(reply_texts, 1),
+            "distinct_2": distinct_ngrams(reply_texts, 2),
         }
         if self.task.database:
-            found |= self.looked_up(records, said)
-        return {**found, "replies": len(own), "bleu_signature": score.signature}
+            metrics |= self.database_metrics(records, replies)
+        return {**metrics, "replies": len(reply_texts), "bleu_signature": score.signature}
 
-    def looked_up(
-        self, records: Sequence[Record], said: Sequence[Sequence[Said]]
+    def database_metrics(
+        self, records: Sequence[Record], replies: Sequence[Sequence[ChatReply]]
     ) -> dict[str, Any]:
         """Wishes that are all understood, and offers that are as the goal says, in percent."""
-        pairs = [
-            (mine.wishes, true)
-            for record, some in zip(records, said, strict=True)
-            for mine, true in zip(some, record["wishes"], strict=True)
+        belief_pairs = [
+            (predicted.belief, reference)
+            for record, dialogue_replies in zip(records, replies, strict=True)
+            for predicted, reference in zip(dialogue_replies, record["wishes"], strict=True)
         ]
-        right = [folded(mine) == folded(true) for mine, true in pairs]
+        correct = [
+            casefolded(predicted) == casefolded(reference) for predicted, reference in belief_pairs
+        ]
         goals = [
-            (record["goal"], last_offer(some))
-            for record, some in zip(records, said, strict=True)
+            (record["goal"], last_offer(dialogue_replies))
+            for record, dialogue_replies in zip(records, replies, strict=True)
             if "goal" in record
         ]
-        share = matched([offer for _, offer in goals], [goal for goal, _ in goals])
-        return {"wishes": 100 * sum(right) / len(right), "entity_match": 100 * share}
+        share = entity_match([offer for _, offer in goals], [goal for goal, _ in goals])
+        return {"wishes": 100 * sum(correct) / len(correct), "entity_match": 100 * share}
 
-    def replayed(self, records: Sequence[Record], told: Told | None = None) -> list[list[Said]]:
+    def replay_dialogues(
+        self, records: Sequence[Record], on_progress: ProgressCallback | None = None
+    ) -> list[list[ChatReply]]:
         """What the run says in each exchange, if all before went as in the record."""
         histories, exchanges = list[list[Turn]](), list[int]()
         for record in records:
-            turns = turns_of(record, self.task.database)
-            last = max(at for at, turn in enumerate(turns) if turn.role == "reply")
-            asked = [at for at, turn in enumerate(turns[:last]) if turn.role == "user"]
-            histories += [turns[: at + 1] for at in asked]
-            exchanges.append(len(asked))
-        said = iter(self.say(histories))
-        if told is not None:
-            told(len(records))
-        return [[next(said) for _ in range(count)] for count in exchanges]
+            turns = dialogue_turns(record, self.task.database)
+            last = max(index for index, turn in enumerate(turns) if turn.role == "reply")
+            user_turns = [index for index, turn in enumerate(turns[:last]) if turn.role == "user"]
+            histories += [turns[: index + 1] for index in user_turns]
+            exchanges.append(len(user_turns))
+        replies = iter(self.generate_replies(histories))
+        if on_progress is not None:
+            on_progress(len(records))
+        return [[next(replies) for _ in range(count)] for count in exchanges]
 
-    def say(self, histories: Sequence[Sequence[Turn]], heard: Heard | None = None) -> list[Said]:
+    def generate_replies(
+        self, histories: Sequence[Sequence[Turn]], on_text: TextCallback | None = None
+    ) -> list[ChatReply]:
         """The reply to the last turn of each, which is somebody else's.
 
         `heard` is given what is known of a reply as it is written, where there is one history.
         """
-        base = self.task.database
-        if not base:
-            return [Said(text, text, {}, []) for text in self.written(histories, heard=heard)]
-        wishes = [read(text, base) for text in self.written(histories, greedy=True)]
-        rows = [base.find(one) for one in wishes]
-        known = [
-            [*history, Turn("wishes", written(wish)), Turn("found", counted(len(found)))]
-            for history, wish, found in zip(histories, wishes, rows, strict=True)
+        database = self.task.database
+        if not database:
+            return [
+                ChatReply(text, text, {}, [])
+                for text in self.generate_turns(histories, on_text=on_text)
+            ]
+        beliefs = [
+            parse_belief(text, database) for text in self.generate_turns(histories, greedy=True)
+        ]
+        rows = [database.find_rows(query) for query in beliefs]
+        extended_histories = [
+            [
+                *history,
+                Turn("wishes", format_belief(belief)),
+                Turn("found", format_row_count(len(matching_rows))),
+            ]
+            for history, belief, matching_rows in zip(histories, beliefs, rows, strict=True)
         ]
 
-        def filled(text: str, at: int) -> str:
-            return base.filled(text, rows[at][0] if rows[at] else None, wishes[at])
+        def lexicalize(text: str, index: int) -> str:
+            return database.lexicalize(
+                text, rows[index][0] if rows[index] else None, beliefs[index]
+            )
 
-        def partly(text: str) -> None:
-            if heard is not None:
-                heard(filled(text, 0))
+        def emit_partial_text(text: str) -> None:
+            if on_text is not None:
+                on_text(lexicalize(text, 0))
 
-        blanked = self.written(known, heard=None if heard is None else partly)
+        delexicalized = self.generate_turns(
+            extended_histories, on_text=None if on_text is None else emit_partial_text
+        )
         return [
-            Said(filled(text, at), text, wishes[at], rows[at]) for at, text in enumerate(blanked)
+            ChatReply(lexicalize(text, index), text, beliefs[index], rows[index])
+            for index, text in enumerate(delexicalized)
         ]
 
-    def after(self, history: Sequence[Turn], said: Said) -> list[Turn]:
+    def extended_history(self, history: Sequence[Turn], chat_reply: ChatReply) -> list[Turn]:
         """The history with what was said."""
-        reply = Turn("reply", said.blanked)
+        reply_turn = Turn("reply", chat_reply.delexicalized)
         if not self.task.database:
-            return [*history, reply]
-        found = Turn("found", counted(len(said.rows)))
-        return [*history, Turn("wishes", written(said.wishes)), found, reply]
+            return [*history, reply_turn]
+        count_turn = Turn("found", format_row_count(len(chat_reply.rows)))
+        return [*history, Turn("wishes", format_belief(chat_reply.belief)), count_turn, reply_turn]
 
-    def written(
+    def generate_turns(
         self,
         histories: Sequence[Sequence[Turn]],
         *,
         greedy: bool = False,
-        heard: Heard | None = None,
+        on_text: TextCallback | None = None,
     ) -> list[str]:
         """The next turn of each: the likeliest, or as the settings say, the best by their rank."""
-        decode, rank = self.settings.decode, self.settings.rank
+        decode, rank = self.settings.decode, self.settings.rerank
         if greedy:
-            decode = Greedy(max_length=decode.max_length)
-        back = None if greedy else self.backward
-        search = search_of(decode, 1 if back is None else rank.candidates)
-        room = min(decode.max_length, int(min(self.task.reach, FAR)) // 2)
-        found = self.task.go_on(
-            [self.task.start(turns, room) for turns in histories],
-            search,
-            rules_of(decode, decode.max_length),
-            heard=self.hearing(heard) if heard and back is None and len(histories) == 1 else None,
+            decode = GreedyConfig(max_length=decode.max_length)
+        backward_run = None if greedy else self.backward_run
+        search = build_search(decode, 1 if backward_run is None else rank.candidates)
+        max_reply_tokens = min(
+            decode.max_length, int(min(self.task.max_positions, UNLIMITED_TOKENS)) // 2
         )
-        if back is None:
-            return [best[0].text for best in found]
+        hypotheses_per_history = self.task.predict_from_ids(
+            [self.task.prompt_ids(turns, max_reply_tokens) for turns in histories],
+            search,
+            build_constraints(decode, decode.max_length),
+            on_tokens=self.build_token_callback(on_text)
+            if on_text and backward_run is None and len(histories) == 1
+            else None,
+        )
+        if backward_run is None:
+            return [best[0].text for best in hypotheses_per_history]
         chosen = []
-        for turns, some in zip(histories, found, strict=True):
-            told = back.task.told_back(turns, [one.text for one in some]).tolist()
+        for turns, hypotheses in zip(histories, hypotheses_per_history, strict=True):
+            backward_log_probs = backward_run.task.backward_log_prob(
+                turns, [hypothesis.text for hypothesis in hypotheses]
+            ).tolist()
             scores = [
-                (1 - rank.weight) * one.log_prob + rank.weight * log_prob
-                for one, log_prob in zip(some, told, strict=True)
+                (1 - rank.backward_weight) * hypothesis.log_prob + rank.backward_weight * log_prob
+                for hypothesis, log_prob in zip(hypotheses, backward_log_probs, strict=True)
             ]
-            chosen.append(some[scores.index(max(scores))].text)
+            chosen.append(hypotheses[scores.index(max(scores))].text)
         return chosen
 
-    def hearing(self, heard: Heard) -> Callable[[Tensor], None]:
+    def build_token_callback(self, on_text: TextCallback) -> Callable[[Tensor], None]:
         """Of a search for one output: text of the tokens that it goes on from, as they come."""
         ids = list[int]()
 
-        def hear(tokens: Tensor) -> None:
+        def on_tokens(tokens: Tensor) -> None:
             if len(tokens) == 1:  # a beam has not made up its mind
-                ids.extend(self.task.ids_of(tokens.tolist()))
-                heard(whole_part(self.task.text.decode(ids)))
+                ids.extend(self.task.vocabulary_ids(tokens.tolist()))
+                on_text(without_open_placeholder(self.task.text.decode(ids)))
 
-        return hear
+        return on_tokens
 
     @cached_property
-    def backward(self) -> "ChatRun | None":
+    def backward_run(self) -> "ChatRun | None":
         """The run that tells what a reply replies to, if there is one."""
-        if self.settings.rank.backward is None:
+        if self.settings.rerank.backward_run is None:
             return None
-        run = ChatRun.load(self.settings.rank.backward)
+        run = ChatRun.load(self.settings.rerank.backward_run)
         if not run.task.backwards:
-            raise ValueError(f"{self.settings.rank.backward}: train it with train.backwards = true")
+            raise ValueError(
+                f"{self.settings.rerank.backward_run}: train it with train.reverse_turns = true"
+            )
         return run
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:  # noqa: ARG002
+    def predict_lines(
+        self,
+        lines: Sequence[str],
+        location_format: str = "text {}",  # noqa: ARG002
+    ) -> list[Prediction]:
         """To each conversation, whose turns have tabs between."""
-        return [self.reply_to(text.split("\t")) for text in texts]
+        return [self.predict_conversation(text.split("\t")) for text in lines]
 
-    def reply_to(self, turns: Sequence[str]) -> Reply:
+    def predict_conversation(self, turns: Sequence[str]) -> Prediction:
         history = list[Turn]()
-        for at, text in enumerate(turns):  # the last is to be answered
-            mine = (len(turns) - at) % 2 == 0
-            if mine and self.task.database:
-                wishes = read(self.written([history], greedy=True)[0], self.task.database)
-                found = counted(len(self.task.database.find(wishes)))
-                history += [Turn("wishes", written(wishes)), Turn("found", found)]
-                text = self.task.database.blanked(text)
-            history.append(Turn("reply" if mine else "user", text))
-        [said] = self.say([history])
-        facts: dict[str, Any] = {"turns": list(turns), "reply": said.text}
+        for index, text in enumerate(turns):  # the last is to be answered
+            is_own_turn = (len(turns) - index) % 2 == 0
+            if is_own_turn and self.task.database:
+                belief = parse_belief(
+                    self.generate_turns([history], greedy=True)[0], self.task.database
+                )
+                row_count = format_row_count(len(self.task.database.find_rows(belief)))
+                history += [Turn("wishes", format_belief(belief)), Turn("found", row_count)]
+                text = self.task.database.delexicalize(text)
+            history.append(Turn("reply" if is_own_turn else "user", text))
+        [reply] = self.generate_replies([history])
+        data: dict[str, Any] = {"turns": list(turns), "reply": reply.text}
         if self.task.database:
-            facts |= {"wishes": said.wishes, "found": len(said.rows), "row": said.row}
-        return Reply(said.text, facts)
+            data |= {"wishes": reply.belief, "found": len(reply.rows), "row": reply.row}
+        return Prediction(reply.text, data)
 
     def __call__(self, *turns: str) -> str:
         """The reply to the last of these turns."""
-        return self.reply_to(turns).text
+        return self.predict_conversation(turns).text
 
 
-def folded(wishes: dict[str, str]) -> dict[str, str]:
-    return {name: value.casefold() for name, value in wishes.items()}
+def casefolded(belief: dict[str, str]) -> dict[str, str]:
+    return {name: value.casefold() for name, value in belief.items()}
 
 
-def last_offer(said: Sequence[Said]) -> Row | None:
+def last_offer(replies: Sequence[ChatReply]) -> Row | None:
     """The row of the last reply with a name in it."""
-    offers = [one.row for one in said if NAME in BLANK.findall(one.blanked) and one.row]
+    offers = [
+        reply.row
+        for reply in replies
+        if OFFER_COLUMN in PLACEHOLDER.findall(reply.delexicalized) and reply.row
+    ]
     return offers[-1] if offers else None
 
 
-def whole_part(text: str) -> str:
+def without_open_placeholder(text: str) -> str:
     """Without a blank that is not closed yet, and without half a character."""
     head, mark, tail = text.rpartition("[")
     return (head if mark and "]" not in tail else text).rstrip("\ufffd")

@@ -8,77 +8,85 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.batch.batches import Batches, Stored
-from regard.batch.forecast import Shape
-from regard.batch.pair import Pair
+from regard.batching.batches import Batches, InMemoryExamples
+from regard.batching.example import Example
+from regard.batching.memory_forecast import BatchShape
 from regard.config.settings import Settings
-from regard.corpora.build import build as build_corpus
-from regard.corpora.census import Census, is_far
-from regard.corpora.corpus import Corpus, Record, place
-from regard.tasks.summarise import Summariser
-from regard.train.advice import advice
+from regard.data.build import build_corpus as build_corpus
+from regard.data.corpus import Corpus, Record, location
+from regard.data.statistics import SplitStatistics, has_unusual_ratio
+from regard.tasks.summarize import SummarizeTask
+from regard.train.advice import parallel_data_warnings
 from regard.train.check_answer import check_questions
-from regard.train.check_bandit import check_worlds
+from regard.train.check_bandit import check_environments
 from regard.train.check_bits import check_bits
 from regard.train.check_caption import check_captions
 from regard.train.check_fewshot import check_episodes
 from regard.train.check_fold import check_fold
 from regard.train.check_image import check_pictures
 from regard.train.check_music import check_music
-from regard.train.check_text import check_documents, check_labelled
-from regard.train.count import Shown, Side, chunks, count, every
-from regard.train.measure import Memory, measure
-from regard.train.pairs import SIDES, PairRun
-from regard.train.run import prepare
+from regard.train.check_text import check_documents, check_labeled
+from regard.train.count import (
+    Progress,
+    TokenStatistics,
+    count_records,
+    sampled_chunks,
+    sampling_stride,
+)
+from regard.train.pairs import SIDES, Seq2SeqRun
+from regard.train.run import build_run
+from regard.training.memory import MemoryUsage, measure_memory
 
-NAMED = 3  # places that are named
+MAX_NAMED_LOCATIONS = 3  # places that are named
 
 # (settings, sizes of the vocabularies, the largest batch) -> what training it takes
-Asked = Callable[[Settings, dict[str, int], Shape], Memory]
+MemoryProbe = Callable[[Settings, dict[str, int], BatchShape], MemoryUsage]
 
 
 @dataclass
-class Tokens:
+class PairStatistics:
     """A split cut into tokens: `pairs` are those that would be trained on, as lengths only."""
 
-    every: int = 1  # one pair in so many was cut
-    seen: int = 0
+    stride: int = 1  # one pair in so many was cut
+    pair_count: int = 0
     left_out: int = 0
-    far: int = 0  # of all pairs: it is told by characters
-    far_at: list[int] = field(default_factory=list)
-    source: Side = field(default_factory=Side)
-    target: Side = field(default_factory=Side)
-    pairs: list[Pair] = field(default_factory=list)
+    length_outliers: int = 0  # of all pairs: it is told by characters
+    outlier_indices: list[int] = field(default_factory=list)
+    source: TokenStatistics = field(default_factory=TokenStatistics)
+    target: TokenStatistics = field(default_factory=TokenStatistics)
+    examples: list[Example] = field(default_factory=list)
 
     def add(
-        self, source: list[int], target: list[int], longest: tuple[int, int], cut: bool
+        self, source: list[int], target: list[int], max_tokens: tuple[int, int], truncate: bool
     ) -> None:
-        """`longest` of each side; what is longer is left out, or `cut`."""
-        self.seen += 1
+        """`max_tokens` of each side; what is longer is left out, or cut with `truncate`."""
+        self.pair_count += 1
         self.source.add(source)
         self.target.add(target)
-        if len(source) > longest[0] or len(target) > longest[1]:
+        if len(source) > max_tokens[0] or len(target) > max_tokens[1]:
             self.left_out += 1
-            if not cut:
+            if not truncate:
                 return
         # a range is as long as its ids, and takes no room
-        short = [
-            range(min(len(s), most)) for s, most in zip((source, target), longest, strict=True)
+        lengths = [
+            range(min(len(s), limit)) for s, limit in zip((source, target), max_tokens, strict=True)
         ]
-        self.pairs.append(Pair(self.seen, short[0], short[1]))
+        self.examples.append(Example(self.pair_count, lengths[0], lengths[1]))
 
 
-def check(settings: Settings, shown: Shown, asked: Asked = measure) -> dict[str, Any]:
+def check_data(
+    settings: Settings, progress: Progress, memory_probe: MemoryProbe = measure_memory
+) -> dict[str, Any]:
     """All that is to be told, as plain data; `regard.cli.check` prints it."""
-    if settings.task in ("translate", "summarise"):
-        return check_pairs(settings, shown, asked)
-    return OTHERS[settings.task](settings, shown)
+    if settings.task in ("translate", "summarize"):
+        return check_pairs(settings, progress, memory_probe)
+    return CHECKS[settings.task](settings, progress)
 
 
-OTHERS = {
-    "classify": check_labelled,
-    "tag": check_labelled,
-    "understand": check_labelled,
+CHECKS = {
+    "classify": check_labeled,
+    "tag": check_labeled,
+    "understand": check_labeled,
     "chat": check_documents,
     "answer": check_questions,
     "caption": check_captions,
@@ -88,115 +96,143 @@ OTHERS = {
     "fold": check_fold,
     "copy": check_bits,
     "recall": check_bits,
-    "bandit": check_worlds,
+    "bandit": check_environments,
     "fewshot": check_episodes,
     "pretrain": check_documents,
 }
 
 
-def check_pairs(settings: Settings, shown: Shown, asked: Asked) -> dict[str, Any]:
+def check_pairs(
+    settings: Settings, progress: Progress, memory_probe: MemoryProbe
+) -> dict[str, Any]:
     """Pairs of texts, and the memory that training on them takes."""
     corpus = build_corpus(settings.data)
-    counted = count(corpus, shown)
-    run = prepare(settings, corpus)
-    usual = counted["train"].usual_ratio()
-    cut = {
-        split: tokens_of(corpus, split, counted[split].pairs, usual, run, shown)
+    statistics_by_split = count_records(corpus, progress)
+    run = build_run(settings, corpus)
+    median_ratio_bin = statistics_by_split["train"].median_ratio_bin()
+    tokens_by_split = {
+        split: pair_statistics(
+            corpus, split, statistics_by_split[split].pairs, median_ratio_bin, run, progress
+        )
         for split in corpus.splits
     }
-    if not cut["train"].pairs:
-        raise ValueError("train: no pair is left; is the data empty, or train.longest small?")
-    batches, largest = batched(settings, cut["train"])
+    if not tokens_by_split["train"].examples:
+        raise ValueError("train: no pair is left; is the data empty, or train.max_tokens small?")
+    batches, largest_shape = batch_statistics(settings, tokens_by_split["train"])
     sizes = {f"{side}_size": getattr(run.task, side).size for side in SIDES}
-    memory = asked(settings, sizes, largest)
-    found = {
+    memory = memory_probe(settings, sizes, largest_shape)
+    report = {
         "data": corpus.describe(),
-        "splits": {s: told(corpus, s, counted[s], cut[s], settings.task) for s in corpus.splits},
+        "splits": {
+            s: split_report(corpus, s, statistics_by_split[s], tokens_by_split[s], settings.task)
+            for s in corpus.splits
+        },
         "batches": batches,
         "model": {
             "kind": settings.model.kind,
             "parameters": sum(p.numel() for p in run.model.parameters()),
             **sizes,
         },
-        "memory": {**memory._asdict(), "shape": largest._asdict(), "peak": memory.peak},
+        "memory": {**memory._asdict(), "shape": largest_shape._asdict(), "peak": memory.peak},
     }
-    return {**found, "warnings": list(advice(found, settings))}
+    return {**report, "warnings": list(parallel_data_warnings(report, settings))}
 
 
-def tokens_of(
-    corpus: Corpus, split: str, total: int, usual: int, run: PairRun, shown: Shown
-) -> Tokens:
+def pair_statistics(
+    corpus: Corpus,
+    split: str,
+    total: int,
+    median_ratio_bin: int,
+    run: Seq2SeqRun,
+    progress: Progress,
+) -> PairStatistics:
     """The second pass. Lengths far off are told by characters, so that no pair is left out."""
-    found, task = Tokens(every=every(total)), run.task
-    short = isinstance(task, Summariser)  # summaries are: what is longer is cut
-    longest = (run.longest, task.longest_summary if short else run.longest)
+    statistics, task = PairStatistics(stride=sampling_stride(total)), run.task
+    is_summary = isinstance(task, SummarizeTask)  # summaries are: what is longer is cut
+    max_tokens = (run.max_tokens, task.max_summary_tokens if is_summary else run.max_tokens)
 
-    def watched() -> Iterator[Record]:
-        for number, record in enumerate(shown(f"cutting {split}", total, corpus.read(split))):
-            if not short and is_far(record["source"], record["target"], usual):
-                found.far += 1
-                if len(found.far_at) < NAMED:
-                    found.far_at.append(number)
+    def count_outliers() -> Iterator[Record]:
+        for index, record in enumerate(progress(f"cutting {split}", total, corpus.read(split))):
+            if not is_summary and has_unusual_ratio(
+                record["source"], record["target"], median_ratio_bin
+            ):
+                statistics.length_outliers += 1
+                if len(statistics.outlier_indices) < MAX_NAMED_LOCATIONS:
+                    statistics.outlier_indices.append(index)
             yield record
 
-    for some in chunks(watched(), found.every):
-        sides = (getattr(task, side).ids([r[side] for r in some]) for side in SIDES)
+    for chunk in sampled_chunks(count_outliers(), statistics.stride):
+        sides = (getattr(task, side).encode_ids([r[side] for r in chunk]) for side in SIDES)
         for source, target in zip(*sides, strict=True):
-            found.add(source, target, longest, short)
-    return found
+            statistics.add(source, target, max_tokens, is_summary)
+    return statistics
 
 
-def batched(settings: Settings, tokens: Tokens) -> tuple[dict[str, Any], Shape]:
+def batch_statistics(
+    settings: Settings, statistics: PairStatistics
+) -> tuple[dict[str, Any], BatchShape]:
     """An epoch as training would cut it: how many batches, how much padding, the largest."""
     train = settings.train
     batches = Batches(
-        Stored(tokens.pairs, settings.seed),
-        tokens=train.tokens_per_batch,
-        sentences=train.sentences_per_batch,
+        InMemoryExamples(statistics.examples, settings.seed),
+        tokens_per_batch=train.tokens_per_batch,
+        examples_per_batch=train.examples_per_batch,
         seed=settings.seed,
     )
-    shapes, real = list[Shape](), 0
-    for group in batches.of_epoch():
+    shapes, token_count = list[BatchShape](), 0
+    for group in batches.epoch_batches():
         sides = [len(p.source) for p in group], [len(p.target) for p in group]
-        real += sum(map(sum, sides)) + 2 * len(group)
-        shapes.append(Shape(len(group), *(max(side) for side in sides)))
-    room = sum(shape.rows * (shape.source + shape.target + 2) for shape in shapes)
+        token_count += sum(map(sum, sides)) + 2 * len(group)
+        shapes.append(BatchShape(len(group), *(max(side) for side in sides)))
+    padded_tokens = sum(shape.rows * (shape.source + shape.target + 2) for shape in shapes)
     # Attention is of rows x source x target; all else of rows x (source + target).
     largest = max(shapes, key=lambda s: s.rows * (s.source + 1) * (s.target + 1))
-    return {"per_epoch": len(shapes) * tokens.every, "padding": 1 - real / room}, largest
+    return {
+        "per_epoch": len(shapes) * statistics.stride,
+        "padding": 1 - token_count / padded_tokens,
+    }, largest
 
 
-def told(corpus: Corpus, split: str, census: Census, tokens: Tokens, task: str) -> dict[str, Any]:
+def split_report(
+    corpus: Corpus,
+    split: str,
+    split_statistics: SplitStatistics,
+    pair_statistics: PairStatistics,
+    task: str,
+) -> dict[str, Any]:
     """One split, as plain data."""
-    twice, own = census.duplicates, census.own
-    found: dict[str, Any] = {
-        "pairs": census.pairs,
-        "empty_source": census.empty_source,
-        "empty_target": census.empty_target,
-        "identical": census.identical,
-        "duplicates": twice.repeated,
-        "ambiguous_sources": twice.ambiguous,
-        "one_source_in": twice.every,
-        "replacement_characters": census.replacement_characters,
-        "control_characters": census.control_characters,
-        "not_nfc": census.not_nfc,
-        "one_pair_in": tokens.every,
-        "source": tokens.source.told(),
-        "target": tokens.target.told(),
+    duplicates, hashes = split_statistics.duplicates, split_statistics.hashes
+    report: dict[str, Any] = {
+        "pairs": split_statistics.pairs,
+        "empty_source": split_statistics.empty_source,
+        "empty_target": split_statistics.empty_target,
+        "identical": split_statistics.identical,
+        "duplicates": duplicates.repeated_count,
+        "ambiguous_sources": duplicates.ambiguous_count,
+        "one_source_in": duplicates.sampling_stride,
+        "replacement_characters": split_statistics.replacement_characters,
+        "control_characters": split_statistics.control_characters,
+        "not_nfc": split_statistics.not_nfc,
+        "one_pair_in": pair_statistics.stride,
+        "source": pair_statistics.source.as_dict(),
+        "target": pair_statistics.target.as_dict(),
     }
-    longer = tokens.left_out / max(tokens.seen, 1)
-    if task == "summarise":
-        found |= {"shortened": longer}
+    too_long_share = pair_statistics.left_out / max(pair_statistics.pair_count, 1)
+    if task == "summarize":
+        report |= {"shortened": too_long_share}
     else:
-        found |= {"left_out": longer, "ratio_outliers": tokens.far}
+        report |= {"left_out": too_long_share, "ratio_outliers": pair_statistics.length_outliers}
     if split != "train":
-        found |= {
-            "compared": own.compared,
-            "leaked_pairs": own.leaked_pairs,
-            "leaked_sources": own.leaked_sources,
+        report |= {
+            "compared": hashes.pair_count,
+            "leaked_pairs": hashes.leaked_pairs,
+            "leaked_sources": hashes.leaked_sources,
         }
-    numbers = {name: [number] for name, number in census.first.items()}
-    if tokens.far_at:
-        numbers["ratio_outliers"] = tokens.far_at
-    places = {name: [place(corpus, split, n) for n in some] for name, some in numbers.items()}
-    return {**found, "places": places}
+    indices_by_anomaly = {name: [index] for name, index in split_statistics.first_indices.items()}
+    if pair_statistics.outlier_indices:
+        indices_by_anomaly["ratio_outliers"] = pair_statistics.outlier_indices
+    locations = {
+        name: [location(corpus, split, n) for n in indices]
+        for name, indices in indices_by_anomaly.items()
+    }
+    return {**report, "places": locations}

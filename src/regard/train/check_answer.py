@@ -4,103 +4,134 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.batch.batches import Batches, Stored
-from regard.batch.pair import Pair
+from regard.batching.batches import Batches, InMemoryExamples
+from regard.batching.example import Example
 from regard.config.settings import Settings
-from regard.corpora.build import build as build_corpus
-from regard.corpora.corpus import Corpus, Record
-from regard.tasks.answer_inputs import Cut, covered, numbers
-from regard.train.advice import on_questions
+from regard.data.build import build_corpus as build_corpus
+from regard.data.corpus import Corpus, Record
+from regard.tasks.answer_inputs import TokenizedText, token_span, word_ids
+from regard.train.advice import question_warnings
 from regard.train.answer import AnswerRun
-from regard.train.check_text import model_of, odd, unknown_of
-from regard.train.count import Shown, Side, chunks, count, every
-from regard.train.run import prepare
+from regard.train.check_text import model_summary, text_anomalies, unknown_id
+from regard.train.count import (
+    Progress,
+    TokenStatistics,
+    count_records,
+    sampled_chunks,
+    sampling_stride,
+)
+from regard.train.run import build_run
 
 
 @dataclass
-class Asked:
+class QuestionStatistics:
     """Questions of a split in tokens."""
 
-    every: int = 1
-    seen: int = 0
+    stride: int = 1
+    question_count: int = 0
     windowed: int = 0  # whose context is read in several windows
-    long: int = 0  # with an answer that is longer than head.longest
-    inexact: int = 0  # with an answer that ends inside of a token
-    question: Side = field(default_factory=Side)
-    text: Side = field(default_factory=Side)
-    pairs: list[Pair] = field(default_factory=list)
+    long_answers: int = 0  # with an answer that is longer than head.max_answer_tokens
+    inexact_answers: int = 0  # with an answer that ends inside of a token
+    question: TokenStatistics = field(default_factory=TokenStatistics)
+    text: TokenStatistics = field(default_factory=TokenStatistics)
+    examples: list[Example] = field(default_factory=list)
 
-    def add(self, run: AnswerRun, record: Record, question: Cut, context: Cut) -> None:
-        text, plain = run.vocabularies["text"], run.task.layout.packed
-        for side, one in ((self.question, question), (self.text, context)):
-            side.add(one.parts if plain else numbers(text, one.parts), unknown_of(text))
-        found = list(run.task.windows(question, context, run.longest))
-        self.windowed += len(found) > 1
+    def add(
+        self, run: AnswerRun, record: Record, question: TokenizedText, context: TokenizedText
+    ) -> None:
+        text, is_packed = run.vocabularies["text"], run.task.layout.can_pack
+        for side, part in ((self.question, question), (self.text, context)):
+            side.add(part.tokens if is_packed else word_ids(text, part.tokens), unknown_id(text))
+        windows = list(run.task.windows(question, context, run.max_tokens))
+        self.windowed += len(windows) > 1
         for answer in record["answers"][:1]:
             end = answer["start"] + len(answer["text"])
-            first, last = covered(context.places, answer["start"], end) or (0, -1)
-            self.long += last - first >= run.settings.head.longest
-            whole = (context.places[first][0], context.places[last][1])
-            self.inexact += record["text"][slice(*whole)].strip() != answer["text"].strip()
-        for first, last in found:
-            row, _ = run.task.row(question, context, first, last, run.longest)
-            self.pairs.append(Pair(self.seen, range(len(row)), range(1)))  # of lengths only
-        self.seen += 1
+            first, last = token_span(context.offsets, answer["start"], end) or (0, -1)
+            self.long_answers += last - first >= run.settings.head.max_answer_tokens
+            character_span = (context.offsets[first][0], context.offsets[last][1])
+            self.inexact_answers += (
+                record["text"][slice(*character_span)].strip() != answer["text"].strip()
+            )
+        for first, last in windows:
+            row, _ = run.task.row(question, context, first, last, run.max_tokens)
+            self.examples.append(
+                Example(self.question_count, range(len(row)), range(1))
+            )  # of lengths only
+        self.question_count += 1
 
 
-def check_questions(settings: Settings, shown: Shown) -> dict[str, Any]:
+def check_questions(settings: Settings, progress: Progress) -> dict[str, Any]:
     """Questions with their contexts and answers, as plain data."""
     corpus = build_corpus(settings.data)
     contexts: dict[str, set[int]] = {split: set() for split in corpus.splits}
-    without: Counter[str] = Counter()
+    unanswered: Counter[str] = Counter()
 
-    def seen(split: str, record: Record) -> Record:
+    def to_pair(split: str, record: Record) -> Record:
         contexts[split].add(hash(record["text"]))
-        without[split] += not record["answers"]
-        said = [answer["text"] for answer in record["answers"][:1]]
-        return {"source": f"{record['question']}\t{record['text']}", "target": "".join(said)}
+        unanswered[split] += not record["answers"]
+        answers = [answer["text"] for answer in record["answers"][:1]]
+        return {"source": f"{record['question']}\t{record['text']}", "target": "".join(answers)}
 
-    counted = count(corpus, shown, seen)
-    run: AnswerRun = prepare(settings, corpus)
-    splits, cut = {}, {}
+    statistics_by_split = count_records(corpus, progress, to_pair)
+    run: AnswerRun = build_run(settings, corpus)
+    splits, questions_by_split = {}, {}
     for split in corpus.splits:
-        census = counted[split]
-        cut[split] = asked = asked_in(corpus, split, census.pairs, run, shown)
-        facts = {"questions": census.pairs, "contexts": len(contexts[split])}
-        facts |= {"without_answer": without[split], **odd(corpus, split, census, "questions")}
+        split_statistics = statistics_by_split[split]
+        questions_by_split[split] = questions = question_statistics(
+            corpus, split, split_statistics.pairs, run, progress
+        )
+        split_report = {"questions": split_statistics.pairs, "contexts": len(contexts[split])}
+        split_report |= {
+            "without_answer": unanswered[split],
+            **text_anomalies(corpus, split, split_statistics, "questions"),
+        }
         if split != "train":
-            facts["leaked_contexts"] = len(contexts[split] & contexts["train"])
-        shares = {"windowed": asked.windowed, "long": asked.long, "inexact": asked.inexact}
-        facts |= {name: number / max(asked.seen, 1) for name, number in shares.items()}
-        facts |= {"one_text_in": asked.every}
-        splits[split] = {**facts, "question": asked.question.told(), "text": asked.text.told()}
-    found = {
+            split_report["leaked_contexts"] = len(contexts[split] & contexts["train"])
+        shares = {
+            "windowed": questions.windowed,
+            "long": questions.long_answers,
+            "inexact": questions.inexact_answers,
+        }
+        split_report |= {
+            name: amount / max(questions.question_count, 1) for name, amount in shares.items()
+        }
+        split_report |= {"one_text_in": questions.stride}
+        splits[split] = {
+            **split_report,
+            "question": questions.question.as_dict(),
+            "text": questions.text.as_dict(),
+        }
+    report = {
         "data": corpus.describe(),
         "splits": splits,
-        "batches": batched(settings, cut["train"]),
-        "model": model_of(run),
+        "batches": batch_statistics(settings, questions_by_split["train"]),
+        "model": model_summary(run),
     }
-    return {**found, "warnings": list(on_questions(found, settings))}
+    return {**report, "warnings": list(question_warnings(report, settings))}
 
 
-def asked_in(corpus: Corpus, split: str, total: int, run: AnswerRun, shown: Shown) -> Asked:
-    found = Asked(every=every(total))
-    for some in chunks(shown(f"cutting {split}", total, corpus.read(split)), found.every):
-        for record, question, context in run.task.cut(some):
-            found.add(run, record, question, context)
-    return found
+def question_statistics(
+    corpus: Corpus, split: str, total: int, run: AnswerRun, progress: Progress
+) -> QuestionStatistics:
+    statistics = QuestionStatistics(stride=sampling_stride(total))
+    for chunk in sampled_chunks(
+        progress(f"cutting {split}", total, corpus.read(split)), statistics.stride
+    ):
+        for record, question, context in run.task.tokenize(chunk):
+            statistics.add(run, record, question, context)
+    return statistics
 
 
-def batched(settings: Settings, cut: Asked) -> dict[str, Any]:
+def batch_statistics(settings: Settings, statistics: QuestionStatistics) -> dict[str, Any]:
     """An epoch as training would cut it."""
     train = settings.train
     batches = Batches(
-        Stored(cut.pairs, settings.seed),
-        tokens=train.tokens_per_batch,
-        sentences=train.sentences_per_batch,
+        InMemoryExamples(statistics.examples, settings.seed),
+        tokens_per_batch=train.tokens_per_batch,
+        examples_per_batch=train.examples_per_batch,
         seed=settings.seed,
     )
-    groups = [[len(pair.source) for pair in group] for group in batches.of_epoch()]
-    room = sum(len(group) * max(group) for group in groups)
-    padding = 1 - sum(map(sum, groups)) / room
-    return {"per_epoch": len(groups) * cut.every, "padding": padding}
+    groups = [[len(pair.source) for pair in group] for group in batches.epoch_batches()]
+    padded_tokens = sum(len(group) * max(group) for group in groups)
+    padding = 1 - sum(map(sum, groups)) / padded_tokens
+    return {"per_epoch": len(groups) * statistics.stride, "padding": padding}

@@ -4,32 +4,37 @@ from collections.abc import Iterator
 from typing import Any
 
 from regard.config.settings import Settings
-from regard.corpora.build import build as build_corpus
-from regard.metric.worlds import at_random, mean_return, optimal, play
-from regard.train.count import Shown
-from regard.train.run import prepare
+from regard.data.build import build_corpus as build_corpus
+from regard.metrics.bandit import mean_return, optimal_return, policy_returns, random_policy
+from regard.train.count import Progress
+from regard.train.run import build_run
 
-FEW = 1000  # worlds of dev or test: with fewer, the standard error of a bandit is above 0.06
+MIN_HELD_OUT_ENVIRONMENTS = (
+    1000  # worlds of dev or test: with fewer, the standard error of a bandit is above 0.06
+)
 
 
-def check_worlds(settings: Settings, shown: Shown) -> dict[str, Any]:
+def check_environments(settings: Settings, progress: Progress) -> dict[str, Any]:
     """How many worlds, what chance gets in them, and what those get who know them."""
     corpus = build_corpus(settings.data)
-    run = prepare(settings, corpus)
+    run = build_run(settings, corpus)
     splits: dict[str, Any] = {}
     for split in corpus.splits:
-        worlds = run.worlds(shown(f"reading {split}", None, corpus.read(split)))
+        environments = run.environments(progress(f"reading {split}", None, corpus.read(split)))
         splits[split] = {
-            "worlds": len(worlds),
+            "worlds": len(environments),
             "steps": run.task.form.steps,
-            "random": round(mean_return(play(at_random, worlds)).value, 2),
-            "known": round(mean_return(worlds.known()).value, 2),
+            "random": round(mean_return(policy_returns(random_policy, environments)).value, 2),
+            "known": round(mean_return(environments.optimal_returns()).value, 2),
             "one_source_in": 1,
         }
-        form = run.task.form
-        if form.states == 1 and (most := optimal(form.actions, form.steps)) is not None:
-            splits[split]["optimal"] = round(most, 2)
-    found = {
+        spec = run.task.form
+        if (
+            spec.states == 1
+            and (best_return := optimal_return(spec.actions, spec.steps)) is not None
+        ):
+            splits[split]["optimal"] = round(best_return, 2)
+    report = {
         "data": corpus.describe(),
         "splits": splits,
         "model": {
@@ -37,17 +42,18 @@ def check_worlds(settings: Settings, shown: Shown) -> dict[str, Any]:
             "parameters": sum(p.numel() for p in run.model.parameters()),
         },
     }
-    return {**found, "warnings": list(on_worlds(found, settings))}
+    return {**report, "warnings": list(environment_warnings(report, settings))}
 
 
-def on_worlds(found: dict[str, Any], settings: Any) -> Iterator[str]:
-    for split, facts in found["splits"].items():
-        if facts["worlds"] < FEW:
-            few = f"only {facts['worlds']} worlds: differences of its score may be chance"
-            yield f"{split}: {few}; raise data.held_out"
+def environment_warnings(report: dict[str, Any], settings: Any) -> Iterator[str]:
+    for split, statistics in report["splits"].items():
+        if statistics["worlds"] < MIN_HELD_OUT_ENVIRONMENTS:
+            problem = f"only {statistics['worlds']} worlds: differences of its score may be chance"
+            yield f"{split}: {problem}; raise data.held_out"
     train = settings.train
-    if train.worlds < (train.sentences_per_batch or 1):
+    if train.rollout_environments < (train.examples_per_batch or 1):
         yield (
-            f"train.worlds = {train.worlds} is less than a batch of {train.sentences_per_batch}: "
+            f"train.rollout_environments = {train.rollout_environments} is less than a "
+            f"batch of {train.examples_per_batch}: "
             "raise it"
         )

@@ -4,59 +4,63 @@ from collections import Counter
 from typing import Any
 
 from regard.config.settings import Settings
-from regard.corpora.build import build as build_corpus
-from regard.corpora.corpus import Record
-from regard.train.advice import on_bits
-from regard.train.check_text import Cut as Lengths
-from regard.train.check_text import batched, odd
-from regard.train.count import Shown, count
-from regard.train.run import prepare
+from regard.data.build import build_corpus as build_corpus
+from regard.data.corpus import Record
+from regard.train.advice import bit_sequence_warnings
+from regard.train.check_text import TextStatistics as Lengths
+from regard.train.check_text import batch_statistics, text_anomalies
+from regard.train.count import Progress, count_records
+from regard.train.run import build_run
 
-TOLD = ("repeated_sequences", "leaked_sequences", "one_source_in")
+REPORTED_KEYS = ("repeated_sequences", "leaked_sequences", "one_source_in")
 
 
-def check_bits(settings: Settings, shown: Shown) -> dict[str, Any]:
+def check_bits(settings: Settings, progress: Progress) -> dict[str, Any]:
     """How many sequences of which sizes, how many were there before, and what a batch is."""
     corpus = build_corpus(settings.data)
-    run = prepare(settings, corpus)
+    run = build_run(settings, corpus)
     sizes: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
-    most: dict[str, list[int]] = {split: [] for split in corpus.splits}
-    cut, left_out = Lengths(), 0
+    size_ranges: dict[str, list[int]] = {split: [] for split in corpus.splits}
+    train_lengths, left_out = Lengths(), 0
 
-    def seen(split: str, record: Record) -> Record:
+    def to_pair(split: str, record: Record) -> Record:
         nonlocal left_out
-        pair = run.task.pair(record["source"], split)
-        sizes[split].update(vectors=len(pair.target))
-        held = sum(number < 2**run.task.form.width for number in pair.source)
-        least, largest, room = most[split] or (record["size"], 0, 0)
-        most[split] = [min(least, record["size"]), max(largest, record["size"]), max(room, held)]
+        example = run.task.build_example(record["source"], split)
+        sizes[split].update(vectors=len(example.target))
+        vector_count = sum(symbol < 2**run.task.form.width for symbol in example.source)
+        smallest, largest, max_vectors = size_ranges[split] or (record["size"], 0, 0)
+        size_ranges[split] = [
+            min(smallest, record["size"]),
+            max(largest, record["size"]),
+            max(max_vectors, vector_count),
+        ]
         if split == "train":
-            if len(pair.source) + len(pair.target) <= run.longest:
-                cut.add(pair.source, pair.source, None)
+            if len(example.source) + len(example.target) <= run.max_tokens:
+                train_lengths.add(example.source, example.source, None)
             else:
                 left_out += 1
         return {"source": record["source"], "target": record["target"]}
 
-    counted = count(corpus, shown, seen)
+    statistics_by_split = count_records(corpus, progress, to_pair)
     splits = {}
     for split in corpus.splits:
-        told = odd(corpus, split, counted[split], "sequences")
+        anomalies = text_anomalies(corpus, split, statistics_by_split[split], "sequences")
         splits[split] = {
-            "sequences": counted[split].pairs,
+            "sequences": statistics_by_split[split].pairs,
             "vectors": sizes[split]["vectors"],
-            **dict(zip(("smallest", "largest", "shown"), most[split], strict=True)),
-            **{name: fact for name, fact in told.items() if name in TOLD},
+            **dict(zip(("smallest", "largest", "shown"), size_ranges[split], strict=True)),
+            **{name: value for name, value in anomalies.items() if name in REPORTED_KEYS},
         }
-    if not cut.pairs:
-        raise ValueError("train: no pair is left; is the data empty, or train.longest small?")
-    found = {
+    if not train_lengths.examples:
+        raise ValueError("train: no pair is left; is the data empty, or train.max_tokens small?")
+    report = {
         "data": corpus.describe(),
         "splits": splits,
-        "batches": batched(settings, run, cut),
-        "left_out": left_out / counted["train"].pairs,
+        "batches": batch_statistics(settings, run, train_lengths),
+        "left_out": left_out / statistics_by_split["train"].pairs,
         "model": {
             "kind": settings.model.kind,
             "parameters": sum(p.numel() for p in run.model.parameters()),
         },
     }
-    return {**found, "warnings": list(on_bits(found, settings))}
+    return {**report, "warnings": list(bit_sequence_warnings(report, settings))}

@@ -3,57 +3,62 @@
 from typing import Any
 
 from regard.config.settings import Settings
-from regard.corpora.build import build as build_corpus
-from regard.corpora.captions import captions_of
-from regard.corpora.corpus import Record
-from regard.train.advice import on_captions
+from regard.data.build import build_corpus as build_corpus
+from regard.data.corpus import Record
+from regard.data.formats.captions import record_captions
+from regard.train.advice import caption_warnings
 from regard.train.caption import CaptionRun
-from regard.train.check_image import TEXT_ONLY, WHAT, Sizes, broken_at
-from regard.train.check_text import odd
-from regard.train.count import Shown, Side, count
-from regard.train.run import prepare
+from regard.train.check_image import TEXT_ONLY_KEYS, UNIT, PictureStatistics, broken_locations
+from regard.train.check_text import text_anomalies
+from regard.train.count import Progress, TokenStatistics, count_records
+from regard.train.run import build_run
 
 
-def check_captions(settings: Settings, shown: Shown) -> dict[str, Any]:
+def check_captions(settings: Settings, progress: Progress) -> dict[str, Any]:
     """How many pictures and captions, how large and long, and what comes again or is broken."""
     corpus = build_corpus(settings.data)
-    run: CaptionRun = prepare(settings, corpus)
-    reader, text, longest = run.task.pictures.reader, run.task.text, run.longest
-    sizes = {split: Sizes() for split in corpus.splits}
-    sides = {split: Side() for split in corpus.splits}
-    long = dict.fromkeys(corpus.splits, 0)
+    run: CaptionRun = build_run(settings, corpus)
+    reader, tokenizer, max_tokens = run.task.pictures.reader, run.task.text, run.max_tokens
+    sizes = {split: PictureStatistics() for split in corpus.splits}
+    caption_statistics = {split: TokenStatistics() for split in corpus.splits}
+    too_long_counts = dict.fromkeys(corpus.splits, 0)
 
-    def seen(split: str, record: Record) -> Record:
-        captions = captions_of(record)
-        for ids in text.ids(list(captions)):
-            sides[split].add(ids)
-            long[split] += len(ids) > longest
+    def to_pair(split: str, record: Record) -> Record:
+        captions = record_captions(record)
+        for ids in tokenizer.encode_ids(list(captions)):
+            caption_statistics[split].add(ids)
+            too_long_counts[split] += len(ids) > max_tokens
         return {"source": sizes[split].add(record, reader) or "", "target": " ".join(captions)}
 
-    counted = count(corpus, shown, seen)
+    statistics_by_split = count_records(corpus, progress, to_pair)
     splits: dict[str, Any] = {}
     for split in corpus.splits:
-        told, many = odd(corpus, split, counted[split], WHAT), sides[split].lengths.total()
-        facts = {name: fact for name, fact in told.items() if name not in TEXT_ONLY}
-        facts["places"] = broken_at(corpus, split, sizes[split])
-        splits[split] = {
-            "pictures": counted[split].pairs,
-            "captions": many,
-            **sizes[split].told(),
-            **facts,
-            "caption": sides[split].told(),
-            "left_out": long[split] / max(many, 1),
-            "reshaped": sizes[split].other / max(sizes[split].seen, 1),
+        anomalies, caption_count = (
+            text_anomalies(corpus, split, statistics_by_split[split], UNIT),
+            caption_statistics[split].lengths.total(),
+        )
+        picture_anomalies = {
+            name: value for name, value in anomalies.items() if name not in TEXT_ONLY_KEYS
         }
-    each = settings.train.sentences_per_batch or 1
-    found = {
+        picture_anomalies["places"] = broken_locations(corpus, split, sizes[split])
+        splits[split] = {
+            "pictures": statistics_by_split[split].pairs,
+            "captions": caption_count,
+            **sizes[split].as_dict(),
+            **picture_anomalies,
+            "caption": caption_statistics[split].as_dict(),
+            "left_out": too_long_counts[split] / max(caption_count, 1),
+            "reshaped": sizes[split].other_shapes / max(sizes[split].picture_count, 1),
+        }
+    examples_per_batch = settings.train.examples_per_batch or 1
+    report = {
         "data": corpus.describe(),
         "splits": splits,
-        "batches": {"per_epoch": -(-splits["train"]["captions"] // each)},
+        "batches": {"per_epoch": -(-splits["train"]["captions"] // examples_per_batch)},
         "model": {
             "kind": settings.model.kind,
             "parameters": sum(p.numel() for p in run.model.parameters()),
-            "size": text.size,
+            "size": tokenizer.size,
         },
     }
-    return {**found, "warnings": list(on_captions(found, settings))}
+    return {**report, "warnings": list(caption_warnings(report, settings))}

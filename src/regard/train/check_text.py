@@ -4,175 +4,208 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from regard.batch.batches import Batches, Stored
-from regard.batch.pair import Pair
+from regard.batching.batches import Batches, InMemoryExamples
+from regard.batching.example import Example
 from regard.config.settings import Settings
-from regard.corpora.build import build as build_corpus
-from regard.corpora.census import Census
-from regard.corpora.corpus import Corpus, Record, place
-from regard.corpora.tags import spans
-from regard.tasks.inputs import BySentence
-from regard.tasks.tag import Tag
-from regard.text.marks import AnyTokeniser
+from regard.data.build import build_corpus as build_corpus
+from regard.data.corpus import Corpus, Record, location
+from regard.data.statistics import SplitStatistics
+from regard.data.tag_schemes import spans_from_tags
+from regard.tasks.inputs import SentenceInputs
+from regard.tasks.tag import TagTask
 from regard.text.special import UNKNOWN
-from regard.text.tokeniser import Tokeniser
-from regard.train.advice import on_documents, on_texts
+from regard.text.special_ids import AnyTokenizer
+from regard.text.tokenizer import Tokenizer
+from regard.train.advice import document_warnings, labeled_text_warnings
 from regard.train.classify import ClassifyRun
-from regard.train.count import Shown, Side, chunks, count, every
-from regard.train.run import Run, prepare
+from regard.train.count import (
+    Progress,
+    TokenStatistics,
+    count_records,
+    sampled_chunks,
+    sampling_stride,
+)
+from regard.train.run import Run, build_run
 from regard.train.tag import TagRun
 
-WHOLE = 10**9  # tokens: nothing is cut off
-ANY = "text"  # every document's target: what counts is the source
+UNLIMITED_TOKENS = 10**9  # tokens: nothing is cut off
+ANY_TARGET = "text"  # every document's target: what counts is the source
 
 
 @dataclass
-class Cut:
+class TextStatistics:
     """Texts of a split as rows of ids, marks included, uncut and as training sees them."""
 
-    every: int = 1
-    seen: int = 0
-    shortened: int = 0
-    text: Side = field(default_factory=Side)
-    pairs: list[Pair] = field(default_factory=list)
+    stride: int = 1
+    text_count: int = 0
+    shortened_count: int = 0
+    text: TokenStatistics = field(default_factory=TokenStatistics)
+    examples: list[Example] = field(default_factory=list)
 
-    def add(self, whole: list[Any], row: list[Any], unknown: int | None) -> None:
-        self.text.add(whole, unknown)
-        self.shortened += len(row) < len(whole)
-        self.pairs.append(Pair(self.seen, range(len(row)), range(1)))  # of lengths only
-        self.seen += 1
+    def add(self, full_row: list[Any], row: list[Any], unknown: int | None) -> None:
+        self.text.add(full_row, unknown)
+        self.shortened_count += len(row) < len(full_row)
+        self.examples.append(Example(self.text_count, range(len(row)), range(1)))  # of lengths only
+        self.text_count += 1
 
 
-def check_labelled(settings: Settings, shown: Shown) -> dict[str, Any]:
+def check_labeled(settings: Settings, progress: Progress) -> dict[str, Any]:
     """Texts with classes, or sentences whose words have tags, as plain data."""
     corpus = build_corpus(settings.data)
     labels: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
 
-    def seen(split: str, record: Record) -> Record:
-        labels[split].update(names_of(record))
-        both = [record["text"], *([record["pair"]] if "pair" in record else [])]
-        told = [record[name] for name in ("label", "tags") if name in record]
-        return {"source": "\t".join(both), "target": "\t".join(told)}
+    def to_pair(split: str, record: Record) -> Record:
+        labels[split].update(record_labels(record))
+        texts = [record["text"], *([record["pair"]] if "pair" in record else [])]
+        targets = [record[name] for name in ("label", "tags") if name in record]
+        return {"source": "\t".join(texts), "target": "\t".join(targets)}
 
-    counted = count(corpus, shown, seen)
-    run: ClassifyRun | TagRun = prepare(settings, corpus)
-    cut = {split: rows_of(corpus, split, counted[split].pairs, run, shown) for split in labels}
+    statistics_by_split = count_records(corpus, progress, to_pair)
+    run: ClassifyRun | TagRun = build_run(settings, corpus)
+    lengths_by_split = {
+        split: text_statistics(corpus, split, statistics_by_split[split].pairs, run, progress)
+        for split in labels
+    }
     splits = {}
-    for split, census in counted.items():
-        facts = {"texts": census.pairs, **odd(corpus, split, census, "texts")}
-        facts |= {"several_labels": census.duplicates.ambiguous}
+    for split, split_statistics in statistics_by_split.items():
+        split_report = {
+            "texts": split_statistics.pairs,
+            **text_anomalies(corpus, split, split_statistics, "texts"),
+        }
+        split_report |= {"several_labels": split_statistics.duplicates.ambiguous_count}
         if split != "train":
-            facts |= {"leaked_labels": census.own.leaked_pairs}
-        facts |= {"shortened": cut[split].shortened / max(cut[split].seen, 1)}
-        facts |= {"one_text_in": cut[split].every, "text": cut[split].text.told()}
-        splits[split] = {**facts, "labels": dict(labels[split].most_common())}
-    found = {
+            split_report |= {"leaked_labels": split_statistics.hashes.leaked_pairs}
+        split_report |= {
+            "shortened": lengths_by_split[split].shortened_count
+            / max(lengths_by_split[split].text_count, 1)
+        }
+        split_report |= {
+            "one_text_in": lengths_by_split[split].stride,
+            "text": lengths_by_split[split].text.as_dict(),
+        }
+        splits[split] = {**split_report, "labels": dict(labels[split].most_common())}
+    report = {
         "data": corpus.describe(),
         "splits": {split: splits[split] for split in corpus.splits},
-        "batches": batched(settings, run, cut["train"]),
-        "model": {**model_of(run), "labels": names(run)},
+        "batches": batch_statistics(settings, run, lengths_by_split["train"]),
+        "model": {**model_summary(run), "labels": label_count(run)},
     }
-    return {**found, "warnings": list(on_texts(found, settings))}
+    return {**report, "warnings": list(labeled_text_warnings(report, settings))}
 
 
-def check_documents(settings: Settings, shown: Shown) -> dict[str, Any]:
+def check_documents(settings: Settings, progress: Progress) -> dict[str, Any]:
     """Plain text, as plain data."""
     corpus = build_corpus(settings.data)
     characters: Counter[str] = Counter()
 
-    def seen(split: str, record: Record) -> Record:
+    def to_pair(split: str, record: Record) -> Record:
         characters[split] += len(record["text"])
-        return {"source": record["text"], "target": ANY}
+        return {"source": record["text"], "target": ANY_TARGET}
 
-    counted = count(corpus, shown, seen)
-    run = prepare(settings, corpus)
-    text: AnyTokeniser = run.vocabularies["text"]
+    statistics_by_split = count_records(corpus, progress, to_pair)
+    run = build_run(settings, corpus)
+    tokenizer: AnyTokenizer = run.vocabularies["text"]
     splits = {}
     for split in corpus.splits:
-        census, side = counted[split], Side()
-        step = every(census.pairs)
-        records = shown(f"cutting {split}", census.pairs, corpus.read(split))
-        for some in chunks(records, step):
-            for ids in text.ids([record["text"] for record in some]):
-                side.add(ids, unknown_of(text))
+        split_statistics, token_statistics = statistics_by_split[split], TokenStatistics()
+        stride = sampling_stride(split_statistics.pairs)
+        records = progress(f"cutting {split}", split_statistics.pairs, corpus.read(split))
+        for chunk in sampled_chunks(records, stride):
+            for ids in tokenizer.encode_ids([record["text"] for record in chunk]):
+                token_statistics.add(ids, unknown_id(tokenizer))
         splits[split] = {
-            "documents": census.pairs,
+            "documents": split_statistics.pairs,
             "characters": characters[split],
-            "tokens": (side.tokens + side.lengths.total()) * step,  # each with its end
-            **odd(corpus, split, census, "documents"),
-            "one_text_in": step,
-            "text": side.told(),
+            "tokens": (token_statistics.tokens + token_statistics.lengths.total())
+            * stride,  # each with its end
+            **text_anomalies(corpus, split, split_statistics, "documents"),
+            "one_text_in": stride,
+            "text": token_statistics.as_dict(),
         }
-    found = {"data": corpus.describe(), "splits": splits, "model": model_of(run)}
-    return {**found, "warnings": list(on_documents(found, settings))}
+    report = {"data": corpus.describe(), "splits": splits, "model": model_summary(run)}
+    return {**report, "warnings": list(document_warnings(report, settings))}
 
 
-def names_of(record: Record) -> list[str]:
+def record_labels(record: Record) -> list[str]:
     """Its class, or what its stretches of words are."""
     if "tags" in record:
-        return [span.label for span in spans(record["tags"].split())]
+        return [span.label for span in spans_from_tags(record["tags"].split())]
     return [record["label"]]
 
 
-def names(run: ClassifyRun | TagRun) -> int:
+def label_count(run: ClassifyRun | TagRun) -> int:
     task = run.task
-    return task.tags.size if isinstance(task, Tag) else task.labels.size
+    return task.tags.size if isinstance(task, TagTask) else task.labels.size
 
 
-def rows_of(corpus: Corpus, split: str, total: int, run: ClassifyRun | TagRun, shown: Shown) -> Cut:
-    found, task = Cut(every=every(total)), run.task
-    unknown = unknown_of(run.vocabularies["text"])
+def text_statistics(
+    corpus: Corpus, split: str, total: int, run: ClassifyRun | TagRun, progress: Progress
+) -> TextStatistics:
+    statistics, task = TextStatistics(stride=sampling_stride(total)), run.task
+    unknown = unknown_id(run.vocabularies["text"])
 
-    def rows(some: list[Record], longest: int) -> list[list[Any]]:
-        if isinstance(task, Tag):
-            return [task.words.row(one["text"].split(), longest) for one in some]
-        return task.inputs.rows(some, longest)
+    def encode_rows(records: list[Record], max_tokens: int) -> list[list[Any]]:
+        if isinstance(task, TagTask):
+            return [task.word_inputs.row(record["text"].split(), max_tokens) for record in records]
+        return task.inputs.rows(records, max_tokens)
 
-    for some in chunks(shown(f"cutting {split}", total, corpus.read(split)), found.every):
-        for one, row in zip(rows(some, WHOLE), rows(some, run.longest), strict=True):
-            found.add(one, row, unknown)
-    return found
+    for chunk in sampled_chunks(
+        progress(f"cutting {split}", total, corpus.read(split)), statistics.stride
+    ):
+        for full_row, row in zip(
+            encode_rows(chunk, UNLIMITED_TOKENS), encode_rows(chunk, run.max_tokens), strict=True
+        ):
+            statistics.add(full_row, row, unknown)
+    return statistics
 
 
-def odd(corpus: Corpus, split: str, census: Census, what: str) -> dict[str, Any]:
+def text_anomalies(
+    corpus: Corpus, split: str, split_statistics: SplitStatistics, unit: str
+) -> dict[str, Any]:
     """What is told of any text."""
-    places = {name: [place(corpus, split, number)] for name, number in census.first.items()}
-    facts: dict[str, Any] = {
-        "empty_text": census.empty_source,
-        f"repeated_{what}": census.duplicates.repeated,
-        "one_source_in": census.duplicates.every,
-        "replacement_characters": census.replacement_characters,
-        "control_characters": census.control_characters,
-        "not_nfc": census.not_nfc,
-        "places": {"empty_text" if n == "empty_source" else n: p for n, p in places.items()},
+    locations = {
+        name: [location(corpus, split, index)]
+        for name, index in split_statistics.first_indices.items()
+    }
+    anomalies: dict[str, Any] = {
+        "empty_text": split_statistics.empty_source,
+        f"repeated_{unit}": split_statistics.duplicates.repeated_count,
+        "one_source_in": split_statistics.duplicates.sampling_stride,
+        "replacement_characters": split_statistics.replacement_characters,
+        "control_characters": split_statistics.control_characters,
+        "not_nfc": split_statistics.not_nfc,
+        "places": {"empty_text" if n == "empty_source" else n: p for n, p in locations.items()},
     }
     if split != "train":
-        facts |= {f"leaked_{what}": census.own.leaked_sources, "compared": census.own.compared}
-    return facts
+        anomalies |= {
+            f"leaked_{unit}": split_statistics.hashes.leaked_sources,
+            "compared": split_statistics.hashes.pair_count,
+        }
+    return anomalies
 
 
-def batched(settings: Settings, run: Run, cut: Cut) -> dict[str, Any]:
+def batch_statistics(settings: Settings, run: Run, statistics: TextStatistics) -> dict[str, Any]:
     """An epoch as training would cut it; the padding of tables of sentences is not told."""
     train = settings.train
     batches = Batches(
-        Stored(cut.pairs, settings.seed),
-        tokens=train.tokens_per_batch,
-        sentences=train.sentences_per_batch,
+        InMemoryExamples(statistics.examples, settings.seed),
+        tokens_per_batch=train.tokens_per_batch,
+        examples_per_batch=train.examples_per_batch,
         seed=settings.seed,
     )
-    groups = [[len(pair.source) for pair in group] for group in batches.of_epoch()]
-    found: dict[str, Any] = {"per_epoch": len(groups) * cut.every}
-    if not isinstance(getattr(run.task, "inputs", None), BySentence):
-        room = sum(len(group) * max(group) for group in groups)
-        found["padding"] = 1 - sum(map(sum, groups)) / room
-    return found
+    groups = [[len(pair.source) for pair in group] for group in batches.epoch_batches()]
+    batch_report: dict[str, Any] = {"per_epoch": len(groups) * statistics.stride}
+    if not isinstance(getattr(run.task, "inputs", None), SentenceInputs):
+        padded_tokens = sum(len(group) * max(group) for group in groups)
+        batch_report["padding"] = 1 - sum(map(sum, groups)) / padded_tokens
+    return batch_report
 
 
-def model_of(run: Run) -> dict[str, Any]:
+def model_summary(run: Run) -> dict[str, Any]:
     size = run.vocabularies["text"].size
     parameters = sum(p.numel() for p in run.model.parameters())
     return {"kind": run.settings.model.kind, "parameters": parameters, "size": size}
 
 
-def unknown_of(text: AnyTokeniser) -> int | None:
-    return UNKNOWN if isinstance(text, Tokeniser) else text.special.unknown
+def unknown_id(tokenizer: AnyTokenizer) -> int | None:
+    return UNKNOWN if isinstance(tokenizer, Tokenizer) else tokenizer.special.unknown

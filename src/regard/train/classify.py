@@ -3,34 +3,34 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from regard.batch.batches import Batches
+from regard.batching.batches import Batches
 from regard.config.settings import ClassifySettings, Settings
-from regard.corpora.corpus import Corpus, Record, place
-from regard.encode.lora import add_lora
-from regard.metric.classes import accuracy, macro_f1
-from regard.tasks.classify import Classify, Judge, Verdict
-from regard.tasks.inputs import BySentence, Marked, Plain, Spelled
+from regard.data.corpus import Corpus, Record, location
+from regard.layers.lora import add_lora
+from regard.metrics.classification import accuracy, macro_f1
+from regard.tasks.classify import ClassifyTask, ClassPrediction, EncoderClassifier
+from regard.tasks.inputs import BertInputs, CharacterInputs, PlainInputs, SentenceInputs
 from regard.text.labels import Labels
-from regard.text.marks import load_tokeniser, marks_of
-from regard.train.headed import HeadedRun
-from regard.train.run import Reply, Told
+from regard.text.special_ids import load_tokenizer, special_ids
+from regard.train.headed import EncoderRun
+from regard.train.run import Prediction, ProgressCallback
 
 
-class ClassifyRun(HeadedRun):
+class ClassifyRun(EncoderRun):
     """Sentiment, topics, pairs of sentences: any label."""
 
-    kept: ClassVar = {"text": load_tokeniser, "labels": Labels.load}
-    counted: ClassVar = "texts"
-    scored: ClassVar = "texts"
-    marks: ClassVar = 3  # of two texts: START, and END twice
+    vocabulary_loaders: ClassVar = {"text": load_tokenizer, "labels": Labels.load}
+    unit: ClassVar = "texts"
+    example_unit: ClassVar = "texts"
+    special_token_count: ClassVar = 3  # of two texts: START, and END twice
     settings: ClassifySettings
-    task: Classify
+    task: ClassifyTask
 
-    def asked(self) -> Classify:
-        text, labels = self.vocabularies["text"], self.vocabularies["labels"]
+    def build_task(self) -> ClassifyTask:
+        tokenizer, labels = self.vocabularies["text"], self.vocabularies["labels"]
         model, head, start = self.settings.model, self.settings.head, self.settings.start
-        encoder = self.encoder(text)
-        judge = Judge(
+        encoder = self.build_encoder(tokenizer)
+        classifier = EncoderClassifier(
             encoder,
             labels.size,
             pooling=head.pooling,
@@ -38,52 +38,70 @@ class ClassifyRun(HeadedRun):
             dropout=head.dropout,
             frozen=start.freeze,
         )
-        if start.lora:
-            add_lora(encoder, start.lora)
+        if start.lora_rank:
+            add_lora(encoder, start.lora_rank)
         if model.kind == "bert":
-            marks = marks_of(text)
-            marked = Marked(text, marks.start, marks.end, segments=model.segments > 1)
-            return Classify(judge, marked, labels)
-        ways = {"han": BySentence, "elmo": Spelled}
-        return Classify(judge, ways.get(model.kind, Plain)(text), labels)
+            specials = special_ids(tokenizer)
+            bert_inputs = BertInputs(
+                tokenizer, specials.start, specials.end, segments=model.segments > 1
+            )
+            return ClassifyTask(classifier, bert_inputs, labels)
+        input_classes = {"han": SentenceInputs, "elmo": CharacterInputs}
+        return ClassifyTask(
+            classifier, input_classes.get(model.kind, PlainInputs)(tokenizer), labels
+        )
 
     @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
-        labels = Labels.learn(record["label"] for record in corpus.read("train"))
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
+        labels = Labels.from_data(record["label"] for record in corpus.read("train"))
         fields = ["text", "pair"] if "pair" in next(corpus.read("train"), {}) else ["text"]
-        return {"text": cls.tokeniser(settings, corpus, *fields), "labels": labels}
+        return {"text": cls.build_tokenizer(settings, corpus, *fields), "labels": labels}
 
     def batches(self, corpus: Corpus) -> Batches:
         """The labels of dev and test are looked at first."""
         for split in set(corpus.splits) - {"train"}:  # whose labels these are
-            for number, record in enumerate(corpus.read(split)):
-                if record["label"] not in self.task.labels.numbers:
-                    self.task.labels.number(record["label"], place(corpus, split, number))
+            for index, record in enumerate(corpus.read(split)):
+                if record["label"] not in self.task.labels.indices:
+                    self.task.labels.index(record["label"], location(corpus, split, index))
         return super().batches(corpus)
 
-    def rate(self, records: Sequence[Record], told: Told | None = None) -> dict[str, float | str]:
+    def metrics(
+        self, records: Sequence[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
         """Accuracy and macro F1."""
-        said = [one.label for one in self.predict(records, told)]
-        true = [record["label"] for record in records]
-        return {"accuracy": 100 * accuracy(said, true), "f1": 100 * macro_f1(said, true)}
+        predicted_labels = [prediction.label for prediction in self.predict(records, on_progress)]
+        reference_labels = [record["label"] for record in records]
+        return {
+            "accuracy": 100 * accuracy(predicted_labels, reference_labels),
+            "f1": 100 * macro_f1(predicted_labels, reference_labels),
+        }
 
-    def predict(self, records: Sequence[Record], told: Told | None = None) -> list[Verdict]:
+    def predict(
+        self, records: Sequence[Record], on_progress: ProgressCallback | None = None
+    ) -> list[ClassPrediction]:
         """What each record's text is taken for."""
-        return self.task.verdicts(records, self.longest, told)
+        return self.task.predict(records, self.max_tokens, on_progress)
 
-    def __call__(self, text: str, pair: str | None = None) -> Verdict:
+    def __call__(self, text: str, pair: str | None = None) -> ClassPrediction:
         """What one text, or two, are taken for."""
         return self.predict([{"text": text} if pair is None else {"text": text, "pair": pair}])[0]
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:  # noqa: ARG002
+    def predict_lines(
+        self,
+        lines: Sequence[str],
+        location_format: str = "text {}",  # noqa: ARG002
+    ) -> list[Prediction]:
         """One label for each."""
-        records = records_of(texts)
+        records = parse_records(lines)
         return [
-            Reply(one.label, {**record, "label": one.label, "probabilities": one.probabilities})
-            for record, one in zip(records, self.predict(records), strict=True)
+            Prediction(
+                prediction.label,
+                {**record, "label": prediction.label, "probabilities": prediction.probabilities},
+            )
+            for record, prediction in zip(records, self.predict(records), strict=True)
         ]
 
 
-def records_of(texts: Sequence[str]) -> list[Record]:
+def parse_records(texts: Sequence[str]) -> list[Record]:
     """One text each, or two with a tab between them."""
     return [dict(zip(("text", "pair"), text.split("\t"), strict=False)) for text in texts]

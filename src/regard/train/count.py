@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from regard.corpora.census import Census, quantile
-from regard.corpora.corpus import Corpus, Record
+from regard.data.corpus import Corpus, Record
+from regard.data.statistics import SplitStatistics, quantile
 from regard.text.special import UNKNOWN
 
-TOKENISED = 200_000  # records of a split that are cut into tokens, at most
-AT_ONCE = 10_000
+MAX_TOKENIZED_RECORDS = 200_000  # records of a split that are cut into tokens, at most
+RECORDS_PER_CHUNK = 10_000
 
 # (what is done, of how many, records of it) -> the same records, with a bar
-Shown = Callable[[str, int | None, Iterator[Record]], Iterator[Record]]
+Progress = Callable[[str, int | None, Iterator[Record]], Iterator[Record]]
 
 
 @dataclass
-class Side:
+class TokenStatistics:
     """Lengths of one side of a split in tokens, and what of it the vocabulary does not know."""
 
     lengths: Counter[int] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class Side:
     def tokens(self) -> int:
         return sum(length * count for length, count in self.lengths.items())
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         tokens = self.tokens
         return {
             "median": quantile(self.lengths, 0.5),
@@ -42,29 +42,33 @@ class Side:
         }
 
 
-def count(
-    corpus: Corpus, shown: Shown, seen: Callable[[str, Record], Record] = lambda _, record: record
-) -> dict[str, Census]:
+def count_records(
+    corpus: Corpus,
+    progress: Progress,
+    to_pair: Callable[[str, Record], Record] = lambda _, record: record,
+) -> dict[str, SplitStatistics]:
     """Dev and test first: then the training data, of any size, can be held against them.
 
     `seen` makes of a split's record one with a source and a target.
     """
-    found: dict[str, Census] = {}
+    statistics_by_split: dict[str, SplitStatistics] = {}
     for split in sorted(corpus.splits, key=lambda split: split == "train"):
-        held_out = [one.own for one in found.values()] if split == "train" else []
-        found[split] = census = Census(held_out)
-        for record in shown(f"reading {split}", None, corpus.read(split)):
-            census.add(seen(split, record))
-    return found
+        held_out = (
+            [earlier.hashes for earlier in statistics_by_split.values()] if split == "train" else []
+        )
+        statistics_by_split[split] = split_statistics = SplitStatistics(held_out)
+        for record in progress(f"reading {split}", None, corpus.read(split)):
+            split_statistics.add(to_pair(split, record))
+    return statistics_by_split
 
 
-def every(total: int) -> int:
+def sampling_stride(total: int) -> int:
     """One record in so many is cut into tokens."""
-    return -(-total // TOKENISED) or 1
+    return -(-total // MAX_TOKENIZED_RECORDS) or 1
 
 
-def chunks(records: Iterable[Record], step: int) -> Iterator[list[Record]]:
+def sampled_chunks(records: Iterable[Record], stride: int) -> Iterator[list[Record]]:
     """Every `step`-th of the records, many at a time."""
-    chosen = islice(records, 0, None, step)
-    while some := list(islice(chosen, AT_ONCE)):
-        yield some
+    chosen = islice(records, 0, None, stride)
+    while chunk := list(islice(chosen, RECORDS_PER_CHUNK)):
+        yield chunk

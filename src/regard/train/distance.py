@@ -6,42 +6,51 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from regard.batch.batches import Batches
-from regard.batch.pair import Pair
+from regard.batching.batches import Batches
+from regard.batching.example import Example
 from regard.config.settings import Settings
-from regard.corpora.corpus import Corpus, Record
-from regard.corpora.points import distances_of
-from regard.metric.fold import bounds, top_precision
-from regard.tasks.distance import FEATURES, Distance, Measurer, Told, letter_numbers, rows_of
-from regard.train.examples import examples
+from regard.data.corpus import Corpus, Record
+from regard.data.synthetic.points import parse_distances
+from regard.metrics.fold import top_precision, triangle_bounds
+from regard.tasks.distance import (
+    FEATURE_COUNT,
+    DistanceHead,
+    DistancePrediction,
+    DistanceTask,
+    distance_rows,
+    residue_ids,
+)
 from regard.train.fold import ProteinRun
-from regard.train.run import Reply
-from regard.train.run import Told as Heard
+from regard.train.run import Prediction
+from regard.train.run import ProgressCallback as Heard
+from regard.training.examples import build_examples
 
-LIKELY = 0.5  # a contact
+MIN_CONTACT_PROBABILITY = 0.5  # a contact
 
 
 class DistanceRun(ProteinRun):
     """Distances of all pairs, and which of them are contacts."""
 
-    kept: ClassVar = {}
-    counted: ClassVar = "distances"
-    scored: ClassVar = "sets"
-    task: Distance
+    vocabulary_loaders: ClassVar = {}
+    unit: ClassVar = "distances"
+    example_unit: ClassVar = "sets"
+    task: DistanceTask
 
-    def asked(self) -> Distance:
+    def build_task(self) -> DistanceTask:
         head = self.settings.head
-        model = Measurer(self.built(features=FEATURES), head.bins, dropout=head.dropout)
-        return Distance(
+        model = DistanceHead(
+            self.build_protein_encoder(features=FEATURE_COUNT), head.bins, dropout=head.dropout
+        )
+        return DistanceTask(
             model,
             bins=head.bins,
-            nearest=head.nearest,
-            farthest=head.farthest,
-            contact=head.contact,
+            min_distance=head.min_distance,
+            max_distance=head.max_distance,
+            contact_distance=head.contact_distance,
         )
 
     @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG003
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG003
         return {}
 
     def batches(self, corpus: Corpus) -> Batches:
@@ -50,87 +59,120 @@ class DistanceRun(ProteinRun):
             for _ in corpus.read(split):
                 pass
 
-        def pairs(records: Iterable[Record]) -> Iterator[Pair]:
-            return self.task.pairs(records, self.longest)
+        def to_examples(records: Iterable[Record]) -> Iterator[Example]:
+            return self.task.examples(records, self.max_tokens)
 
         return Batches(
-            examples(lambda: corpus.read("train"), pairs, ["text"], self.settings, packed=False),
-            tokens=train.tokens_per_batch,
-            sentences=train.sentences_per_batch,
+            build_examples(
+                lambda: corpus.read("train"), to_examples, ["text"], self.settings, packed=False
+            ),
+            tokens_per_batch=train.tokens_per_batch,
+            examples_per_batch=train.examples_per_batch,
             seed=self.settings.seed,
-            collate=self.task.varied,
+            collate=self.task.collate_for_training,
         )
 
-    def rate(self, records: Sequence[Record], told: Heard | None = None) -> dict[str, float | str]:
+    def metrics(
+        self, records: Sequence[Record], on_progress: Heard | None = None
+    ) -> dict[str, float | str]:
         """Mean absolute error of hidden distances, beside that of bounds; and contacts."""
-        pairs = list(self.task.pairs(records, self.longest))
-        if not pairs:
-            raise ValueError("all sets have more points than train.longest: raise it")
-        found = self.task.measured(pairs, told)
-        errors, by_bounds, top, fifth = list[float](), list[float](), list[float](), list[float]()
-        for pair in pairs:
-            true, one = np.asarray(pair.source, np.float64), found[pair.number]
-            shown = np.array(one.shown)
-            hidden = np.triu((true >= 0) & ~shown, 1)
-            if not hidden.any():
+        examples = list(self.task.examples(records, self.max_tokens))
+        if not examples:
+            raise ValueError("all sets have more points than train.max_tokens: raise it")
+        predictions = self.task.predict(examples, on_progress)
+        errors, bound_errors, top_precisions, top_fifth_precisions = (
+            list[float](),
+            list[float](),
+            list[float](),
+            list[float](),
+        )
+        for example in examples:
+            true_distances, prediction = (
+                np.asarray(example.source, np.float64),
+                predictions[example.index],
+            )
+            given_mask = np.array(prediction.shown)
+            hidden_mask = np.triu((true_distances >= 0) & ~given_mask, 1)
+            if not hidden_mask.any():
                 continue
-            errors += np.abs(np.array(one.distances) - true)[hidden].tolist()
-            by_bounds += np.abs(middle_of(*bounds(true, shown)) - true)[hidden].tolist()
-            likely, contact = np.array(one.contacts)[hidden], true[hidden] < self.task.contact
-            for many, into in ((len(true), top), (len(true) // 5, fifth)):
-                into.append(top_precision(likely.tolist(), contact.tolist(), many))
+            errors += np.abs(np.array(prediction.distances) - true_distances)[hidden_mask].tolist()
+            bound_errors += np.abs(
+                bound_midpoints(*triangle_bounds(true_distances, given_mask)) - true_distances
+            )[hidden_mask].tolist()
+            contact_probabilities, is_contact = (
+                np.array(prediction.contacts)[hidden_mask],
+                true_distances[hidden_mask] < self.task.contact_distance,
+            )
+            for count, precisions in (
+                (len(true_distances), top_precisions),
+                (len(true_distances) // 5, top_fifth_precisions),
+            ):
+                precisions.append(
+                    top_precision(contact_probabilities.tolist(), is_contact.tolist(), count)
+                )
         return {
             "mae": mean(errors),
-            "mae_bounds": mean(by_bounds),
-            "contacts": 100 * mean(top),
-            "contacts_fifth": 100 * mean(fifth),
+            "mae_bounds": mean(bound_errors),
+            "contacts": 100 * mean(top_precisions),
+            "contacts_fifth": 100 * mean(top_fifth_precisions),
             "distances": len(errors),
         }
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
+    def predict_lines(
+        self, lines: Sequence[str], location_format: str = "text {}"
+    ) -> list[Prediction]:
         """All distances of each set, as JSON; what is given is shown, null is told."""
         return [
-            Reply(
+            Prediction(
                 json.dumps({"distances": table}),
-                {"distances": table, "contacts": contacts_of(one), "probabilities": one.contacts},
+                {
+                    "distances": table,
+                    "contacts": likely_contacts(prediction),
+                    "probabilities": prediction.contacts,
+                },
             )
-            for one in self.predict(texts, place)
-            for table in [[[round(d, 2) for d in row] for row in one.distances]]
+            for prediction in self.predict(lines, location_format)
+            for table in [[[round(d, 2) for d in row] for row in prediction.distances]]
         ]
 
-    def predict(self, texts: Sequence[str], place: str = "text {}") -> list[Told]:
-        pairs = list[Pair]()
+    def predict(
+        self, texts: Sequence[str], location_format: str = "text {}"
+    ) -> list[DistancePrediction]:
+        examples = list[Example]()
         for number, text in enumerate(texts, 1):
-            letters, table = distances_of(text, place.format(number))
-            if len(table) > self.longest:
+            letters, table = parse_distances(text, location_format.format(number))
+            if len(table) > self.max_tokens:
                 raise ValueError(
-                    f"{place.format(number)}: {len(table)} points, but train.longest = "
-                    f"{self.longest}: give fewer"
+                    f"{location_format.format(number)}: {len(table)} points, but "
+                    "train.max_tokens = "
+                    f"{self.max_tokens}: give fewer"
                 )
-            pairs.append(Pair(number, rows_of(table), [*letter_numbers(letters, len(table)), 0]))
-        found = self.task.measured(pairs, all_=True) if pairs else {}
-        return [found[number] for number in range(1, len(texts) + 1)]
+            examples.append(
+                Example(number, distance_rows(table), [*residue_ids(letters, len(table)), 0])
+            )
+        predictions = self.task.predict(examples, show_all=True) if examples else {}
+        return [predictions[number] for number in range(1, len(texts) + 1)]
 
-    def __call__(self, text: str) -> Told:
+    def __call__(self, text: str) -> DistancePrediction:
         return self.predict([text])[0]
 
 
-def contacts_of(one: Told) -> list[list[int]]:
+def likely_contacts(prediction: DistancePrediction) -> list[list[int]]:
     """Pairs of points, from 1, that are likely near each other."""
     return [
         [i + 1, j + 1]
-        for i, row in enumerate(one.contacts)
-        for j, share in enumerate(row)
-        if i < j and share > LIKELY
+        for i, row in enumerate(prediction.contacts)
+        for j, probability in enumerate(row)
+        if i < j and probability > MIN_CONTACT_PROBABILITY
     ]
 
 
-def middle_of(
-    least: np.ndarray[Any, np.dtype[np.float64]], most: np.ndarray[Any, np.dtype[np.float64]]
+def bound_midpoints(
+    lower: np.ndarray[Any, np.dtype[np.float64]], upper: np.ndarray[Any, np.dtype[np.float64]]
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Halfway between both; where there is no upper bound, the mean of those that there are."""
-    finite = most[np.isfinite(most)]
-    return (least + np.where(np.isfinite(most), most, finite.max(initial=0.0))) / 2
+    finite = upper[np.isfinite(upper)]
+    return (lower + np.where(np.isfinite(upper), upper, finite.max(initial=0.0))) / 2
 
 
 def mean(values: Sequence[float]) -> float:

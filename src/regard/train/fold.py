@@ -3,117 +3,138 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from regard.batch.pair import Pair
+from regard.batching.example import Example
 from regard.config.settings import FoldSettings, Settings
-from regard.corpora.corpus import Corpus, Record
-from regard.corpora.proteins import UNTOLD, sequences_of
-from regard.metric.fold import majority, residue_accuracy, segment_overlap
-from regard.models.catalogue import build as build_model
-from regard.tasks.fold import SIZE, Fold, Folded, Teller
+from regard.data.corpus import Corpus, Record
+from regard.data.formats.proteins import UNKNOWN_STATE, parse_sequences
+from regard.metrics.fold import majority_accuracy, residue_accuracy, segment_overlap
+from regard.models.catalogue import build_model as build_model
+from regard.tasks.fold import RESIDUE_ID_COUNT, FoldPrediction, FoldTask, ResidueClassifier
 from regard.tasks.loss import Loss
 from regard.text.labels import Labels
-from regard.train.headed import HeadedRun
-from regard.train.run import Reply, Run, Told
+from regard.train.headed import EncoderRun
+from regard.train.run import Prediction, ProgressCallback, Run
 
 
-class ProteinRun(HeadedRun):
+class ProteinRun(EncoderRun):
     """What runs on proteins share: there is no vocabulary to learn, and nothing to start from."""
 
-    marks: ClassVar = 0
+    special_token_count: ClassVar = 0
     settings: FoldSettings
 
     @classmethod
-    def settled(cls, settings: Settings) -> Settings:
+    def resolve_settings(cls, settings: Settings) -> Settings:
         return settings
 
-    def inherit(self) -> None:
+    def load_pretrained(self) -> None:
         """There is nothing."""
 
-    def layers(self) -> list[dict[str, Any]]:
-        return Run.layers(self)
+    def base_parameter_groups(self) -> list[dict[str, Any]]:
+        return Run.base_parameter_groups(self)
 
-    def built(self, features: int = 0) -> Any:
+    def build_protein_encoder(self, features: int = 0) -> Any:
         """The encoder of the settings; `features` are told of each pair, if there are any."""
-        wanted = self.settings.model.model_dump(exclude={"kind"})
-        told = {"features": features} if features else {}
-        return build_model(self.settings.model.kind, {**wanted, "size": SIZE, **told})
+        options = self.settings.model.model_dump(exclude={"kind"})
+        extra = {"features": features} if features else {}
+        return build_model(self.settings.model.kind, {**options, "size": RESIDUE_ID_COUNT, **extra})
 
 
 class FoldRun(ProteinRun):
     """Helices, strands and the rest: any letter for each residue."""
 
-    kept: ClassVar = {"states": Labels.load}
-    counted: ClassVar = "residues"
-    scored: ClassVar = "proteins"
-    task: Fold
+    vocabulary_loaders: ClassVar = {"states": Labels.load}
+    unit: ClassVar = "residues"
+    example_unit: ClassVar = "proteins"
+    task: FoldTask
 
-    def asked(self) -> Fold:
+    def build_task(self) -> FoldTask:
         states, head = self.vocabularies["states"], self.settings.head
-        model = Teller(self.built(), states.size, hidden_dim=head.hidden_dim, dropout=head.dropout)
-        return Fold(model, states, aligned=self.settings.model.kind == "msa")
+        model = ResidueClassifier(
+            self.build_protein_encoder(),
+            states.size,
+            hidden_dim=head.hidden_dim,
+            dropout=head.dropout,
+        )
+        return FoldTask(model, states, use_alignment=self.settings.model.kind == "msa")
 
     @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG003
-        seen = {state for record in corpus.read("train") for state in record["states"]}
-        return {"states": Labels(sorted(seen - {UNTOLD}))}
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG003
+        states = {state for record in corpus.read("train") for state in record["states"]}
+        return {"states": Labels(sorted(states - {UNKNOWN_STATE}))}
 
-    def likelihood(self, records: Iterable[Record]) -> Loss:
-        return self.task.likelihood(list(self.told(records)))
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        return self.task.negative_log_likelihood(list(self.evaluation_examples(records)))
 
-    def told(self, records: Iterable[Record]) -> Iterator[Pair]:
+    def evaluation_examples(self, records: Iterable[Record]) -> Iterator[Example]:
         """Each residue once."""
-        return self.task.pairs(records, self.longest, every=False)
+        return self.task.examples(records, self.max_tokens, all_residues=False)
 
-    def rate(self, records: Sequence[Record], told: Told | None = None) -> dict[str, float | str]:
+    def metrics(
+        self, records: Sequence[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
         """Q3 (or Q8) as `accuracy`, SOV, and what the commonest state alone would reach."""
-        said = [one.states for one in self.predict([r["text"] for r in records], told)]
-        true = [record["states"] for record in records]
+        predicted_states = [
+            prediction.states
+            for prediction in self.predict([r["text"] for r in records], on_progress)
+        ]
+        reference_states = [record["states"] for record in records]
         names = self.task.states.names
-        each = {name: [only(states, name) for states in true] for name in names}
+        references_by_state = {
+            name: [only_state(states, name) for states in reference_states] for name in names
+        }
         return {
-            "accuracy": 100 * residue_accuracy(said, true),
+            "accuracy": 100 * residue_accuracy(predicted_states, reference_states),
             "accuracy_signature": f"Q{len(names)}|residues:all|states:{''.join(names)}|v:1",
-            "sov": 100 * segment_overlap(said, true),
+            "sov": 100 * segment_overlap(predicted_states, reference_states),
             **{
-                f"accuracy_{name}": 100 * residue_accuracy(said, these)
-                for name, these in each.items()
-                if any(name in states for states in these)
+                f"accuracy_{name}": 100 * residue_accuracy(predicted_states, references_of_state)
+                for name, references_of_state in references_by_state.items()
+                if any(name in states for states in references_of_state)
             },
-            "majority": 100 * majority(true),
-            "residues": sum(state != UNTOLD for states in true for state in states),
+            "majority": 100 * majority_accuracy(reference_states),
+            "residues": sum(
+                state != UNKNOWN_STATE for states in reference_states for state in states
+            ),
         }
 
-    def predict(self, texts: Sequence[str], told: Told | None = None) -> list[Folded]:
+    def predict(
+        self, texts: Sequence[str], on_progress: ProgressCallback | None = None
+    ) -> list[FoldPrediction]:
         """The state of each residue of each protein."""
-        return self.task.folded(texts, self.longest, told)
+        return self.task.predict(texts, self.max_tokens, on_progress)
 
-    def __call__(self, text: str) -> Folded:
-        return self.predict(sequenced([text], "text {}"))[0]
+    def __call__(self, text: str) -> FoldPrediction:
+        return self.predict(parse_sequence_lines([text], "text {}"))[0]
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
+    def predict_lines(
+        self, lines: Sequence[str], location_format: str = "text {}"
+    ) -> list[Prediction]:
         """The sequence, and its states in a line below."""
         names = self.task.states.names
         return [
-            Reply(
-                f"{one.sequence}\n{one.states}",
+            Prediction(
+                f"{prediction.sequence}\n{prediction.states}",
                 {
-                    "sequence": one.sequence,
-                    "states": one.states,
+                    "sequence": prediction.sequence,
+                    "states": prediction.states,
                     "probabilities": [
-                        dict(zip(names, row, strict=True)) for row in one.probabilities
+                        dict(zip(names, row, strict=True)) for row in prediction.probabilities
                     ],
                 },
-                below=(one.sequence, one.states),
+                annotation=(prediction.sequence, prediction.states),
             )
-            for one in self.predict(sequenced(texts, place))
+            for prediction in self.predict(parse_sequence_lines(lines, location_format))
         ]
 
 
-def sequenced(texts: Sequence[str], place: str) -> list[str]:
+def parse_sequence_lines(texts: Sequence[str], location_format: str) -> list[str]:
     """In capitals, with those aligned behind spaces; or an error that says what is wrong."""
-    return [" ".join(sequences_of(text, place.format(n))) for n, text in enumerate(texts, 1)]
+    return [
+        " ".join(parse_sequences(text, location_format.format(n)))
+        for n, text in enumerate(texts, 1)
+    ]
 
 
-def only(states: str, name: str) -> str:
+def only_state(states: str, name: str) -> str:
     """The places of one state; the others are not known."""
-    return "".join(state if state == name else UNTOLD for state in states)
+    return "".join(state if state == name else UNKNOWN_STATE for state in states)

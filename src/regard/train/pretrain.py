@@ -4,92 +4,96 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
-from regard.batch.batches import Batches
-from regard.batch.pair import Pair
+from regard.batching.batches import Batches
+from regard.batching.example import Example
 from regard.config.settings import PretrainSettings, Settings
-from regard.corpora.corpus import Corpus, Record
-from regard.models.catalogue import build as build_model
-from regard.tasks.bilm import Bilm
+from regard.data.corpus import Corpus, Record
+from regard.models.catalogue import build_model as build_model
+from regard.tasks.bilm import BiLmTask
 from regard.tasks.loss import Loss
-from regard.tasks.pretrain import Pretrain
-from regard.text.marks import load_tokeniser, marks_of
-from regard.text.tokeniser import Tokeniser
-from regard.train.examples import examples
-from regard.train.run import Reply, Run, Told, vocabulary
+from regard.tasks.pretrain import PretrainTask
+from regard.text.special_ids import load_tokenizer, special_ids
+from regard.text.tokenizer import Tokenizer
+from regard.train.run import Prediction, ProgressCallback, Run, train_tokenizer_on_corpus
+from regard.training.examples import build_examples
 
 
 class PretrainRun(Run):
     """Hidden words and what follows what (BERT), or the words before and behind (ELMo)."""
 
-    kept: ClassVar = {"text": load_tokeniser}
-    counted: ClassVar = "pairs"
+    vocabulary_loaders: ClassVar = {"text": load_tokenizer}
+    unit: ClassVar = "pairs"
     settings: PretrainSettings
-    task: Pretrain | Bilm
+    task: PretrainTask | BiLmTask
 
-    def asked(self) -> Pretrain | Bilm:
-        mask, text = self.settings.mask, self.vocabularies["text"]
-        kind, wanted = self.settings.model.kind, self.settings.model.model_dump(exclude={"kind"})
+    def build_task(self) -> PretrainTask | BiLmTask:
+        mask, tokenizer = self.settings.mask, self.vocabularies["text"]
+        kind, options = self.settings.model.kind, self.settings.model.model_dump(exclude={"kind"})
         if kind == "elmo":
-            return Bilm(build_model(kind, {**wanted, "size": text.size}), text)
-        return Pretrain(
-            build_model(kind, {**wanted, "size": marks_of(text).size}),
-            text,
+            return BiLmTask(build_model(kind, {**options, "size": tokenizer.size}), tokenizer)
+        return PretrainTask(
+            build_model(kind, {**options, "size": special_ids(tokenizer).size}),
+            tokenizer,
             rate=mask.rate,
             whole_words=mask.whole_words,
             next_sentence=mask.next_sentence,
         )
 
     @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Tokeniser]:
-        return {"text": vocabulary(settings.text, corpus, "text")}
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Tokenizer]:
+        return {"text": train_tokenizer_on_corpus(settings.text, corpus, "text")}
 
     def batches(self, corpus: Corpus) -> Batches:
         """Stretches of text, or pairs of them; which words are hidden is drawn each time."""
         train = self.settings.train
         return Batches(
-            examples(
+            build_examples(
                 lambda: corpus.read("train"),
-                self.pairs,
+                self.training_examples,
                 self.task.fields,
                 self.settings,
-                packed=isinstance(self.task, Pretrain),  # else there are words, not ids
+                packed=isinstance(self.task, PretrainTask),  # else there are words, not ids
                 stream=False,
             ),
-            tokens=train.tokens_per_batch,
-            sentences=train.sentences_per_batch,
+            tokens_per_batch=train.tokens_per_batch,
+            examples_per_batch=train.examples_per_batch,
             seed=self.settings.seed,
             collate=self.task.collate,
         )
 
-    def pairs(self, records: Iterable[Record]) -> Iterator[Pair]:
-        return self.task.pairs(records, self.longest, self.settings.seed)
+    def training_examples(self, records: Iterable[Record]) -> Iterator[Example]:
+        return self.task.examples(records, self.max_tokens, self.settings.seed)
 
     @property
-    def longest(self) -> int:
+    def max_tokens(self) -> int:
         """Tokens of an example, without the marks."""
-        context = getattr(self.settings.model, "context", math.inf)
-        return int(min(self.settings.train.longest, context - self.task.places))
+        context = getattr(self.settings.model, "max_positions", math.inf)
+        return int(min(self.settings.train.max_tokens, context - self.task.special_token_count))
 
-    def loss(self, batch: Any, done: int) -> Loss:  # noqa: ARG002 - every step is alike
+    def loss(self, batch: Any, steps_done: int) -> Loss:  # noqa: ARG002 - every step is alike
         return self.task.loss(batch)
 
-    def likelihood(self, records: Iterable[Record]) -> Loss:
-        return self.task.likelihood(self.told(records))
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        return self.task.negative_log_likelihood(self.evaluation_examples(records))
 
-    def told(self, records: Iterable[Record]) -> list[Pair]:
+    def evaluation_examples(self, records: Iterable[Record]) -> list[Example]:
         """What is measured: the same each time."""
-        return list(self.task.pairs(records, self.longest))
+        return list(self.task.examples(records, self.max_tokens))
 
-    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
+    def score(
+        self, records: Iterable[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
         records = list(records)
-        found = self.task.scores(self.told(records))
-        if told is not None:
-            told(len(records))
-        return found
+        metrics = self.task.metrics(self.evaluation_examples(records))
+        if on_progress is not None:
+            on_progress(len(records))
+        return metrics
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
+    def predict_lines(
+        self, lines: Sequence[str], location_format: str = "text {}"
+    ) -> list[Prediction]:
         """What the task has to say of a text: what is hidden in it, or how likely it is."""
         return [
-            Reply(*self.task.reply(text, place.format(number)))
-            for number, text in enumerate(texts, 1)
+            Prediction(*self.task.predict_line(text, location_format.format(number)))
+            for number, text in enumerate(lines, 1)
         ]

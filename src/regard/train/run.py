@@ -17,24 +17,24 @@ import safetensors.torch
 import torch
 
 import regard
+from regard.config.base import Config
+from regard.config.dump import dumps
 from regard.config.load import load as load_settings
 from regard.config.settings import Settings
-from regard.config.table import Table
-from regard.config.text import Text
-from regard.config.whole import write_whole
-from regard.config.write import dumps
-from regard.corpora.build import build as build_corpus
-from regard.corpora.corpus import Corpus, Record
+from regard.config.text import TextConfig
+from regard.data.build import build_corpus as build_corpus
+from regard.data.corpus import Corpus, Record
+from regard.files import write_atomic
 from regard.tasks.loss import Loss
-from regard.text.learn import train_tokeniser
-from regard.text.tokeniser import Tokeniser
-from regard.train.loop import Source
-from regard.train.make import paced
+from regard.text.tokenizer import Tokenizer
+from regard.text.train import train_tokenizer
+from regard.training.build import with_rate_multipliers
+from regard.training.loop import Source
 
-CONFIG, WEIGHTS, VERSIONS = "config.toml", "weights.safetensors", "versions.json"
-CHECKPOINTS = "checkpoints"
-LEARNT = 1_000_000  # records that a vocabulary is learnt from
-RUNS = {
+CONFIG_FILE, WEIGHTS_FILE, VERSIONS_FILE = "config.toml", "weights.safetensors", "versions.json"
+CHECKPOINTS_FOLDER = "checkpoints"
+MAX_VOCABULARY_RECORDS = 1_000_000  # records that a vocabulary is learnt from
+RUN_CLASSES = {
     "classify": "regard.train.classify:ClassifyRun",
     "tag": "regard.train.tag:TagRun",
     "understand": "regard.train.tag:UnderstandRun",
@@ -42,8 +42,8 @@ RUNS = {
     "pretrain": "regard.train.pretrain:PretrainRun",
     "chat": "regard.train.chat:ChatRun",
     "language": "regard.train.language:LanguageRun",
-    "summarise": "regard.train.summarise:SummariseRun",
-    "music": "regard.train.music:RollRun",
+    "summarize": "regard.train.summarize:SummarizeRun",
+    "music": "regard.train.music:PianoRollRun",
     "tunes": "regard.train.tunes:TuneRun",
     "image": "regard.train.image:ImageRun",
     "copy": "regard.train.bits:BitsRun",
@@ -56,59 +56,63 @@ RUNS = {
     "translate": "regard.train.translate:TranslateRun",
 }
 R = TypeVar("R", bound="Run")
-Told = Callable[[int], None]  # hears how many more are done
+ProgressCallback = Callable[[int], None]  # hears how many more are done
 
 
-class Reply(NamedTuple):
+class Prediction(NamedTuple):
     """To one text: what people read, and all that a program may want to know, as plain data."""
 
     text: str
-    facts: dict[str, Any]
-    parts: tuple[tuple[str, str], ...] = ()  # stretches of the text with their names, if it has any
-    below: tuple[str, str] | None = None  # letters, and what belongs under each of them
+    data: dict[str, Any]
+    spans: tuple[tuple[str, str], ...] = ()  # stretches of the text with their names, if it has any
+    annotation: tuple[str, str] | None = None  # letters, and what belongs under each of them
 
 
 class Run(ABC):
     """What can be trained, asked, scored and looked into. There is one kind of it for each task."""
 
-    kept: ClassVar[dict[str, Callable[[Path], Any]]]  # vocabularies beside the weights: how to load
-    counted: ClassVar[str] = "tokens"  # what a loss is the mean of, and a log has the number of
+    vocabulary_loaders: ClassVar[
+        dict[str, Callable[[Path], Any]]
+    ]  # vocabularies beside the weights: how to load
+    unit: ClassVar[str] = "tokens"  # what a loss is the mean of, and a log has the number of
     model: Any
     task: Any
 
     def __init__(self, settings: Settings, vocabularies: Mapping[str, Any]):
         torch.manual_seed(settings.seed)
         self.settings, self.vocabularies = settings, dict(vocabularies)
-        self.task = self.asked()
+        self.task = self.build_task()
         self.model = self.task.model
 
     @abstractmethod
-    def asked(self) -> Any:
+    def build_task(self) -> Any:
         """The task, with a new model in it."""
 
     @classmethod
     @abstractmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
         """Vocabularies from the training data."""
 
     @classmethod
-    def settled(cls, settings: Settings) -> Settings:
+    def resolve_settings(cls, settings: Settings) -> Settings:
         """Settings with what they take over from elsewhere."""
         return settings
 
-    def inherit(self) -> None:  # noqa: B027 - most have nothing to inherit
+    def load_pretrained(self) -> None:  # noqa: B027 - most have nothing to inherit
         """Weights to begin with, other than chance; for a run that is new."""
 
-    def groups(self) -> list[dict[str, Any]]:
+    def parameter_groups(self) -> list[dict[str, Any]]:
         """What is trained, and `rate` times as fast as the settings say; the first at full rate."""
-        return paced(self.model, self.layers(), self.settings.train.rates)
+        return with_rate_multipliers(
+            self.model, self.base_parameter_groups(), self.settings.train.rate_multipliers
+        )
 
-    def layers(self) -> list[dict[str, Any]]:
+    def base_parameter_groups(self) -> list[dict[str, Any]]:
         """The same, before the settings have named parts of the model."""
         return [{"params": [p for p in self.model.parameters() if p.requires_grad], "rate": 1.0}]
 
     @property
-    def turn(self) -> int:
+    def best_resets_after(self) -> int:
         """Steps after which something else is learnt: what was best before them counts no more."""
         return 0
 
@@ -117,38 +121,42 @@ class Run(ABC):
         """What to train on, without end."""
 
     @abstractmethod
-    def loss(self, batch: Any, done: int) -> Loss:
+    def loss(self, batch: Any, steps_done: int) -> Loss:
         """Of a batch, after so many steps."""
 
     @abstractmethod
-    def likelihood(self, records: Iterable[Record]) -> Loss:
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
         """-log p of what these records say."""
 
-    def measured(self, metric: str, records: Sequence[Record]) -> float:
+    def validation_metric(self, metric: str, records: Sequence[Record]) -> float:
         """By the `train.metric` of the settings, on these records."""
         return float(self.score(records)[metric])
 
     @abstractmethod
-    def score(self, records: Iterable[Record], told: Told | None = None) -> dict[str, float | str]:
+    def score(
+        self, records: Iterable[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
         """The standard metrics of the task, with signatures where they have any."""
 
     @abstractmethod
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:
+    def predict_lines(
+        self, lines: Sequence[str], location_format: str = "text {}"
+    ) -> list[Prediction]:
         """What the model says to each text. `place` is where a number is, for messages."""
 
-    def further(self, text: str) -> dict[str, Any]:  # noqa: ARG002 - most know nothing more
+    def details(self, text: str) -> dict[str, Any]:  # noqa: ARG002 - most know nothing more
         """More facts about a text, which take time to find out: for those who want to know all."""
         return {}
 
     @property
-    def reach(self) -> float:
+    def max_positions(self) -> float:
         """Tokens of a text that the model has places for, its end not counted; often any number."""
-        return places(self.settings.model) - 1
+        return position_limit(self.settings.model) - 1
 
     @property
-    def longest(self) -> int:
+    def max_tokens(self) -> int:
         """Tokens of a side, at most, in training: more is nothing that the model has learnt."""
-        return int(min(self.settings.train.longest, self.reach))
+        return int(min(self.settings.train.max_tokens, self.max_positions))
 
     def corpus(self) -> Corpus:
         """The data that the settings name."""
@@ -160,12 +168,12 @@ class Run(ABC):
         for name, vocabulary in self.vocabularies.items():
             vocabulary.save(folder / f"{name}.json")
         self.save_weights(folder, dict(self.model.state_dict()))
-        write_whole(folder / VERSIONS, (json.dumps(versions(), indent=1) + "\n").encode())
-        write_whole(folder / CONFIG, dumps(self.settings).encode())
+        write_atomic(folder / VERSIONS_FILE, (json.dumps(versions(), indent=1) + "\n").encode())
+        write_atomic(folder / CONFIG_FILE, dumps(self.settings).encode())
 
     def save_weights(self, folder: Path, weights: dict[str, torch.Tensor]) -> None:
-        plain = {name: value.detach().clone() for name, value in weights.items()}
-        write_whole(folder / WEIGHTS, safetensors.torch.save(plain))
+        tensors = {name: value.detach().clone() for name, value in weights.items()}
+        write_atomic(folder / WEIGHTS_FILE, safetensors.torch.save(tensors))
 
     @classmethod
     def load(cls: type[R], folder: Path | str) -> R:
@@ -173,83 +181,90 @@ class Run(ABC):
 
         RUN/checkpoints/step-… is the run with the weights that it had after that step.
         """
-        folder, weights_of = Path(folder), Path(folder) / WEIGHTS
-        if folder.parent.name == CHECKPOINTS:
-            check_files(folder, (WEIGHTS,))
+        folder, weights_path = Path(folder), Path(folder) / WEIGHTS_FILE
+        if folder.parent.name == CHECKPOINTS_FOLDER:
+            check_run_files(folder, (WEIGHTS_FILE,))
             folder = folder.parent.parent
-        check_files(folder, (CONFIG, WEIGHTS))
-        settings = load_settings(folder / CONFIG)
-        kind = find(settings.run)
-        if not issubclass(kind, cls):
-            wanted = [name for name in RUNS if issubclass(find(name), cls)]
+        check_run_files(folder, (CONFIG_FILE, WEIGHTS_FILE))
+        settings = load_settings(folder / CONFIG_FILE)
+        run_class = find_run_class(settings.run_kind)
+        if not issubclass(run_class, cls):
+            accepted_runs = [name for name in RUN_CLASSES if issubclass(find_run_class(name), cls)]
             raise ValueError(
-                f"{folder}: holds a run of task {settings.task!r}; this is for {', '.join(wanted)}"
+                f"{folder}: holds a run of task {settings.task!r}; this is for "
+                f"{', '.join(accepted_runs)}"
             )
-        check_files(folder, [f"{name}.json" for name in kind.kept])
-        run = kind(settings, {n: read(folder / f"{n}.json") for n, read in kind.kept.items()})
+        check_run_files(folder, [f"{name}.json" for name in run_class.vocabulary_loaders])
+        run = run_class(
+            settings,
+            {
+                n: load_vocabulary(folder / f"{n}.json")
+                for n, load_vocabulary in run_class.vocabulary_loaders.items()
+            },
+        )
         try:
-            weights = safetensors.torch.load_file(weights_of)
+            weights = safetensors.torch.load_file(weights_path)
             run.model.load_state_dict(weights)
         except (safetensors.SafetensorError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
-            raise ValueError(f"{weights_of}: does not fit the settings ({reason})") from error
+            raise ValueError(f"{weights_path}: does not fit the settings ({reason})") from error
         run.model.eval()
         return run
 
 
-def find(run: str) -> type[Run]:
+def find_run_class(run_name: str) -> type[Run]:
     """The kind of run that settings ask for (`Settings.run`), imported now."""
-    module, _, name = RUNS[run].partition(":")
-    return getattr(import_module(module), name)
+    module, _, class_name = RUN_CLASSES[run_name].partition(":")
+    return getattr(import_module(module), class_name)
 
 
-def prepare(settings: Settings, corpus: Corpus) -> Any:
+def build_run(settings: Settings, corpus: Corpus) -> Any:
     """A new run: vocabularies from the training data, fresh weights."""
-    kind = find(settings.run)
-    settings = kind.settled(settings)
-    run = kind(settings, kind.learn(settings, corpus))
-    run.inherit()
+    run_class = find_run_class(settings.run_kind)
+    settings = run_class.resolve_settings(settings)
+    run = run_class(settings, run_class.build_vocabularies(settings, corpus))
+    run.load_pretrained()
     return run
 
 
-def check_files(folder: Path, names: Iterable[str]) -> None:
+def check_run_files(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         if not (folder / name).is_file():
             raise ValueError(f"{folder}: is not a run, there is no {name} in it")
 
 
-def vocabulary(text: Text, corpus: Corpus, *fields: str) -> Tokeniser:
+def train_tokenizer_on_corpus(config: TextConfig, corpus: Corpus, *fields: str) -> Tokenizer:
     """Learnt from these fields of the training data (its first million records)."""
-    records = first(corpus.read("train"), LEARNT)
-    return learnt(text, (record[name] for record in records for name in fields))
+    records = take(corpus.read("train"), MAX_VOCABULARY_RECORDS)
+    return train_tokenizer_on_texts(config, (record[name] for record in records for name in fields))
 
 
-def learnt(text: Text, texts: Iterable[str]) -> Tokeniser:
+def train_tokenizer_on_texts(config: TextConfig, texts: Iterable[str]) -> Tokenizer:
     """A vocabulary as the settings say."""
-    return train_tokeniser(
-        text.kind,
+    return train_tokenizer(
+        config.kind,
         texts,
-        text.size,
-        lower=text.lower,
-        digits=text.digits,
-        normalise=text.normalise,
-        min_count=text.min_count,
-        apart=text.apart,
+        config.size,
+        lower=config.lower,
+        zero_digits=config.zero_digits,
+        normalize=config.normalize,
+        min_count=config.min_count,
+        split_punctuation=config.split_punctuation,
     )
 
 
-def first(records: Iterable[Record], most: int) -> Iterator[Record]:
-    for number, record in enumerate(records):
-        if number == most:
+def take(records: Iterable[Record], limit: int) -> Iterator[Record]:
+    for index, record in enumerate(records):
+        if index == limit:
             return
         yield record
 
 
-def places(model: Table) -> float:
+def position_limit(model_config: Config) -> float:
     """Positions that are known to a model which has learnt each by itself; else there is no end."""
-    by_place = getattr(model, "positions", None) == "learned"
-    limited = by_place or getattr(model, "score", None) == "location"
-    return float(getattr(model, "longest", math.inf)) if limited else math.inf
+    has_learned_positions = getattr(model_config, "positions", None) == "learned"
+    is_limited = has_learned_positions or getattr(model_config, "score", None) == "location"
+    return float(getattr(model_config, "max_positions", math.inf)) if is_limited else math.inf
 
 
 def versions() -> dict[str, Any]:

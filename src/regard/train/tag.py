@@ -4,34 +4,39 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from regard.config.settings import Settings, TagSettings, UnderstandSettings
-from regard.corpora.corpus import Corpus, Record
-from regard.corpora.tags import converted, spans
-from regard.encode.lora import add_lora
-from regard.metric.entities import SIGNATURE, entities
-from regard.tasks.tag import Tag, Tagged, Tagger, labels_of
-from regard.tasks.tag_inputs import Both, Letters, Pieces, Words
+from regard.data.corpus import Corpus, Record
+from regard.data.tag_schemes import convert_tags, spans_from_tags
+from regard.layers.lora import add_lora
+from regard.metrics.entities import ENTITY_SIGNATURE, entity_scores
+from regard.tasks.tag import SequenceTagger, TagPrediction, TagTask, split_labels
+from regard.tasks.tag_inputs import (
+    SubwordInputs,
+    WordAndCharacterInputs,
+    WordCharacterInputs,
+    WordInputs,
+)
 from regard.text.labels import Labels
-from regard.text.marks import AnyTokeniser, load_tokeniser, marks_of
-from regard.train.headed import HeadedRun
-from regard.train.run import Reply, Told
+from regard.text.special_ids import AnyTokenizer, load_tokenizer, special_ids
+from regard.train.headed import EncoderRun
+from regard.train.run import Prediction, ProgressCallback
 
 
-class TagRun(HeadedRun):
+class TagRun(EncoderRun):
     """Entities: stretches of words with a name."""
 
-    kept: ClassVar = {"text": load_tokeniser, "tags": Labels.load}
-    counted: ClassVar = "words"
-    scored: ClassVar = "sentences"
-    marks: ClassVar = 2  # START and END
+    vocabulary_loaders: ClassVar = {"text": load_tokenizer, "tags": Labels.load}
+    unit: ClassVar = "words"
+    example_unit: ClassVar = "sentences"
+    special_token_count: ClassVar = 2  # START and END
     settings: TagSettings | UnderstandSettings
-    task: Tag
+    task: TagTask
 
-    def asked(self) -> Tag:
-        text, tags = self.vocabularies["text"], self.vocabularies["tags"]
+    def build_task(self) -> TagTask:
+        tokenizer, tags = self.vocabularies["text"], self.vocabularies["tags"]
         labels: Labels | None = self.vocabularies.get("labels")
         head, start = self.settings.head, self.settings.start
-        encoder = self.encoder(text)
-        model = Tagger(
+        encoder = self.build_encoder(tokenizer)
+        model = SequenceTagger(
             encoder,
             tags.names,
             0 if labels is None else labels.size,
@@ -41,122 +46,160 @@ class TagRun(HeadedRun):
             dropout=head.dropout,
             frozen=start.freeze,
         )
-        if start.lora:
-            add_lora(encoder, start.lora)
-        return Tag(model, words_of(self.settings.model, text), tags, labels, scheme=head.scheme)
+        if start.lora_rank:
+            add_lora(encoder, start.lora_rank)
+        return TagTask(
+            model,
+            build_word_inputs(self.settings.model, tokenizer),
+            tags,
+            labels,
+            scheme=head.scheme,
+        )
 
     @classmethod
-    def learn(cls, settings: Any, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(cls, settings: Any, corpus: Corpus) -> dict[str, Any]:
         scheme = settings.head.scheme
-        seen = (record["tags"].split() for record in corpus.read("train"))
-        tags = Labels.learn(tag for row in seen for tag in converted(row, "bio", scheme))
-        return {"text": cls.tokeniser(settings, corpus, "text"), "tags": tags}
+        tag_rows = (record["tags"].split() for record in corpus.read("train"))
+        tags = Labels.from_data(tag for row in tag_rows for tag in convert_tags(row, "bio", scheme))
+        return {"text": cls.build_tokenizer(settings, corpus, "text"), "tags": tags}
 
-    def rate(self, records: Sequence[Record], told: Told | None = None) -> dict[str, float | str]:
-        return self.compared(records, self.predict([one["text"] for one in records], told))
+    def metrics(
+        self, records: Sequence[Record], on_progress: ProgressCallback | None = None
+    ) -> dict[str, float | str]:
+        return self.prediction_metrics(
+            records, self.predict([record["text"] for record in records], on_progress)
+        )
 
-    def compared(
-        self, records: Sequence[Record], found: Sequence[Tagged]
+    def prediction_metrics(
+        self, records: Sequence[Record], predictions: Sequence[TagPrediction]
     ) -> dict[str, float | str]:
         """F1, precision and recall of stretches."""
-        true = [spans(record["tags"].split()) for record in records]
-        whole, by_name = entities([one.spans for one in found], true)
-        told: dict[str, float | str] = {
-            "f1": 100 * whole.f1,
-            "precision": 100 * whole.precision,
-            "recall": 100 * whole.recall,
+        reference_spans = [spans_from_tags(record["tags"].split()) for record in records]
+        overall, by_name = entity_scores([item.spans for item in predictions], reference_spans)
+        metrics: dict[str, float | str] = {
+            "f1": 100 * overall.f1,
+            "precision": 100 * overall.precision,
+            "recall": 100 * overall.recall,
         }
-        each = {f"f1_{name}": 100 * one.f1 for name, one in by_name.items() if one.support}
-        return {**told, **(each if len(each) <= SHOWN else {}), "f1_signature": SIGNATURE}
+        f1_by_label = {
+            f"f1_{name}": 100 * item.f1 for name, item in by_name.items() if item.support
+        }
+        return {
+            **metrics,
+            **(f1_by_label if len(f1_by_label) <= MAX_REPORTED_LABELS else {}),
+            "f1_signature": ENTITY_SIGNATURE,
+        }
 
-    def predict(self, texts: Sequence[str], told: Told | None = None) -> list[Tagged]:
+    def predict(
+        self, texts: Sequence[str], on_progress: ProgressCallback | None = None
+    ) -> list[TagPrediction]:
         """The words of each text with their tags."""
-        return self.task.tagged(texts, self.longest, told)
+        return self.task.predict(texts, self.max_tokens, on_progress)
 
-    def __call__(self, text: str) -> Tagged:
+    def __call__(self, text: str) -> TagPrediction:
         return self.predict([text])[0]
 
-    def reply(self, texts: Sequence[str], place: str = "text {}") -> list[Reply]:  # noqa: ARG002
+    def predict_lines(
+        self,
+        lines: Sequence[str],
+        location_format: str = "text {}",  # noqa: ARG002
+    ) -> list[Prediction]:
         """The text with its stretches in brackets, each with its name."""
         return [
-            Reply(bracketed(one), facts_of(one), tuple(parts_of(one)))
-            for one in self.predict(texts)
+            Prediction(
+                bracketed(prediction),
+                prediction_data(prediction),
+                tuple(prediction_spans(prediction)),
+            )
+            for prediction in self.predict(lines)
         ]
 
 
 class UnderstandRun(TagRun):
     """What somebody wants, and the words that say with what."""
 
-    kept: ClassVar = {"text": load_tokeniser, "tags": Labels.load, "labels": Labels.load}
+    vocabulary_loaders: ClassVar = {
+        "text": load_tokenizer,
+        "tags": Labels.load,
+        "labels": Labels.load,
+    }
 
     @classmethod
-    def learn(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
-        labels = Labels.learn(labels_of(record["label"])[0] for record in corpus.read("train"))
-        return {**super().learn(settings, corpus), "labels": labels}
+    def build_vocabularies(cls, settings: Settings, corpus: Corpus) -> dict[str, Any]:
+        labels = Labels.from_data(
+            split_labels(record["label"])[0] for record in corpus.read("train")
+        )
+        return {**super().build_vocabularies(settings, corpus), "labels": labels}
 
-    def compared(
-        self, records: Sequence[Record], found: Sequence[Tagged]
+    def prediction_metrics(
+        self, records: Sequence[Record], predictions: Sequence[TagPrediction]
     ) -> dict[str, float | str]:
         """Slots by F1, intents by accuracy, and sentences of which all is right."""
-        slots = super().compared(records, found)
-        right = [
-            mine.label in labels_of(record["label"])
-            for mine, record in zip(found, records, strict=True)
+        slots = super().prediction_metrics(records, predictions)
+        intent_hits = [
+            prediction.label in split_labels(record["label"])
+            for prediction, record in zip(predictions, records, strict=True)
         ]
-        whole = [
-            known and mine.tags == record["tags"].split()
-            for known, mine, record in zip(right, found, records, strict=True)
+        sentence_hits = [
+            intent_hit and prediction.tags == record["tags"].split()
+            for intent_hit, prediction, record in zip(
+                intent_hits, predictions, records, strict=True
+            )
         ]
         return {
             "slot_f1": slots["f1"],
-            "intent": 100 * sum(right) / len(right),
-            "sentence": 100 * sum(whole) / len(whole),
+            "intent": 100 * sum(intent_hits) / len(intent_hits),
+            "sentence": 100 * sum(sentence_hits) / len(sentence_hits),
             "slot_precision": slots["precision"],
             "slot_recall": slots["recall"],
             "slot_f1_signature": slots["f1_signature"],
         }
 
 
-SHOWN = 12  # names that are told one by one
+MAX_REPORTED_LABELS = 12  # names that are told one by one
 
 
-def words_of(model: Any, text: AnyTokeniser) -> Words:
+def build_word_inputs(model: Any, tokenizer: AnyTokenizer) -> WordInputs:
     """How the encoder of these settings reads words."""
     match model.kind:
         case "bert":
-            marks = marks_of(text)
-            return Pieces(text, marks.start, marks.end, segments=model.segments > 1)
+            specials = special_ids(tokenizer)
+            return SubwordInputs(
+                tokenizer, specials.start, specials.end, segments=model.segments > 1
+            )
         case "elmo":
-            return Letters(text)
+            return WordCharacterInputs(tokenizer)
         case "bilstm_crf":
-            return Both(text)
+            return WordAndCharacterInputs(tokenizer)
         case _:
-            return Pieces(text)
+            return SubwordInputs(tokenizer)
 
 
-def bracketed(found: Tagged) -> str:
+def bracketed(prediction: TagPrediction) -> str:
     """`[Ada Lovelace](person) wrote to …`, and before it the label, if there is one."""
-    return " ".join(f"[{text}]({name})" if name else text for text, name in parts_of(found))
+    return " ".join(
+        f"[{text}]({name})" if name else text for text, name in prediction_spans(prediction)
+    )
 
 
-def parts_of(found: Tagged) -> Iterator[tuple[str, str]]:
+def prediction_spans(prediction: TagPrediction) -> Iterator[tuple[str, str]]:
     """The label, if there is one, and the text: stretches with their names, words without."""
-    at = 0
-    if found.label is not None:
-        yield f"{found.label}:", ""
-    for span in found.spans:
-        yield from ((word, "") for word in found.words[at : span.start])
-        yield " ".join(found.words[span.start : span.end]), span.label
-        at = span.end
-    yield from ((word, "") for word in found.words[at:])
+    position = 0
+    if prediction.label is not None:
+        yield f"{prediction.label}:", ""
+    for span in prediction.spans:
+        yield from ((word, "") for word in prediction.words[position : span.start])
+        yield " ".join(prediction.words[span.start : span.end]), span.label
+        position = span.end
+    yield from ((word, "") for word in prediction.words[position:])
 
 
-def facts_of(found: Tagged) -> dict[str, Any]:
-    told: dict[str, Any] = {"tokens": found.words, "tags": found.tags}
-    told["spans"] = [
-        {**span._asdict(), "text": " ".join(found.words[span.start : span.end])}
-        for span in found.spans
+def prediction_data(prediction: TagPrediction) -> dict[str, Any]:
+    data: dict[str, Any] = {"tokens": prediction.words, "tags": prediction.tags}
+    data["spans"] = [
+        {**span._asdict(), "text": " ".join(prediction.words[span.start : span.end])}
+        for span in prediction.spans
     ]
-    if found.label is not None:
-        told |= {"intent": found.label, "probability": found.probability}
-    return told
+    if prediction.label is not None:
+        data |= {"intent": prediction.label, "probability": prediction.probability}
+    return data

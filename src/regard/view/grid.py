@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from regard.view.terminal import SHADES, Surface, cell, label
+from regard.view.terminal import SHADES, Surface, label, render_cell
 
-GAP = 2  # between two maps
-TITLE = 12  # letters of a title, for which a narrow map gets room
-NARROW = 16  # columns, above which a cell is one letter wide
+GAP_CELLS = 2  # between two maps
+MAX_TITLE_CELLS = 12  # letters of a title, for which a narrow map gets room
+MAX_DOUBLE_WIDTH_COLUMNS = 16  # columns, above which a cell is one letter wide
 
-Rows = Sequence[Sequence[float]]
-Colour = tuple[float, float, float]
+WeightRows = Sequence[Sequence[float]]
+RgbColor = tuple[float, float, float]
 
 
-def grids(
-    maps: Mapping[str, Rows],
+def render_grids(
+    maps: Mapping[str, WeightRows],
     surface: Surface = Surface(),  # noqa: B008 (immutable)
-    top: float | None = None,
+    max_weight: float | None = None,
 ) -> str:
     """Maps with their titles, as many beside one another as fit, without a last newline.
 
@@ -29,71 +29,83 @@ def grids(
     """
     if not maps:
         raise ValueError("maps are missing: there is nothing to draw")
-    high = max(max(map(max, rows)) for rows in maps.values()) if top is None else top
-    blocks = [Block.of(title, rows, surface, high or 1.0) for title, rows in maps.items()]
-    bands, used = [list[Block]()], 0
+    full_weight = (
+        max(max(map(max, rows)) for rows in maps.values()) if max_weight is None else max_weight
+    )
+    blocks = [
+        GridBlock.from_rows(title, rows, surface, full_weight or 1.0)
+        for title, rows in maps.items()
+    ]
+    bands, used_width = [list[GridBlock]()], 0
     for block in blocks:
-        if bands[-1] and used + block.wide > surface.width:
+        if bands[-1] and used_width + block.total_width > surface.width:
             bands.append([])
-            used = 0
+            used_width = 0
         bands[-1].append(block)
-        used += block.wide + GAP
-    return "\n\n".join(beside(band, surface) for band in bands)
+        used_width += block.total_width + GAP_CELLS
+    return "\n\n".join(render_band(band, surface) for band in bands)
 
 
-class Block(NamedTuple):
+class GridBlock(NamedTuple):
     """A map as lines, which are `cells` letters wide (colours not counted); with its title more."""
 
     title: str
     lines: list[str]
-    cells: int
-    wide: int
+    map_width: int
+    total_width: int
 
     @classmethod
-    def of(cls, title: str, rows: Rows, surface: Surface, top: float) -> "Block":
-        each = pitch(len(rows[0]))
-        lines = ["".join(cell(weight / top, each, surface.ink) for weight in row) for row in rows]
-        cells = each * len(rows[0])
-        return cls(title, lines, cells, max(cells, min(cell_len(title), TITLE)))
+    def from_rows(
+        cls, title: str, rows: WeightRows, surface: Surface, max_weight: float
+    ) -> "GridBlock":
+        cell_width = letters_per_cell(len(rows[0]))
+        lines = [
+            "".join(render_cell(weight / max_weight, cell_width, surface.ink) for weight in row)
+            for row in rows
+        ]
+        map_width = cell_width * len(rows[0])
+        return cls(title, lines, map_width, max(map_width, min(cell_len(title), MAX_TITLE_CELLS)))
 
 
-def beside(band: Sequence[Block], surface: Surface) -> str:
+def render_band(band: Sequence[GridBlock], surface: Surface) -> str:
     """Maps in one band, their titles above them."""
     rows = [""] * (1 + max(len(block.lines) for block in band))
     for block in band:
-        head = label(block.title, block.wide, surface.ink)
-        rows[0] += head + " " * (block.wide - cell_len(head) + GAP)
+        title = label(block.title, block.total_width, surface.ink)
+        rows[0] += title + " " * (block.total_width - cell_len(title) + GAP_CELLS)
         for number in range(1, len(rows)):
-            there = number <= len(block.lines)
-            line = block.lines[number - 1] if there else " " * block.cells
-            rows[number] += line + " " * (block.wide - block.cells + GAP)
+            has_line = number <= len(block.lines)
+            line = block.lines[number - 1] if has_line else " " * block.map_width
+            rows[number] += line + " " * (block.total_width - block.map_width + GAP_CELLS)
     return "\n".join(row.rstrip(" ") for row in rows)
 
 
-def thumbnail(
-    colours: Sequence[Sequence[Colour]],
+def render_thumbnail(
+    colors: Sequence[Sequence[RgbColor]],
     surface: Surface = Surface(),  # noqa: B008 (immutable)
 ) -> str:
     """A picture of a few pixels (0 to 255): in its colours, or as bright as it is."""
-    wide = pitch(len(colours[0]))
-    return "\n".join("".join(tinted(one, wide, surface) for one in row) for row in colours)
+    cell_width = letters_per_cell(len(colors[0]))
+    return "\n".join(
+        "".join(render_pixel(color, cell_width, surface) for color in row) for row in colors
+    )
 
 
-def tinted(colour: Colour, wide: int, surface: Surface) -> str:
-    red, green, blue = (min(max(round(part), 0), 255) for part in colour)
-    light = (0.299 * red + 0.587 * green + 0.114 * blue) / 255
+def render_pixel(color: RgbColor, width: int, surface: Surface) -> str:
+    red, green, blue = (min(max(round(part), 0), 255) for part in color)
+    brightness = (0.299 * red + 0.587 * green + 0.114 * blue) / 255
     match surface.ink:
         case "truecolor":
-            return f"\x1b[48;2;{red};{green};{blue}m{' ' * wide}\x1b[0m"
+            return f"\x1b[48;2;{red};{green};{blue}m{' ' * width}\x1b[0m"
         case "256":
             cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
-            return f"\x1b[48;5;{cube}m{' ' * wide}\x1b[0m"
+            return f"\x1b[48;5;{cube}m{' ' * width}\x1b[0m"
         case "shades" | "16":  # of a picture, sixteen colours tell less than its light
-            return SHADES[min(int(light * len(SHADES)), len(SHADES) - 1)] * wide
+            return SHADES[min(int(brightness * len(SHADES)), len(SHADES) - 1)] * width
         case "ascii":
-            return cell(light, wide, "ascii")
+            return render_cell(brightness, width, "ascii")
 
 
-def pitch(columns: int) -> int:
+def letters_per_cell(columns: int) -> int:
     """How many letters wide a cell is."""
-    return 1 if columns > NARROW else 2
+    return 1 if columns > MAX_DOUBLE_WIDTH_COLUMNS else 2

@@ -7,27 +7,27 @@ Manufacturers Association, 1996).
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-Note = tuple[int, Fraction, Fraction]
-TICKS = 480  # of a quarter note
-LOUD, SOFT = 80, 64  # how quickly keys go down, and up
-ON, OFF, META = 0x90, 0x80, 0xFF
-NAME, END, TEMPO = 0x03, 0x2F, 0x51
-MINUTE = 60_000_000  # microseconds
+MidiNote = tuple[int, Fraction, Fraction]
+TICKS_PER_QUARTER = 480  # of a quarter note
+NOTE_ON_VELOCITY, NOTE_OFF_VELOCITY = 80, 64  # how quickly keys go down, and up
+NOTE_ON, NOTE_OFF, META_EVENT = 0x90, 0x80, 0xFF
+TRACK_NAME, END_OF_TRACK, SET_TEMPO = 0x03, 0x2F, 0x51
+MICROSECONDS_PER_MINUTE = 60_000_000  # microseconds
 
 
-def held(steps: Sequence[Sequence[int]]) -> list[Note]:
+def notes_from_roll(steps: Sequence[Sequence[int]]) -> list[MidiNote]:
     """The notes of a piano roll, a step a quarter note; a key that sounds on is held."""
-    found, open_since = list[Note](), dict[int, int]()
+    notes, open_since = list[MidiNote](), dict[int, int]()
     for time, step in enumerate([*steps, ()]):
         for pitch in sorted(set(open_since) - set(step)):
             start = open_since.pop(pitch)
-            found.append((pitch, Fraction(start), Fraction(time - start)))
+            notes.append((pitch, Fraction(start), Fraction(time - start)))
         for pitch in step:
             open_since.setdefault(pitch, time)
-    return sorted(found, key=lambda note: (note[1], note[0]))
+    return sorted(notes, key=lambda note: (note[1], note[0]))
 
 
-def midi(notes: Iterable[Note], *, tempo: int = 90, name: str = "") -> bytes:
+def midi_bytes(notes: Iterable[MidiNote], *, tempo: int = 90, name: str = "") -> bytes:
     """A file with these notes, on the first channel, at so many quarter notes a minute."""
     if not 4 <= tempo <= 1000:
         raise ValueError(f"tempo must be 4 to 1000 quarter notes a minute, not {tempo}")
@@ -35,19 +35,21 @@ def midi(notes: Iterable[Note], *, tempo: int = 90, name: str = "") -> bytes:
     for pitch, start, length in notes:
         if not 0 <= pitch <= 127 or start < 0 or length <= 0:
             raise ValueError(f"({pitch}, {start}, {length}) is no note: pitch, start and length")
-        first, last = round(start * TICKS), round((start + length) * TICKS)
-        events.append((first, ON, bytes([ON, pitch, LOUD])))
-        events.append((max(last, first + 1), OFF, bytes([OFF, pitch, SOFT])))
+        first, last = round(start * TICKS_PER_QUARTER), round((start + length) * TICKS_PER_QUARTER)
+        events.append((first, NOTE_ON, bytes([NOTE_ON, pitch, NOTE_ON_VELOCITY])))
+        events.append((max(last, first + 1), NOTE_OFF, bytes([NOTE_OFF, pitch, NOTE_OFF_VELOCITY])))
     events.sort()  # at one time, keys go up (a lower number) before they go down
-    track = delta(0) + meta(TEMPO, round(MINUTE / tempo).to_bytes(3))
+    track = variable_length(0) + meta_event(
+        SET_TEMPO, round(MICROSECONDS_PER_MINUTE / tempo).to_bytes(3)
+    )
     if name:
-        track = delta(0) + meta(NAME, name.encode()) + track
+        track = variable_length(0) + meta_event(TRACK_NAME, name.encode()) + track
     now = 0
     for time, _, event in events:
-        track += delta(time - now) + event
+        track += variable_length(time - now) + event
         now = time
-    track += delta(0) + meta(END, b"")
-    header = (0).to_bytes(2) + (1).to_bytes(2) + TICKS.to_bytes(2)
+    track += variable_length(0) + meta_event(END_OF_TRACK, b"")
+    header = (0).to_bytes(2) + (1).to_bytes(2) + TICKS_PER_QUARTER.to_bytes(2)
     return chunk(b"MThd", header) + chunk(b"MTrk", track)
 
 
@@ -55,11 +57,11 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return kind + len(data).to_bytes(4) + data
 
 
-def meta(kind: int, data: bytes) -> bytes:
-    return bytes([META, kind]) + delta(len(data)) + data
+def meta_event(kind: int, data: bytes) -> bytes:
+    return bytes([META_EVENT, kind]) + variable_length(len(data)) + data
 
 
-def delta(number: int) -> bytes:
+def variable_length(number: int) -> bytes:
     """A number in groups of seven bits, the highest first; all but the last are marked."""
     groups = [number & 0x7F]
     while number := number >> 7:

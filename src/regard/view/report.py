@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from rich.cells import cell_len
 
-from regard.metric.comparison import Measured, Spread
+from regard.metrics.comparison import ModelResult, SeedSpread
 
 # What can be told of a model, in this order, and how it is written
 COLUMNS = {
@@ -34,60 +34,66 @@ COLUMNS = {
     "decoding_sentences": ("decode sent/s", "{:,.1f}"),
     "training_seconds": ("train s", "{:,.0f}"),
 }
-Cells = list[list[str]]
+TableCells = list[list[str]]
 
 
-class Told(NamedTuple):
+class ComparisonReport(NamedTuple):
     """All that a report is made of, but its pictures."""
 
     title: str
-    models: Sequence[Measured]
-    spreads: Sequence[Spread]
+    models: Sequence[ModelResult]
+    spreads: Sequence[SeedSpread]
     notes: Sequence[str]
 
 
-def columns(models: Sequence[Measured]) -> list[str]:
+def metric_names(models: Sequence[ModelResult]) -> list[str]:
     """What is told of these, in the order of COLUMNS; what is not named there before speeds."""
     order = {name: number for number, name in enumerate(COLUMNS)}
     names = dict.fromkeys(name for model in models for name in model.values)
     return sorted(names, key=lambda name: order.get(name, order["aer"]))
 
 
-def column(name: str) -> tuple[str, str]:
+def column_format(name: str) -> tuple[str, str]:
     """Its title, and how its values are written."""
     return COLUMNS.get(name, (name.replace("_", " "), "{:.2f}"))
 
 
-def overview(models: Sequence[Measured]) -> Cells:
+def overview_table(models: Sequence[ModelResult]) -> TableCells:
     """A head, and a row for each model; what is not known is "-"."""
-    names = columns(models)
-    rows = ([model.name, *(cell(model, name) for name in names)] for model in models)
-    return [["model", *(column(name)[0] for name in names)], *rows]
+    names = metric_names(models)
+    rows = ([model.name, *(format_value(model, name) for name in names)] for model in models)
+    return [["model", *(column_format(name)[0] for name in names)], *rows]
 
 
-def cell(model: Measured, name: str) -> str:
+def format_value(model: ModelResult, name: str) -> str:
     value = model.values.get(name)
-    return "-" if value is None else column(name)[1].format(value)
+    return "-" if value is None else column_format(name)[1].format(value)
 
 
-def averages(spreads: Sequence[Spread]) -> Cells:
+def seed_average_table(spreads: Sequence[SeedSpread]) -> TableCells:
     """Over seeds: a head, and a row for each group; the size of a model is not a matter of luck."""
-    names = [name for name in columns([one.mean for one in spreads]) if name != "parameters"]
+    names = [
+        name for name in metric_names([spread.mean for spread in spreads]) if name != "parameters"
+    ]
     rows = (
-        [one.mean.name, str(len(one.names)), *(both(one, name) for name in names)]
-        for one in spreads
+        [
+            spread.mean.name,
+            str(len(spread.names)),
+            *(format_mean_deviation(spread, name) for name in names),
+        ]
+        for spread in spreads
     )
-    return [["mean ± deviation", "seeds", *(column(name)[0] for name in names)], *rows]
+    return [["mean ± deviation", "seeds", *(column_format(name)[0] for name in names)], *rows]
 
 
-def both(one: Spread, name: str) -> str:
-    middle, away = cell(one.mean, name), cell(one.deviation, name)
-    return middle if middle == "-" else f"{middle} ± {away}"
+def format_mean_deviation(spread: SeedSpread, name: str) -> str:
+    mean, deviation = format_value(spread.mean, name), format_value(spread.deviation, name)
+    return mean if mean == "-" else f"{mean} ± {deviation}"
 
 
-def lengths(models: Sequence[Measured]) -> Cells:
+def length_table(models: Sequence[ModelResult]) -> TableCells:
     """BLEU by words of the source: a head, and a row for each model."""
-    bins = bins_of(models)
+    bins = length_bins(models)
     rows = (
         [model.name, *(f"{model.by_length[b]:.2f}" if b in model.by_length else "-" for b in bins)]
         for model in models
@@ -95,43 +101,43 @@ def lengths(models: Sequence[Measured]) -> Cells:
     return [["BLEU by source words", *bins], *rows]
 
 
-def bins_of(models: Sequence[Measured]) -> list[str]:
+def length_bins(models: Sequence[ModelResult]) -> list[str]:
     return list(dict.fromkeys(name for model in models for name in model.by_length))
 
 
-def aligned(cells: Cells, left: Collection[int] = (0,)) -> str:
+def render_table(cells: TableCells, left_aligned: Collection[int] = (0,)) -> str:
     """Columns for a terminal: these (the first) to the left, numbers to the right."""
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
 
-    def padded(at: int, text: str) -> str:
-        room = " " * (widths[at] - cell_len(text))
-        return text + room if at in left else room + text
+    def padded(index: int, text: str) -> str:
+        padding = " " * (widths[index] - cell_len(text))
+        return text + padding if index in left_aligned else padding + text
 
     return "\n".join(
-        "  ".join(padded(at, text) for at, text in enumerate(row)).rstrip() for row in cells
+        "  ".join(padded(index, text) for index, text in enumerate(row)).rstrip() for row in cells
     )
 
 
-def text(told: Told) -> str:
+def as_text(report: ComparisonReport) -> str:
     """For a terminal."""
-    tables = [aligned(overview(told.models))]
-    tables += [aligned(averages(told.spreads))] if told.spreads else []
-    tables[-1] = "\n".join([tables[-1], *told.notes])
-    tables += [aligned(lengths(told.models))] if bins_of(told.models) else []
+    tables = [render_table(overview_table(report.models))]
+    tables += [render_table(seed_average_table(report.spreads))] if report.spreads else []
+    tables[-1] = "\n".join([tables[-1], *report.notes])
+    tables += [render_table(length_table(report.models))] if length_bins(report.models) else []
     return "\n\n".join(tables)
 
 
-def markdown(told: Told, pictures: Cells) -> str:
+def as_markdown(report: ComparisonReport, pictures: TableCells) -> str:
     """The whole report; `pictures` are pairs of a caption and a file beside it."""
-    parts = [f"# {told.title}", piped(overview(told.models))]
-    parts += [piped(averages(told.spreads))] if told.spreads else []
-    parts += ["\n".join(f"- {note}" for note in told.notes)] if told.notes else []
-    parts += [piped(lengths(told.models))] if bins_of(told.models) else []
+    parts = [f"# {report.title}", markdown_table(overview_table(report.models))]
+    parts += [markdown_table(seed_average_table(report.spreads))] if report.spreads else []
+    parts += ["\n".join(f"- {note}" for note in report.notes)] if report.notes else []
+    parts += [markdown_table(length_table(report.models))] if length_bins(report.models) else []
     parts += [f"![{escaped(caption)}](<{file}>)" for caption, file in pictures]
     return "\n\n".join(parts) + "\n"
 
 
-def piped(cells: Cells) -> str:
+def markdown_table(cells: TableCells) -> str:
     head, *rows = ["| " + " | ".join(map(escaped, row)) + " |" for row in cells]
     rule = "|---|" + "---:|" * (len(cells[0]) - 1)
     return "\n".join([head, rule, *rows])
@@ -141,41 +147,41 @@ def escaped(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def sheet(told: Told) -> str:
+def as_csv(report: ComparisonReport) -> str:
     """CSV: numbers in full, nothing where there is none; `row` says of what: model, mean …"""
-    names, bins = columns(told.models), bins_of(told.models)
-    written = StringIO()
-    rows = csv.writer(written, lineterminator="\n")
-    rows.writerow(["name", *names, *(f"bleu {name}" for name in bins), "row"])
-    each = [("model", model) for model in told.models]
-    for one in told.spreads:
-        each += [("mean", one.mean), ("deviation", one.deviation)]
-    for kind, model in each:
+    names, bins = metric_names(report.models), length_bins(report.models)
+    buffer = StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["name", *names, *(f"bleu {name}" for name in bins), "row"])
+    labeled_models = [("model", model) for model in report.models]
+    for spread in report.spreads:
+        labeled_models += [("mean", spread.mean), ("deviation", spread.deviation)]
+    for kind, model in labeled_models:
         values = [model.values.get(name) for name in names]
-        rows.writerow([model.name, *values, *(model.by_length.get(name) for name in bins), kind])
-    return written.getvalue()
+        writer.writerow([model.name, *values, *(model.by_length.get(name) for name in bins), kind])
+    return buffer.getvalue()
 
 
-def as_json(told: Told) -> str:
+def as_json(report: ComparisonReport) -> str:
     """One object; JSON has no word for infinity, so it is null like all that is not known."""
-    whole = {
-        "title": told.title,
-        "notes": list(told.notes),
-        "models": [{"name": model.name, **plain(model)} for model in told.models],
+    data = {
+        "title": report.title,
+        "notes": list(report.notes),
+        "models": [{"name": model.name, **json_values(model)} for model in report.models],
         "seeds": [
             {
-                "name": one.mean.name,
-                "models": one.names,
-                "mean": plain(one.mean),
-                "deviation": plain(one.deviation),
+                "name": spread.mean.name,
+                "models": spread.names,
+                "mean": json_values(spread.mean),
+                "deviation": json_values(spread.deviation),
             }
-            for one in told.spreads
+            for spread in report.spreads
         ],
     }
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
-def plain(model: Measured) -> dict[str, Any]:
+def json_values(model: ModelResult) -> dict[str, Any]:
     values = {
         name: None if value is None or not math.isfinite(value) else value
         for name, value in model.values.items()

@@ -15,21 +15,27 @@ from rich.console import Console
 # How a weight is drawn: digits, shades of one colour, or colours.
 Ink = Literal["ascii", "shades", "16", "256", "truecolor"]
 
-ROW_LABEL, COLUMN_LABEL = 16, 8  # the most cells that a label may take
+MAX_ROW_LABEL_CELLS, MAX_COLUMN_LABEL_CELLS = 16, 8  # the most cells that a label may take
 DIGITS = ".123456789X"
 SHADES = " ░▒▓█"
 # Dark to bright, so that order survives a grey print and colour blindness: five points of viridis.
-RAMP = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
-NAMED = (40, 44, 46, 102, 103)  # of sixteen: black, blue, cyan, bright green, bright yellow
+VIRIDIS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
+ANSI_BACKGROUNDS = (
+    40,
+    44,
+    46,
+    102,
+    103,
+)  # of sixteen: black, blue, cyan, bright green, bright yellow
 
 # CSI, OSC (with its text) and the two-character escape sequences, in 7-bit and 8-bit form.
-ESCAPES = re.compile(
+ESCAPE_SEQUENCES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
 LEFT_TO_RIGHT = "\u200e"  # takes no cell; what is on both sides of it stays there
-VISIBLE = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+VISIBLE_CONTROLS = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Surface(NamedTuple):
@@ -39,7 +45,7 @@ class Surface(NamedTuple):
     ink: Ink = "shades"
 
     @classmethod
-    def of(cls, console: Console) -> "Surface":
+    def from_console(cls, console: Console) -> "Surface":
         """What this console can show. `NO_COLOR`, `TERM=dumb` and `COLUMNS` are respected."""
         if not console.encoding.startswith("utf"):
             return cls(console.width, "ascii")
@@ -48,45 +54,48 @@ class Surface(NamedTuple):
         return cls(console.width, inks.get(system, "shades"))
 
 
-def heat(
+def render_heatmap(
     weights: Sequence[Sequence[float]],
     rows: Sequence[str],
     columns: Sequence[str],
     surface: Surface = Surface(),  # noqa: B008 (immutable)
-    top: float = 1.0,
+    max_weight: float = 1.0,
 ) -> str:
     """The map as lines of text, without a last newline. A weight of `top` is drawn in full.
 
     Columns that do not fit beside one another go into blocks below one another.
     """
-    _check(weights, rows, columns, top)
-    down = [label(token, ROW_LABEL, surface.ink) for token in rows]
-    across = [label(token, COLUMN_LABEL, surface.ink) for token in columns]
-    margin = max(map(cell_len, down), default=0) + 1
-    pitch = max(map(cell_len, across), default=0) + 1
-    fit = max(1, (surface.width - margin) // pitch)
+    _check_shape(weights, rows, columns, max_weight)
+    row_labels = [label(token, MAX_ROW_LABEL_CELLS, surface.ink) for token in rows]
+    column_labels = [label(token, MAX_COLUMN_LABEL_CELLS, surface.ink) for token in columns]
+    row_label_width = max(map(cell_len, row_labels), default=0) + 1
+    column_width = max(map(cell_len, column_labels), default=0) + 1
+    columns_per_block = max(1, (surface.width - row_label_width) // column_width)
     blocks = []
-    for first in range(0, len(across), fit):
-        part = slice(first, first + fit)
-        head = " " * margin + "".join(_pad(text, pitch) for text in across[part])
+    for start in range(0, len(column_labels), columns_per_block):
+        block = slice(start, start + columns_per_block)
+        header = " " * row_label_width + "".join(
+            _pad(text, column_width) for text in column_labels[block]
+        )
         body = [
-            _pad(text, margin) + "".join(cell(w / top, pitch, surface.ink) for w in row[part])
-            for text, row in zip(down, weights, strict=True)
+            _pad(text, row_label_width)
+            + "".join(render_cell(w / max_weight, column_width, surface.ink) for w in row[block])
+            for text, row in zip(row_labels, weights, strict=True)
         ]
-        blocks.append("\n".join(line.rstrip(" ") for line in [head, *body]))
+        blocks.append("\n".join(line.rstrip(" ") for line in [header, *body]))
     return "\n\n".join(blocks)
 
 
-def scale(surface: Surface = Surface(), top: float = 1.0) -> str:  # noqa: B008 (immutable)
+def render_legend(surface: Surface = Surface(), max_weight: float = 1.0) -> str:  # noqa: B008 (immutable)
     """The key to a map: the ink from no weight to `top`."""
     match surface.ink:
         case "ascii":
             cells = " ".join(DIGITS)
         case "shades":
             cells = "".join(shade * 2 for shade in SHADES)
-        case colours:
-            cells = "".join(cell(i / 8, 2, colours) for i in range(9))
-    return f"0 {cells} {top:g}"
+        case color_ink:
+            cells = "".join(render_cell(i / 8, 2, color_ink) for i in range(9))
+    return f"0 {cells} {max_weight:g}"
 
 
 def label(token: str, limit: int, ink: Ink = "shades") -> str:
@@ -96,23 +105,23 @@ def label(token: str, limit: int, ink: Ink = "shades") -> str:
         text = "".join(c if c.isascii() else "?" * cell_len(c) for c in text)
     if cell_len(text) <= limit:
         return text
-    mark = "~" if ink == "ascii" else "…"
+    ellipsis = "~" if ink == "ascii" else "…"
     while cell_len(text) > limit - 1:
         text = text[:-1]  # marks go before the letter that carries them: none is left without one
-    return text + mark
+    return text + ellipsis
 
 
 def _printable(token: str) -> str:
-    text = "".join(_seen(char) for char in ESCAPES.sub("", token))
+    text = "".join(_printable_char(char) for char in ESCAPE_SEQUENCES.sub("", token))
     if text.isspace():
         return "␣" * len(text)
     # A mark without its letter (a subword may start so) would land on the cell before it.
     return "◌" + text if text and cell_len(text[0]) == 0 else text
 
 
-def _seen(char: str) -> str:
-    if char in VISIBLE:
-        return VISIBLE[char]
+def _printable_char(char: str) -> str:
+    if char in VISIBLE_CONTROLS:
+        return VISIBLE_CONTROLS[char]
     if "\ufe00" <= char <= "\ufe0f":  # variation selectors: terminals disagree about the width
         return ""
     match unicodedata.category(char):
@@ -128,11 +137,11 @@ def _seen(char: str) -> str:
 
 def _pad(text: str, width: int) -> str:
     """Of neighbours that are read from the right, a terminal would show the first at the right."""
-    turned = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
-    return text + LEFT_TO_RIGHT * turned + " " * (width - cell_len(text))
+    is_right_to_left = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
+    return text + LEFT_TO_RIGHT * is_right_to_left + " " * (width - cell_len(text))
 
 
-def cell(level: float, width: int, ink: Ink) -> str:
+def render_cell(level: float, width: int, ink: Ink) -> str:
     """A level, so many cells wide."""
     if math.isnan(level):
         return _pad("?", width)
@@ -140,41 +149,46 @@ def cell(level: float, width: int, ink: Ink) -> str:
     if ink == "ascii":
         return _pad(DIGITS[int(level * 10 + 0.5)], width)
     if ink == "shades":
-        return SHADES[step(level)] * width
-    return ground(" " * width, level, ink)
+        return SHADES[shade_index(level)] * width
+    return render_on_color(" " * width, level, ink)
 
 
-def step(level: float) -> int:
+def shade_index(level: float) -> int:
     """Which of five: below 5 % the first, as with the digits; then one for each quarter."""
     return 0 if level < 0.05 else min(int(level * 4), 3) + 1
 
 
-def ground(text: str, level: float, ink: Ink) -> str:
+def render_on_color(text: str, level: float, ink: Ink) -> str:
     """A text on the colour of a level, in black or white, whichever can be read."""
     level = min(max(level, 0.0), 1.0)
-    red, green, blue = _mix(level)
-    bright = step(level) > 1 if ink == "16" else level > 0.5  # of the sixteen, cyan is bright
-    letters = "" if text.isspace() else f";{30 if bright else 97}"
+    red, green, blue = _ramp_color(level)
+    is_bright = (
+        shade_index(level) > 1 if ink == "16" else level > 0.5
+    )  # of the sixteen, cyan is bright
+    foreground = "" if text.isspace() else f";{30 if is_bright else 97}"
     if ink == "16":
-        return f"\x1b[{NAMED[step(level)]}{letters}m{text}\x1b[0m"
+        return f"\x1b[{ANSI_BACKGROUNDS[shade_index(level)]}{foreground}m{text}\x1b[0m"
     if ink == "truecolor":
-        return f"\x1b[48;2;{red};{green};{blue}{letters}m{text}\x1b[0m"
+        return f"\x1b[48;2;{red};{green};{blue}{foreground}m{text}\x1b[0m"
     cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
-    return f"\x1b[48;5;{cube}{letters}m{text}\x1b[0m"
+    return f"\x1b[48;5;{cube}{foreground}m{text}\x1b[0m"
 
 
-def _mix(level: float) -> tuple[int, int, int]:
-    place = level * (len(RAMP) - 1)
-    low = min(int(place), len(RAMP) - 2)
-    share = place - low
+def _ramp_color(level: float) -> tuple[int, int, int]:
+    position = level * (len(VIRIDIS) - 1)
+    low = min(int(position), len(VIRIDIS) - 2)
+    fraction = position - low
     red, green, blue = (
-        round(a + (b - a) * share) for a, b in zip(RAMP[low], RAMP[low + 1], strict=True)
+        round(a + (b - a) * fraction) for a, b in zip(VIRIDIS[low], VIRIDIS[low + 1], strict=True)
     )
     return red, green, blue
 
 
-def _check(
-    weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], top: float
+def _check_shape(
+    weights: Sequence[Sequence[float]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    max_weight: float,
 ) -> None:
     if len(weights) != len(rows):
         raise ValueError(f"weights has {len(weights)} rows, but rows has {len(rows)} labels")
@@ -183,5 +197,5 @@ def _check(
             raise ValueError(
                 f"weights[{i}] has {len(row)} columns, but columns has {len(columns)} labels"
             )
-    if not top > 0:
-        raise ValueError(f"top must be positive, not {top}")
+    if not max_weight > 0:
+        raise ValueError(f"max_weight must be positive, not {max_weight}")

@@ -15,61 +15,71 @@ from typing import Any
 
 import numpy as np
 
-from regard.view.map import AttentionMap, Words
+from regard.view.attention_map import AttentionMap, TokenSequence
 
-KEPT = 16  # weights of a row, where there are more than DENSE
-DENSE = 64
-MOST = 65_536  # keys that a place of two bytes can name
+MAX_KEPT_WEIGHTS = 16  # weights of a row, where there are more than DENSE
+MAX_DENSE_KEYS = 64
+MAX_KEYS = 65_536  # keys that a place of two bytes can name
 
 
-def page(map_: AttentionMap) -> str:
+def html_page(map_: AttentionMap) -> str:
     """The whole page as text."""
     keys = len(map_.keys.tokens)
-    if keys > MOST:
-        raise ValueError(f"{keys} keys: a page shows at most {MOST}")
-    kept = keys if keys <= DENSE else KEPT
-    packed, lost = bytearray(), 0.0
+    if keys > MAX_KEYS:
+        raise ValueError(f"{keys} keys: a page shows at most {MAX_KEYS}")
+    weights_per_row = keys if keys <= MAX_DENSE_KEYS else MAX_KEPT_WEIGHTS
+    packed, dropped = bytearray(), 0.0
     for layer in map_.layers:
-        order = np.argpartition(-layer.weights, kept - 1, -1)[..., :kept]
-        values = np.take_along_axis(layer.weights, order, -1)
-        lost += float((layer.weights.sum(-1) - values.sum(-1)).mean())
-        packed += order.astype("<u2").tobytes()
+        top_indices = np.argpartition(-layer.weights, weights_per_row - 1, -1)[
+            ..., :weights_per_row
+        ]
+        values = np.take_along_axis(layer.weights, top_indices, -1)
+        dropped += float((layer.weights.sum(-1) - values.sum(-1)).mean())
+        packed += top_indices.astype("<u2").tobytes()
         packed += np.rint(255 * np.sqrt(values.clip(0, 1))).astype(np.uint8).tobytes()
-    told: dict[str, Any] = {
-        "queries": side(map_.queries),
-        "keys": side(map_.keys),
-        "layers": [{"name": one.name, "heads": one.heads} for one in map_.layers],
+    page_data: dict[str, Any] = {
+        "queries": token_data(map_.queries),
+        "keys": token_data(map_.keys),
+        "layers": [{"name": item.name, "heads": item.heads} for item in map_.layers],
         "kind": map_.layers[0].kind,
         "picture": None if map_.picture is None else base64.b64encode(map_.picture).decode(),
-        "kept": kept,
-        "dropped": lost / len(map_.layers),
+        "kept": weights_per_row,
+        "dropped": dropped / len(map_.layers),
         "packed": base64.b64encode(zlib.compress(bytes(packed), 6)).decode(),
-        "gold": gold_of(map_),
-        "choices": [[(visible(one.token), one.share) for one in row] for row in map_.more.choices],
-        "tree": [one._replace(token=visible(one.token)) for one in map_.more.tree],
+        "gold": gold_links(map_),
+        "choices": [
+            [(escape_invisible(item.token), item.probability) for item in row]
+            for row in map_.annotations.choices
+        ],
+        "tree": [
+            item._replace(token=escape_invisible(item.token)) for item in map_.annotations.tree
+        ],
     }
-    here = files(__name__)
-    return Template(here.joinpath("page.html").read_text("utf-8")).substitute(
-        title=html.escape(visible(map_.title or "attention")),
-        style=here.joinpath("page.css").read_text("utf-8"),
-        data=json.dumps(told, ensure_ascii=True).replace("<", "\\u003c"),
-        script="".join(here.joinpath(name).read_text("utf-8") for name in ("more.js", "page.js")),
+    resources = files(__name__)
+    return Template(resources.joinpath("page.html").read_text("utf-8")).substitute(
+        title=html.escape(escape_invisible(map_.title or "attention")),
+        style=resources.joinpath("page.css").read_text("utf-8"),
+        data=json.dumps(page_data, ensure_ascii=True).replace("<", "\\u003c"),
+        script="".join(
+            resources.joinpath(name).read_text("utf-8") for name in ("more.js", "page.js")
+        ),
     )
 
 
-def framed(map_: AttentionMap, height: int = 560) -> str:
+def html_frame(map_: AttentionMap, height: int = 560) -> str:
     """The page within another one, such as a notebook: it may run its own script, and no more."""
     style = f"width:100%;height:{height}px;border:1px solid #ccc"
-    inner = html.escape(page(map_), quote=True)
-    may = "allow-scripts allow-downloads"
-    return f'<iframe sandbox="{may}" style="{style}" srcdoc="{inner}"></iframe>'
+    inner = html.escape(html_page(map_), quote=True)
+    permissions = "allow-scripts allow-downloads"
+    return f'<iframe sandbox="{permissions}" style="{style}" srcdoc="{inner}"></iframe>'
 
 
-def side_by_side(maps: Sequence[tuple[str, AttentionMap]]) -> str:
+def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
     """Maps under their names, each a page of its own in a frame."""
     frames = "\n".join(
-        f"<section><h2>{html.escape(visible(name))}</h2>{framed(one, height=760)}</section>"
-        for name, one in maps
+        f"<section><h2>{html.escape(escape_invisible(name))}</h2>"
+        f"{html_frame(map_, height=760)}</section>"
+        for name, map_ in maps
     )
     style = (
         ":root{color-scheme:light dark} body{font:14px system-ui,sans-serif;margin:1rem;"
@@ -83,12 +93,12 @@ def side_by_side(maps: Sequence[tuple[str, AttentionMap]]) -> str:
     )
 
 
-def gold_of(map_: AttentionMap) -> dict[str, Any] | None:
+def gold_links(map_: AttentionMap) -> dict[str, Any] | None:
     """Links of people as pairs of words, the one that looks first; and what can have links."""
-    gold = map_.more.gold
+    gold = map_.annotations.gold
     if gold is None:
         return None
-    queries, keys = map_.plain_words()
+    queries, keys = map_.content_word_indices()
     sure, possible = (
         sorted((queries[query], keys[key]) for key, query in links)
         for links in (gold.sure, gold.possible - gold.sure)
@@ -96,14 +106,16 @@ def gold_of(map_: AttentionMap) -> dict[str, Any] | None:
     return {"sure": sure, "possible": possible, "queries": queries, "keys": keys}
 
 
-def side(words: Words) -> dict[str, Any]:
+def token_data(sequence: TokenSequence) -> dict[str, Any]:
     return {
-        "tokens": [visible(token) for token in words.tokens],
-        "words": [visible(word) for word in words.merged()],
-        "word": list(words.word),
+        "tokens": [escape_invisible(token) for token in sequence.tokens],
+        "words": [escape_invisible(word) for word in sequence.words()],
+        "word": list(sequence.word_ids),
     }
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """Characters that steer (controls, turns of direction, half characters) by their number."""
-    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)
+    return "".join(
+        character if character.isprintable() else f"\\u{ord(character):04x}" for character in text
+    )

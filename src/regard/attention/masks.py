@@ -1,0 +1,49 @@
+"""Who may look where: a predicate on positions, True = may look. Padding is `Memory.valid`."""
+
+from collections.abc import Callable
+
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from regard.attention.validation import check_positive
+
+MaskRule = Callable[[Tensor, Tensor], Tensor]
+
+
+class Mask:
+    """`mask(query positions [q 1], slot positions [1 k]) -> may look [q k]`.
+
+    Masks combine by `&`, `|` and `~`; `Mask(rule)` makes one of any function of positions.
+    """
+
+    def __init__(self, rule: MaskRule):
+        self.rule = rule
+
+    def __call__(
+        self, query: Int[Tensor, "q 1"], slot: Int[Tensor, "1 k"]
+    ) -> Bool[Tensor, "*b #q #k"]:
+        return self.rule(query, slot)
+
+    def __and__(self, other: "Mask") -> "Mask":
+        return Mask(lambda query, slot: self(query, slot) & other(query, slot))
+
+    def __or__(self, other: "Mask") -> "Mask":
+        return Mask(lambda query, slot: self(query, slot) | other(query, slot))
+
+    def __invert__(self) -> "Mask":
+        return Mask(lambda query, slot: ~self(query, slot))
+
+
+causal = Mask(lambda query, slot: slot <= query)  # yourself and what came before
+strictly_causal = Mask(lambda query, slot: slot < query)  # only what came before
+
+
+def local(radius: int) -> Mask:
+    """|slot - t| <= D  (Luong et al. 2015, sec. 3.2, "local-m": a window around the step t)."""
+    check_positive("radius", radius)
+    return Mask(lambda query, slot: (slot - query).abs() <= radius)
+
+
+def padding(lengths: Int[Tensor, " *b"]) -> Mask:
+    """Only the first `lengths` slots of each row; the same as `valid`, for use in compositions."""
+    return Mask(lambda _, slot: slot < lengths[..., None, None])

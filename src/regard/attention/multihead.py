@@ -1,0 +1,164 @@
+"""Several attentions side by side, each in its own subspace; and pooling."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention.core import Attention
+from regard.attention.masks import Mask
+from regard.attention.memory import Memory
+from regard.attention.validation import check_finite, check_positive, check_width
+
+RotaryFunction = Callable[
+    [Tensor, int], Tensor
+]  # (states [*b t d], first position) -> turned states
+RelativeBiasFunction = Callable[
+    [int, int, int], Tensor
+]  # (queries, slots, first query) -> bias [h q k]
+
+MIN_STATES_FOR_JOINT_PROJECTION = (
+    256  # states from which on one projection for all three is worth its joined weights
+)
+
+
+class MultiHead(nn.Module):
+    """head_i = attention(W_q q, W_k h, W_v h),  output = W_o [head_1; …], over any attention.
+
+    Vaswani et al. 2017, 3.2.2.
+    `groups` key/value heads are shared by `heads` query heads: fewer make the cache smaller
+    (Ainslie et al. 2023), one is multi-query attention (Shazeer 2019).
+    """
+
+    def __init__(
+        self,
+        attention: Attention,
+        dim: int,
+        heads: int,
+        *,
+        memory_dim: int | None = None,
+        groups: int | None = None,
+        head_dim: int | None = None,
+        bias: bool = True,
+        rotary: RotaryFunction | None = None,
+        relative: RelativeBiasFunction | None = None,
+    ):
+        super().__init__()
+        check_positive("heads", heads)
+        groups = heads if groups is None else groups
+        if head_dim is None and dim % heads:
+            raise ValueError(f"dim {dim} is not a multiple of heads {heads}")
+        if groups < 1 or heads % groups:
+            raise ValueError(f"heads {heads} is not a multiple of groups {groups}")
+        self.dim, self.memory_dim = dim, memory_dim or dim
+        self.head_dim = head_dim or dim // heads
+        self.attention, self.heads, self.groups = attention, heads, groups
+        self.rotary, self.relative, self.has_bias = rotary, relative, bias
+        self.to_query = nn.Linear(dim, heads * self.head_dim, bias)
+        self.to_key = nn.Linear(self.memory_dim, groups * self.head_dim, bias)
+        self.to_value = nn.Linear(self.memory_dim, groups * self.head_dim, bias)
+        self.out = nn.Linear(heads * self.head_dim, dim, bias)
+
+    def remember(
+        self,
+        states: Float[Tensor, "b k ds"],
+        valid: Bool[Tensor, "b k"] | None = None,
+        start: int = 0,
+    ) -> Memory:
+        """Keys and values of each head; `start` is the position of the first state."""
+        check_width("states", states, self.memory_dim)
+        check_finite("states", states)
+        keys, values = (
+            self.split_heads(self.to_key(states)),
+            self.split_heads(self.to_value(states)),
+        )
+        return self.remember_projected(keys, values, valid, start)
+
+    def remember_projected(
+        self,
+        keys: Float[Tensor, "b h k dh"],
+        values: Float[Tensor, "b h k dh"],
+        valid: Bool[Tensor, "b k"] | None,
+        start: int,
+    ) -> Memory:
+        if self.rotary is not None:
+            keys = self.rotary(keys, start)
+        return self.attention._remember(keys, None if valid is None else valid[:, None], values)
+
+    def forward(
+        self,
+        query: Float[Tensor, "b q d"],
+        memory: Memory,
+        mask: Mask | None = None,
+        bias: Float[Tensor, "*#b #q k"] | None = None,
+        start: int | None = None,
+    ) -> Float[Tensor, "b q d"]:
+        """`start` is the position of the first query; None: the queries are the memory's last."""
+        check_width("query", query, self.dim)
+        return self.attend(self.split_heads(self.to_query(query)), memory, mask, bias, start)
+
+    def self_attend(
+        self,
+        states: Float[Tensor, "b t d"],
+        valid: Bool[Tensor, "b t"] | None = None,
+        mask: Mask | None = None,
+        past: Memory | None = None,
+    ) -> tuple[Float[Tensor, "b t d"], Memory]:
+        """States that look at themselves and their past: what they read, and the past then."""
+        check_width("states", states, self.dim)
+        check_finite("states", states)
+        start = 0 if past is None else past.slots
+        query, keys, values = (self.split_heads(x) for x in self.project(states))
+        slots = self.remember_projected(keys, values, valid, start)
+        if past is not None:
+            slots = past.append(slots)
+        return self.attend(query, slots, mask, None, start), slots
+
+    def project(self, states: Float[Tensor, "b t d"]) -> Sequence[Float[Tensor, "b t _"]]:
+        """Query, key and value of each state; of many states in one product, which is quicker."""
+        layers = (self.to_query, self.to_key, self.to_value)
+        if states.shape[0] * states.shape[1] < MIN_STATES_FOR_JOINT_PROJECTION:
+            return [layer(states) for layer in layers]
+        weight = torch.cat([layer.weight for layer in layers])
+        bias = torch.cat([layer.bias for layer in layers]) if self.has_bias else None
+        return F.linear(states, weight, bias).split([len(layer.weight) for layer in layers], -1)
+
+    def attend(
+        self,
+        query: Float[Tensor, "b h q dh"],
+        memory: Memory,
+        mask: Mask | None,
+        bias: Float[Tensor, "*#b #q k"] | None,
+        start: int | None,
+    ) -> Float[Tensor, "b q d"]:
+        queries = query.shape[2]
+        first = memory.slots - queries if start is None else start
+        if self.rotary is not None:
+            query = self.rotary(query, first)
+        if self.relative is not None:
+            relative = self.relative(queries, memory.slots, first)
+            bias = relative if bias is None else bias + relative
+        context = self.attention(query, memory, mask, bias, start)
+        return self.out(context.transpose(1, 2).flatten(2))
+
+    def split_heads(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b h t dh"]:
+        return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+
+class AttentionPooling(nn.Module):
+    """A whole memory into one vector by a learned query (Yang et al. 2016, eq. 5-7), or several."""
+
+    def __init__(self, attention: Attention, query_dim: int, queries: int = 1):
+        super().__init__()
+        check_positive("query_dim", query_dim)
+        check_positive("queries", queries)
+        self.attention = attention
+        self.query = nn.Parameter(torch.randn(queries, query_dim) / query_dim**0.5)
+
+    def forward(
+        self, states: Float[Tensor, "b k d"], valid: Bool[Tensor, "b k"] | None = None
+    ) -> Float[Tensor, "b _"]:
+        query = self.query.to(states.dtype).expand(states.shape[0], -1, -1)
+        return self.attention(query, self.attention.remember(states, valid)).flatten(1)

@@ -1,0 +1,73 @@
+"""Bad input gets one clear line: what is wrong, in which argument."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor as is_transformed
+
+
+def check_finite(name: str, tensor: Tensor) -> None:
+    """Refuse NaN, which the fused kernel would read as 0.
+
+    Costs one pass on one core: torch would wake all of them, which a busy machine makes long. Not
+    asked under `torch.compile` or `torch.func`, nor off the CPU.
+    """
+    if torch.compiler.is_compiling() or tensor.device.type != "cpu" or is_transformed(tensor):
+        return
+    values = tensor.detach()
+    if values.dtype == torch.bfloat16:
+        values = values.float()  # numpy has no bfloat16
+    lowest = values.numpy().min() if values.numel() else 0.0  # NaN is lower than everything
+    if lowest != lowest:
+        index = tuple(values.isnan().nonzero()[0].tolist())
+        raise ValueError(f"{name} holds NaN, first at {index} of shape {tuple(values.shape)}")
+
+
+def check_float(name: str, tensor: Tensor) -> None:
+    if not tensor.is_floating_point():
+        raise ValueError(f"{name} must be floating point, not {tensor.dtype}")
+
+
+def check_sequence(name: str, tensor: Tensor) -> None:
+    """Vectors in a row: floating point, [..., positions, width]."""
+    check_float(name, tensor)
+    if tensor.ndim < 2:
+        raise ValueError(f"{name} needs at least two axes: positions and width")
+
+
+def check_width(name: str, tensor: Tensor, width: int) -> None:
+    if tensor.shape[-1] != width:
+        raise ValueError(f"{name} must be {width} wide, not {tensor.shape[-1]}")
+
+
+def check_valid(valid: Tensor, shape: torch.Size) -> None:
+    """`valid` says for each slot of `shape` (leading axes, slots) whether it is real."""
+    if valid.dtype != torch.bool:
+        raise ValueError(f"valid must be boolean (True: a real slot), not {valid.dtype}")
+    check_broadcasts_to("valid", valid.shape, shape)
+
+
+def check_positive(name: str, number: int | float) -> None:
+    if not number > 0:
+        raise ValueError(f"{name} must be positive, not {number}")
+
+
+def check_dropout(dropout: float) -> None:
+    if not 0 <= dropout < 1:
+        raise ValueError(f"dropout must be in [0, 1), not {dropout}")
+
+
+def check_broadcasts_to(name: str, shape: Sequence[int], target_shape: Sequence[int]) -> None:
+    """Broadcastable, but for the last axis, which must be there in full."""
+    if not can_broadcast(shape, target_shape) or shape[-1] != target_shape[-1]:
+        raise ValueError(
+            f"{name} has shape {tuple(shape)}, which does not fit {tuple(target_shape)}"
+        )
+
+
+def can_broadcast(shape: Sequence[int], target_shape: Sequence[int]) -> bool:
+    """Whether `shape` can be expanded to `onto`."""
+    if len(shape) > len(target_shape):
+        return False
+    return all(n in (1, m) for n, m in zip(reversed(shape), reversed(target_shape), strict=False))

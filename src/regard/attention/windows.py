@@ -1,0 +1,48 @@
+"""Where to look at all: which slots a query may see, and a gain multiplied onto their weights."""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention.memory import Memory
+from regard.attention.validation import check_positive
+
+
+class PredictiveWindow(nn.Module):
+    """p = S sigmoid(v . tanh(W q)),  gain(s) = exp(-(s - p)^2 / (2 sigma^2)),  |s - p| <= D
+
+    Luong et al. 2015, eq. 9-10, "local-p": sigma = D/2, S is the number of real slots, s counts
+    from 0, p is real-valued. The gain multiplies the softmax over the window, which is not
+    normalised again: a row sums to at most 1.
+    """
+
+    def __init__(
+        self,
+        query_dim: int,
+        radius: int | float = 10,
+        sigma: int | float | None = None,
+        hidden_dim: int | None = None,
+    ):
+        super().__init__()
+        if radius < 1:  # a smaller window could fall between two slots
+            raise ValueError(f"radius must be at least 1, not {radius}")
+        self.radius = radius
+        self.sigma = radius / 2 if sigma is None else sigma
+        check_positive("sigma", self.sigma)
+        self.centre = nn.Sequential(
+            nn.Linear(query_dim, hidden_dim or query_dim, bias=False),
+            nn.Tanh(),
+            nn.Linear(hidden_dim or query_dim, 1, bias=False),
+            nn.Sigmoid(),
+        )
+
+    def forward(
+        self, query: Float[Tensor, "*b q dq"], memory: Memory
+    ) -> tuple[Bool[Tensor, "*b q k"], Float[Tensor, "*b q k"]]:
+        length = memory.lengths()
+        if isinstance(length, Tensor):
+            length = length[..., None, None]
+        slot = torch.arange(memory.slots, device=query.device)
+        distance = slot - self.centre(query) * length
+        gain = torch.exp(-distance.square() / (2 * self.sigma**2))
+        return distance.abs() <= self.radius, gain

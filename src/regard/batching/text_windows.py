@@ -1,0 +1,114 @@
+"""A long text as ids, cut into windows: what a language model is trained and measured on.
+
+b: rows   t: positions of a window
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from regard.text.special import PAD
+
+
+@dataclass(frozen=True)
+class TextWindow:
+    """The model reads `given`, and is to say `wanted`, which is one token further on."""
+
+    inputs: Int[Tensor, "b t"]
+    targets: Int[Tensor, "b t"]
+    valid: Bool[Tensor, "b t"]
+    is_start: bool = True  # nothing of what stands before was read
+
+
+class RandomWindows:
+    """Windows that begin anywhere in the text, drawn anew each time; without end."""
+
+    def __init__(self, ids: Int[Tensor, " n"], *, rows: int, context: int, seed: int = 0):
+        check_window_sizes(ids, rows, context)
+        self.ids, self.rows, self.context, self.seed = ids, rows, context, seed
+        self.windows_done = 0
+        self.carried: dict[str, Tensor] = {}  # nothing: each window begins anew
+
+    def __next__(self) -> TextWindow:
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.windows_done)
+        self.windows_done += 1
+        starts = torch.randint(len(self.ids) - self.context, (self.rows, 1), generator=generator)
+        return build_window(self.ids[starts + torch.arange(self.context + 1)])
+
+    @property
+    def epoch(self) -> int:
+        """How often as many tokens were drawn as there are."""
+        return self.windows_done * self.rows * self.context // len(self.ids)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"given": self.windows_done}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.windows_done = state["given"]
+
+
+class ContiguousWindows:
+    """The text in `rows` equal parts side by side; each window goes on where the last one ended.
+
+    `carried` is for whoever reads them: what the model knew at the end of the last window. It is
+    kept with the place, so that training goes on as if it had never stopped.
+    """
+
+    def __init__(self, ids: Int[Tensor, " n"], *, rows: int, context: int):
+        check_window_sizes(ids, rows, context)
+        self.context, self.epoch, self.position = context, 0, 0
+        length = (len(ids) - 1) // rows
+        self.inputs = ids[: rows * length].view(rows, length)
+        self.targets = ids[1 : rows * length + 1].view(rows, length)
+        self.carried: dict[str, Tensor] = {}
+
+    def __next__(self) -> TextWindow:
+        if self.position >= self.inputs.shape[1]:
+            self.epoch, self.position = self.epoch + 1, 0
+        span = slice(self.position, self.position + self.context)
+        inputs, targets = self.inputs[:, span].long(), self.targets[:, span].long()
+        is_start, self.position = self.position == 0, self.position + self.context
+        return TextWindow(inputs, targets, torch.ones_like(inputs, dtype=torch.bool), is_start)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "place": self.position}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.epoch, self.position = state["epoch"], state["place"]
+
+
+def all_windows(ids: Int[Tensor, " n"], *, rows: int, context: int) -> Iterator[TextWindow]:
+    """Every token but the first is wanted once: windows one after the other, `rows` at a time."""
+    for start in range(0, len(ids) - 1, rows * context):
+        part = ids[start : start + rows * context + 1]
+        width = min(context, len(part) - 1)
+        count = -(-(len(part) - 1) // width)
+        positions = torch.arange(count)[:, None] * width + torch.arange(width + 1)
+        valid = positions[:, 1:] < len(part)
+        ids_by_row = part[positions.clamp(max=len(part) - 1)].masked_fill(
+            positions >= len(part), PAD
+        )
+        yield build_window(ids_by_row, valid)
+
+
+def build_window(ids: Int[Tensor, "b t1"], valid: Tensor | None = None) -> TextWindow:
+    ids = ids.long()
+    inputs, targets = ids[:, :-1], ids[:, 1:]
+    return TextWindow(
+        inputs, targets, torch.ones_like(inputs, dtype=torch.bool) if valid is None else valid
+    )
+
+
+def check_window_sizes(ids: Tensor, rows: int, context: int) -> None:
+    for name, number in (("rows", rows), ("context", context)):
+        if number < 1:
+            raise ValueError(f"{name} must be positive, not {number}")
+    if len(ids) - 1 < max(rows, context):
+        raise ValueError(
+            f"the text has {len(ids)} tokens, too few for {rows} rows and windows of {context}; "
+            "give more text, or a smaller batch and context"
+        )

@@ -1,0 +1,20 @@
+"""What all tables of settings share: frozen, closed, and strict about types."""
+
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+T = TypeVar("T")
+
+Positive = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=0)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+Rate = Annotated[float, Field(ge=0, lt=1)]
+NonEmptyTuple = Annotated[tuple[T, ...], Field(strict=False, min_length=1)]
+"""TOML has lists, frozen settings have tuples."""
+
+
+class Config(BaseModel):
+    """A field's description is its help text, and the comment above it in a written TOML."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

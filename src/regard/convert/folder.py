@@ -1,0 +1,185 @@
+"""Folders as Hugging Face's `save_pretrained` writes them: config, weights, tokeniser.
+
+    config.json   model.safetensors (or parts with an index)   tokenizer.json, or vocabulary files
+
+`table.py` says what maps where. No pickle is ever loaded.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from regard.convert.config import CONFIG_FILE, build_config, format_model_class, read_config
+from regard.convert.formats import FORMATS, ModelFormat
+from regard.convert.image_head import (
+    HEAD_PREFIX,
+    PREPROCESSOR_FILE,
+    ImageHead,
+    label_config,
+    pop_image_head,
+    preprocessor_config,
+)
+from regard.convert.weights import (
+    WEIGHTS_FILE,
+    from_hugging_face,
+    read_tensors,
+    to_hugging_face,
+    without_prefix,
+)
+from regard.files import write_atomic
+from regard.text.external import ExternalTokenizer, read_tokenizer
+
+
+class ImportedModel(NamedTuple):
+    """A model of somebody else's in our terms; `build(imported)` makes it.
+
+    `format` is their `model_type`, `kind` and `settings` are ours, `ids` their special tokens as
+    config.json has them. `notes` are lines for the user: what was left behind. `seen` is what a
+    model of pictures has beside its encoder.
+    """
+
+    format: str
+    kind: str
+    settings: dict[str, Any]
+    weights: dict[str, Tensor]
+    tokenizer: ExternalTokenizer | None
+    special_ids: dict[str, int]
+    notes: tuple[str, ...] = ()
+    image_head: ImageHead | None = None
+
+
+def read_folder(path: Path | str) -> ImportedModel:
+    """What is in the folder, checked: each tensor has its place, and the tokeniser fits."""
+    folder = Path(path)
+    if not folder.exists():
+        raise ValueError(f"{folder}: there is no such folder")
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: is a file; give the folder with config.json in it")
+    name, settings, special_ids = read_config(folder)
+    model_format = FORMATS[name]
+    tensors = without_prefix(model_format, read_tensors(folder))
+    image_head = pop_image_head(folder, tensors) if model_format.modality == "pictures" else None
+    if model_format.model == "bert":
+        settings["pooler"] = "pooler.dense.weight" in tensors
+        settings["pretrain"] = pretraining_heads(model_format.tensors, tensors)
+    try:
+        expected_shapes = {
+            key: t.shape for key, t in build_on_meta(model_format, settings).state_dict().items()
+        }
+    except ValueError as error:
+        raise ValueError(f"{folder / CONFIG_FILE}: {error}") from None
+    weights = from_hugging_face(model_format, tensors, expected_shapes, folder)
+    if model_format.modality == "pictures":
+        return ImportedModel(
+            name, model_format.model, settings, weights, None, special_ids, image_head=image_head
+        )
+    tokenizer, notes = read_tokenizer(folder, name), ()
+    if tokenizer is None:
+        notes = (missing_tokenizer_note(folder),)
+    elif tokenizer.size > (rows := len(weights[model_format.embedding_name])):
+        raise ValueError(
+            f"{folder}: the tokeniser has ids up to {tokenizer.size - 1}, but the table of words "
+            f"has {rows} rows: these files are not of one model"
+        )
+    return ImportedModel(name, model_format.model, settings, weights, tokenizer, special_ids, notes)
+
+
+def build_imported_model(imported: ImportedModel) -> nn.Module:
+    """The model with its weights, ready to run."""
+    model = build_on_meta(FORMATS[imported.format], imported.settings)
+    model.load_state_dict(imported.weights, assign=True)
+    return model.eval()
+
+
+def write_folder(
+    path: Path | str,
+    model_type: str,
+    settings: Mapping[str, Any],
+    weights: Mapping[str, Tensor],
+    tokenizer: ExternalTokenizer | None = None,
+    special_ids: Mapping[str, int] | None = None,
+    image_head: ImageHead | None = None,
+) -> Path:
+    """A folder that `from_pretrained` of transformers reads, whole or not at all.
+
+    `name` is their `model_type`, `weights` the `state_dict` of our model with these `settings`;
+    `seen` is for a model of pictures.
+    """
+    folder = Path(path)
+    if model_type not in FORMATS:
+        raise ValueError(f"format {model_type!r} is not known; there are {', '.join(FORMATS)}")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"{folder}: is there already; name a new or an empty folder")
+    config = build_config(model_type, settings, special_ids)
+    float_weights = {key: tensor.to(torch.float32) for key, tensor in weights.items()}
+    exported = to_hugging_face(FORMATS[model_type], float_weights)
+    if image_head is not None:
+        config |= label_config(image_head)
+        exported |= {f"{HEAD_PREFIX}.{part}": tensor for part, tensor in image_head.head.items()}
+    tensors = safetensors.torch.save(exported, {"format": "pt"})
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    draft.mkdir()
+    try:
+        write_atomic(draft / WEIGHTS_FILE, tensors)
+        write_atomic(draft / CONFIG_FILE, to_json_bytes(config))
+        if image_head is not None:
+            write_atomic(
+                draft / PREPROCESSOR_FILE,
+                to_json_bytes(preprocessor_config(settings["size"], image_head)),
+            )
+        if tokenizer is not None:
+            tokenizer.save(draft / "tokenizer.json")
+            write_atomic(
+                draft / "tokenizer_config.json", to_json_bytes(tokenizer.tokenizer_config())
+            )
+        if folder.exists():
+            folder.rmdir()
+        draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+class SkipInitialization(TorchFunctionMode):
+    """Weights are not drawn: on the meta device that would do nothing, and import 800 modules."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
+            return args[0] if args else kwargs["tensor"]
+        return func(*args, **kwargs)
+
+
+def build_on_meta(model_format: ModelFormat, settings: Mapping[str, Any]) -> nn.Module:
+    """The model without memory for its weights."""
+    with torch.device("meta"), SkipInitialization():
+        return format_model_class(model_format)(**settings)
+
+
+def pretraining_heads(names: tuple[Any, ...], tensors: Mapping[str, Tensor]) -> str:
+    """Which heads of BERT's pretraining are there."""
+    theirs = {name.ours: name.theirs.replace("*", "weight") for name in names}
+    if theirs.get("following.*") in tensors:
+        return "both"
+    return "masked" if theirs["guess.*"] in tensors else "none"
+
+
+def missing_tokenizer_note(folder: Path) -> str:
+    if any(folder.glob("*.spm")):
+        return f"{folder}: sentencepiece files (*.spm) are not read: it comes without a tokeniser"
+    return (
+        f"{folder}: there is no tokeniser (tokenizer.json, vocab.txt, or vocab.json and merges.txt)"
+    )
+
+
+def to_json_bytes(data: Mapping[str, Any]) -> bytes:
+    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()

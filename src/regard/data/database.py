@@ -1,0 +1,166 @@
+"""A small table of facts to talk about: rows from CSV, JSON or SQLite, found by what is wished.
+
+delexicalize   "Pizza Hut is in the south" -> "[name] is in the [area]"
+lexicalize     the other way, from a row, or from the wishes where no row is
+"""
+
+import csv
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from regard.data.formats.lines import check_file, read_text
+from regard.data.formats.text_pairs import path_suffix
+from regard.files import write_atomic
+
+Row = dict[str, str]
+ANY_VALUE = "any"  # a wish that is none
+PLACEHOLDER = re.compile(r"\[(\w+)\]")
+MIN_VALUE_CHARACTERS = 3  # characters of a value that is looked for in text
+
+
+class Database:
+    """`slot_columns`: the columns that people have wishes about; the others are told of a row.
+
+    Without rows there is nothing to look up: conversations are about anything.
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, str]], slot_columns: Sequence[str]):
+        if slot_columns and not rows:
+            raise ValueError("there is no row in it")
+        self.rows: list[Row] = [dict(row) for row in rows]
+        self.columns = list(dict.fromkeys(name for row in self.rows for name in row))
+        for name in slot_columns:
+            if name not in self.columns:
+                raise ValueError(
+                    f"there is no column {name!r}; there are {', '.join(self.columns)}"
+                )
+        self.slot_columns = list(slot_columns)
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+    def find_rows(self, belief: Mapping[str, str]) -> list[Row]:
+        """Rows that are as wished, in their order; what is asked in vain is not passed over."""
+        constraints = {
+            n: v.casefold() for n, v in belief.items() if n in self.slot_columns and v != ANY_VALUE
+        }
+        return [
+            row
+            for row in self.rows
+            if all(row.get(name, "").casefold() == value for name, value in constraints.items())
+        ]
+
+    def delexicalize(self, text: str) -> str:
+        """Values of the table, the longest first, by the names of their columns."""
+
+        def column_placeholder(match: re.Match[str]) -> str:
+            return f"[{self.column_by_value[match[0].casefold()]}]"
+
+        return self.value_pattern.sub(column_placeholder, text)
+
+    def lexicalize(
+        self, text: str, row: Mapping[str, str] | None, belief: Mapping[str, str]
+    ) -> str:
+        """What is known in the place of blanks; one of which nothing is known stays."""
+
+        def placeholder_value(match: re.Match[str]) -> str:
+            name = match[1]
+            slot_value = belief.get(name, ANY_VALUE)
+            value = slot_value if row is None else row.get(name, slot_value)
+            return match[0] if value in (ANY_VALUE, "") else value
+
+        return PLACEHOLDER.sub(placeholder_value, text)
+
+    @cached_property
+    def column_by_value(self) -> dict[str, str]:
+        """The column of each value; where it stands in two, it is of the first that is told."""
+        order = [n for n in self.columns if n not in self.slot_columns] + self.slot_columns
+        columns: dict[str, str] = {}
+        for name in order:
+            for row in self.rows:
+                if len(value := row.get(name, "")) >= MIN_VALUE_CHARACTERS:
+                    columns.setdefault(value.casefold(), name)
+        return columns
+
+    @cached_property
+    def value_pattern(self) -> re.Pattern[str]:
+        values = sorted(self.column_by_value, key=lambda value: (-len(value), value))
+        return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, values))})(?!\w)", re.IGNORECASE)
+
+    def save(self, path: Path) -> None:
+        state = {"asked": self.slot_columns, "rows": self.rows}
+        write_atomic(path, (json.dumps(state, ensure_ascii=False, indent=1) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: Path) -> "Database":
+        state = json.loads(path.read_text("utf-8"))
+        return cls(state["rows"], state["asked"])
+
+    @classmethod
+    def read(cls, path: Path | str, slot_columns: Sequence[str]) -> "Database":
+        """From a file: .csv, .json (a list of objects) or .sqlite (its one table)."""
+        check_file(path)
+        match path_suffix(path):
+            case ".csv":
+                rows = csv_rows(path)
+            case ".json":
+                rows = json_rows(path)
+            case ".sqlite" | ".sqlite3" | ".db":
+                rows = sqlite_rows(Path(path))
+            case suffix:
+                raise ValueError(f"{path}: a database is .csv, .json or .sqlite, not {suffix!r}")
+        try:
+            return cls([{n: cell_text(v) for n, v in row.items()} for row in rows], slot_columns)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+
+
+def cell_text(value: object) -> str:
+    """A value as text; what is missing is empty."""
+    return "" if value is None else " ".join(str(value).split())
+
+
+def csv_rows(path: Path | str) -> list[dict[str, object]]:
+    """The first line names the columns."""
+    rows: list[dict[str, object]] = []
+    reader = csv.reader(read_text(path).splitlines())
+    header = next(reader, [])
+    for cells in reader:
+        if cells and len(cells) != len(header):
+            location = f"{path}:{reader.line_num}"
+            raise ValueError(f"{location}: {len(cells)} cells under {len(header)} columns")
+        if cells:
+            rows.append(dict(zip(header, cells, strict=True)))
+    return rows
+
+
+def json_rows(path: Path | str) -> list[dict[str, object]]:
+    try:
+        rows = json.loads(read_text(path))
+    except ValueError as error:
+        raise ValueError(f"{path}: not JSON ({error})") from None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path}: must be a list of objects, one for each row")
+    return rows
+
+
+def sqlite_rows(path: Path) -> Iterable[dict[str, object]]:
+    """Of its one table; the file is only read."""
+    try:
+        with sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True) as connection:
+            connection.row_factory = sqlite3.Row
+            tables = [row[0] for row in connection.execute(TABLES_QUERY)]
+            if len(tables) != 1:
+                raise ValueError(f"{path}: must have one table, not {len(tables)}")
+            table_name = tables[0].replace('"', '""')
+            rows = connection.execute(f'SELECT * FROM "{table_name}"').fetchall()  # noqa: S608 - a name it has
+    except sqlite3.DatabaseError as error:
+        raise ValueError(f"{path}: not a database of SQLite ({error})") from None
+    return [dict(row) for row in rows]
+
+
+TABLES_QUERY = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"

@@ -1,0 +1,213 @@
+"""Files from the web or a mirror: resumed where they stopped, checked, whole or not there at all.
+
+The checksum is of the text inside, so that it holds for every packing of the same text.
+"""
+
+import gzip
+import http.client
+import os
+import sys
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, NamedTuple, cast
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote
+from urllib.request import Request, urlopen
+
+BLOCK_BYTES = 1 << 16
+TIMEOUT_SECONDS = 30.0  # seconds without a byte
+MAX_FRUITLESS_TRIES = 4  # in a row that bring nothing new
+FIRST_PAUSE_SECONDS = 0.5  # seconds before the second try; twice as long before each further one
+TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
+
+
+class RemoteFile(NamedTuple):
+    """Where a text file comes from, and what it must be."""
+
+    url: str
+    """Empty: nobody serves it, and only a mirror has it."""
+    mirror_path: str
+    """Its place below a mirror."""
+    sha256: str
+    """Of the text, unpacked."""
+    member: str = ""
+    """The file inside a zip; empty: the zip itself, and its checksum."""
+
+
+def cache_folder() -> Path:
+    """REGARD_CACHE, or `regard` in the user's cache folder."""
+    if override := os.environ.get("REGARD_CACHE"):
+        return Path(override).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "regard"
+
+
+def fetch_file(source: RemoteFile, path: Path) -> Path:
+    """The text, at `path`; from REGARD_MIRROR, a folder or an address, or else from upstream."""
+    if path.is_file():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mirror = os.environ.get("REGARD_MIRROR", "").rstrip("/")
+    with _exclusive_lock(path.parent / ".lock"):
+        if path.is_file():  # another process was quicker
+            return path
+        if mirror and not _is_url(mirror):
+            packed = Path(mirror).expanduser() / source.mirror_path
+            if not packed.is_file():
+                raise ValueError(f"{packed}: the mirror (REGARD_MIRROR) lacks this file")
+            _unpack(packed, source, path, str(packed))
+            return path
+        if not mirror and not source.url:
+            raise ValueError(
+                f"{source.mirror_path}: no address serves this file, which was made from "
+                "an archive; "
+                "set REGARD_MIRROR to a folder or an address that has it"
+            )
+        url = f"{mirror}/{quote(source.mirror_path)}" if mirror else source.url
+        part = path.with_name(path.name + ".part")
+        is_resumed = part.exists()
+        _download(url, part)
+        try:
+            _unpack(part, source, path, url)
+        except ValueError:
+            part.unlink()
+            if not is_resumed:
+                raise
+            _download(url, part)  # what was there may have been of another version
+            _unpack(part, source, path, url)
+        part.unlink()
+    return path
+
+
+def _is_url(location: str) -> bool:
+    return location.startswith(("http://", "https://"))
+
+
+@contextmanager
+def _exclusive_lock(lock_path: Path) -> Generator[None]:
+    """One process at a time; where the system has no such locks, the checksum must do."""
+    with lock_path.open("ab") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _download(url: str, part: Path) -> None:
+    """Append to `part` until the file is complete, from where it stopped."""
+    fruitless_tries, reason = 0, ""
+    with _progress_bar(url) as on_progress:
+        while fruitless_tries < MAX_FRUITLESS_TRIES:
+            before = part.stat().st_size if part.exists() else 0
+            try:
+                if _transfer(url, part, before, on_progress):
+                    return
+                reason = "the connection broke off"
+            except HTTPError as error:
+                reason = f"HTTP {error.code} {error.reason}"
+                if error.code not in TRANSIENT_STATUSES:
+                    raise ValueError(_unreachable_message(url, reason)) from None
+            except URLError as error:
+                raise ValueError(_unreachable_message(url, str(error.reason))) from None
+            except (OSError, http.client.HTTPException) as error:
+                reason = str(error) or type(error).__name__
+            has_grown = part.exists() and part.stat().st_size > before
+            fruitless_tries = 0 if has_grown else fruitless_tries + 1
+            if fruitless_tries:
+                time.sleep(FIRST_PAUSE_SECONDS * 2**fruitless_tries / 2)
+    raise ValueError(f"{url}: {reason}; the same command again goes on from here")
+
+
+def _unreachable_message(url: str, reason: str) -> str:
+    return (
+        f"{url}: {reason}; go online, or set REGARD_MIRROR to a folder or an address that has the "
+        "data sets"
+    )
+
+
+def _transfer(url: str, part: Path, start: int, on_progress: Callable[[int, int], None]) -> bool:
+    """One connection; whether the file is complete after it."""
+    headers = {"Accept-Encoding": "identity", "User-Agent": "regard"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    if not _is_url(url):
+        raise ValueError(f"{url}: not an http address")
+    request = Request(url, headers=headers)  # noqa: S310 (checked above)
+    try:
+        response = urlopen(request, timeout=TIMEOUT_SECONDS)  # noqa: S310
+    except HTTPError as error:
+        if error.code != 416:  # no bytes after those: all are there, or too many
+            raise
+        return error.headers.get("Content-Range", "").endswith(f"/{start}") or _discard_part(part)
+    with response, part.open("ab") as file:
+        if response.status != 206:  # the server starts anew, so do we
+            start = 0
+            file.truncate(0)
+        length = response.headers.get("Content-Length")
+        total = start + int(length) if length and length.isdigit() else 0
+        bytes_done = start
+        while block := response.read(BLOCK_BYTES):
+            file.write(block)
+            bytes_done += len(block)
+            on_progress(bytes_done, total)
+    return not total or bytes_done == total
+
+
+def _discard_part(part: Path) -> bool:
+    part.unlink(missing_ok=True)
+    return False
+
+
+def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
+    """Write the text, and give it its name only if the checksum is right."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    digest = sha256()
+    try:
+        with _open_unpacked(packed, name, source.member) as text, draft.open("wb") as file:
+            while block := text.read(BLOCK_BYTES):
+                digest.update(block)
+                file.write(block)
+            file.flush()
+            os.fsync(file.fileno())
+        if digest.hexdigest() != source.sha256:
+            actual, expected = digest.hexdigest()[:12], source.sha256[:12]
+            raise ValueError(
+                f"{name}: SHA-256 of the text is {actual}…, not {expected}…: another version"
+            )
+        draft.replace(path)
+    except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, KeyError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{name}: damaged ({reason})") from None
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _open_unpacked(packed: Path, name: str, member: str) -> Generator[IO[bytes]]:
+    """The text of a file that is called `name`, which says how it is packed."""
+    if name.endswith(".zip") and member:  # else it is wanted as it is
+        with zipfile.ZipFile(packed) as archive, archive.open(member) as file:
+            yield file
+        return
+    with gzip.open(packed) if name.endswith(".gz") else packed.open("rb") as file:
+        yield cast("IO[bytes]", file)
+
+
+@contextmanager
+def _progress_bar(url: str) -> Generator[Callable[[int, int], None]]:
+    """A progress bar on a terminal; nothing in a log."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True)
+    bar.disable = not console.is_terminal
+    with bar:
+        task = bar.add_task(url.rpartition("/")[2], total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)

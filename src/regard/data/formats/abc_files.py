@@ -1,0 +1,105 @@
+"""Tunes in ABC notation from files, each from a line `X:` up to the next.
+
+Records are {"text": the tune}, in one spelling: fields as `M:6/8`, of those that are kept; no
+number, no comments, no blank lines. `regard.data.formats.abc_notation` can tell whether it can
+be played.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from regard.data.formats.labeled_texts import (
+    HashSplitFiles,
+    LocatedRecord,
+    held_out_shares,
+    paths_by_split,
+)
+from regard.data.formats.lines import check_file, display_name, read_lines
+from regard.data.formats.text_pairs import Paths
+
+FIELD = re.compile(r"([A-Za-z+]):\s*(.*?)\s*$")
+DEFAULT_FIELDS = "TRMLQPK"
+
+
+class AbcFiles(HashSplitFiles):
+    """A corpus in files of tunes; `fields` are letters of the fields that are kept.
+
+    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of
+    the tune.
+    """
+
+    def __init__(
+        self,
+        train: Paths,
+        dev: Paths | None = None,
+        test: Paths | None = None,
+        *,
+        header_fields: str = DEFAULT_FIELDS,
+        held_out: float = 0.1,
+    ) -> None:
+        self.paths = paths_by_split(train, dev, test)
+        if "K" not in header_fields:
+            raise ValueError(
+                f"header_fields = {header_fields!r} must have K: a tune begins after its key"
+            )
+        self.fields = header_fields
+        self.shares = held_out_shares(self.paths, held_out)
+        for paths in self.paths.values():
+            for path in paths:
+                check_file(path)
+
+    def describe(self) -> str:
+        each = [f"{split} {summarize_paths(paths)}" for split, paths in self.paths.items()]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        return f"tunes: {', '.join(each)}; licence as you know it"
+
+    def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
+        for path in paths:
+            for location, tune in read_tunes(path):
+                yield location, {"text": "\n".join(normalized_tune(tune, self.fields, location))}
+
+
+def read_tunes(path: Path | str) -> Iterator[tuple[str, list[str]]]:
+    """The lines of each tune from `X:` on, and where that is; what stands before is passed over."""
+    location, tune = "", list[str]()
+    for number, line in enumerate(read_lines(path), 1):
+        if line.startswith("X:"):
+            if location:
+                yield location, tune
+            location, tune = f"{display_name(path)}:{number}", [line]
+        elif location:
+            tune.append(line)
+        elif line.startswith("K:"):
+            raise ValueError(
+                f"{display_name(path)}:{number}: a key, but no X: before; begin tunes so"
+            )
+    if not location:
+        raise ValueError(f"{display_name(path)}: no tune in it; each begins with a line X:1")
+    yield location, tune
+
+
+def normalized_tune(tune: Sequence[str], fields: str, location: str) -> Iterator[str]:
+    """The tune in one spelling, or an error if it has no key or no note."""
+    in_header, has_notes = True, False
+    for line in tune:
+        text = line.split("%", 1)[0].strip()
+        field = FIELD.fullmatch(text)
+        if field is None:
+            if text and in_header:
+                raise ValueError(f"{location}: no K: before the notes of this tune; give its key")
+            has_notes = has_notes or bool(text)
+            if text:
+                yield text
+        elif field[1] in fields:
+            in_header = in_header and field[1] != "K"
+            yield f"{field[1]}:{field[2]}"
+    if in_header:
+        raise ValueError(f"{location}: no K: in this tune; give its key")
+    if not has_notes:
+        raise ValueError(f"{location}: no notes after the K: of this tune; take it out")
+
+
+def summarize_paths(paths: Sequence[Path | str]) -> str:
+    suffix = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"{display_name(paths[0])}{suffix}"

@@ -1,0 +1,179 @@
+"""Pictures with captions from files: JSON lines, and the JSON of COCO.
+
+    {"image": "cats/1.png", "caption": "a cat on a mat"}                       a line each
+    {"images": [{"id": 1, "file_name": …}], "annotations": [{"image_id": 1, "caption": …}]}
+
+Records are {"picture": a path, "captions": all of that picture's}. Lines of one picture, which need
+not stand together, are one record.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.data.corpus import Record
+from regard.data.formats.images import image_digest
+from regard.data.formats.labeled_texts import (
+    HashSplitFiles,
+    LocatedRecord,
+    held_out_shares,
+    paths_by_split,
+)
+from regard.data.formats.lines import check_file, display_name, read_text
+from regard.data.formats.text_pairs import Paths, path_suffix, read_json_lines
+
+CaptionFormat = Literal["jsonl", "coco"]
+FORMAT_BY_SUFFIX: dict[str, CaptionFormat] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "coco",
+}
+FIELDS = {"image": "image", "caption": "caption"}
+COCO_FIELDS = {"images": ("id", "file_name"), "annotations": ("image_id", "caption")}
+
+
+class CaptionFiles(HashSplitFiles):
+    """A corpus of one format; `folder` is where the pictures are, else they lie beside the file.
+
+    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
+    picture's bytes, so that equal pictures are in one split.
+    """
+
+    def __init__(
+        self,
+        train: Paths,
+        dev: Paths | None = None,
+        test: Paths | None = None,
+        *,
+        format: CaptionFormat | None = None,  # noqa: A002 (the word in the config)
+        folder: str | None = None,
+        held_out: float = 0.1,
+    ) -> None:
+        self.paths = paths_by_split(train, dev, test)
+        self.format: CaptionFormat = format or guess_format(self.paths["train"][0])
+        self.folder = folder
+        self.shares = held_out_shares(self.paths, held_out)
+        self.digests: dict[str, str] = {}  # of files, each read once for it
+        for split, paths in self.paths.items():
+            if len(paths) != 1:
+                raise ValueError(f"{split}: {self.format} needs one file, not {len(paths)}")
+            check_file(paths[0])
+        if folder is not None and not Path(folder).is_dir():
+            raise ValueError(f"{folder}: there is no such folder")
+
+    def describe(self) -> str:
+        each = [f"{split} {display_name(paths[0])}" for split, paths in self.paths.items()]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        return f"captions ({self.format}): {', '.join(each)}; licence as you know it"
+
+    def hash_key(self, record: Record) -> str:
+        picture = record["picture"]
+        if picture not in self.digests:
+            self.digests[picture] = image_digest(picture)
+        return self.digests[picture]
+
+    def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
+        path = paths[0]
+        image_folder = Path(path).parent if self.folder is None else Path(self.folder)
+        captions_by_image = read_caption_lines(path) if self.format == "jsonl" else read_coco(path)
+        for name, (location, captions) in captions_by_image.items():
+            image_path = image_folder / name
+            if not image_path.is_file():
+                raise ValueError(f"{location}: there is no such picture: {image_path}")
+            yield (
+                f"{location} ({image_path})",
+                {"picture": str(image_path), "captions": tuple(captions)},
+            )
+
+
+# by the name of a picture: where it is first spoken of, and its captions
+CaptionIndex = dict[str, tuple[str, list[str]]]
+
+
+def read_caption_lines(path: Path | str) -> CaptionIndex:
+    captions_by_image: CaptionIndex = {}
+    records = read_json_lines(path, FIELDS, extra_types={"caption": list})
+    for number, record in enumerate(records, 1):
+        location, value = f"{display_name(path)}:{number}", record["caption"]
+        if not record["image"]:
+            raise ValueError(f"{location}: a caption without a picture: 'image' is empty")
+        if not value:
+            raise ValueError(f"{location}: a picture without a caption: 'caption' is empty")
+        captions = [value] if isinstance(value, str) else value
+        image_captions = captions_by_image.setdefault(record["image"], (location, []))[1]
+        image_captions.extend(checked_caption(caption, location) for caption in captions)
+    return captions_by_image
+
+
+def read_coco(path: Path | str) -> CaptionIndex:
+    data = load_coco(path)
+    captions_by_image: CaptionIndex = {}
+    names: dict[Any, str] = {}
+    for number, image in enumerate(data["images"], 1):
+        names[image["id"]] = name = image["file_name"]
+        captions_by_image[name] = (f"{display_name(path)}: image {number}", [])
+    for number, annotation in enumerate(data["annotations"], 1):
+        location, image_id = f"{display_name(path)}: annotation {number}", annotation["image_id"]
+        if image_id not in names:
+            raise ValueError(
+                f"{location}: a caption without a picture: no image has the id {image_id}"
+            )
+        captions_by_image[names[image_id]][1].append(
+            checked_caption(annotation["caption"], location)
+        )
+    for location, captions in captions_by_image.values():
+        if not captions:
+            raise ValueError(f"{location}: a picture without a caption; add one, or take it out")
+    if not captions_by_image:
+        raise ValueError(f"{display_name(path)}: there is no picture in it")
+    return captions_by_image
+
+
+def load_coco(path: Path | str) -> dict[str, list[dict[str, Any]]]:
+    """COCO's JSON, with all that is needed of it in its place."""
+    try:
+        data = json.loads(read_text(path))
+    except (json.JSONDecodeError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        raise ValueError(
+            f"{display_name(path)}: not JSON ({reason}); fetch or write it again"
+        ) from None
+    if not isinstance(data, dict):
+        raise ValueError(f"{display_name(path)}: must be an object with images and annotations")
+    for name, fields in COCO_FIELDS.items():
+        if not isinstance(data.get(name), list):
+            raise ValueError(
+                f"{display_name(path)}: {name!r} is missing, or no list: is it COCO's JSON?"
+            )
+        for number, entry in enumerate(data[name], 1):
+            location = f"{display_name(path)}: {name.removesuffix('s')} {number}"
+            for field in fields:
+                if not isinstance(entry, dict) or field not in entry:
+                    raise ValueError(f"{location}: no field {field!r}")
+                kinds = (str,) if field in ("file_name", "caption") else (int, str)
+                if not isinstance(entry[field], kinds):
+                    kind = type(entry[field]).__name__
+                    raise ValueError(f"{location}: {field!r} must not be {kind}")
+    return data
+
+
+def checked_caption(caption: Any, location: str) -> str:
+    if not isinstance(caption, str):
+        raise ValueError(f"{location}: a caption must be text, not {type(caption).__name__}")
+    if not caption.strip():
+        raise ValueError(f"{location}: the caption is empty; write one, or take it out")
+    return caption.strip()
+
+
+def guess_format(path: Path | str) -> CaptionFormat:
+    suffix = path_suffix(path)
+    if suffix not in FORMAT_BY_SUFFIX:
+        supported = ", ".join(FORMAT_BY_SUFFIX)
+        raise ValueError(f"{path}: {suffix or 'no suffix'} tells no format ({supported}); name one")
+    return FORMAT_BY_SUFFIX[suffix]
+
+
+def record_captions(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """All captions of a picture, of any corpus."""
+    return record["captions"] if "captions" in record else (record["caption"],)

@@ -1,0 +1,297 @@
+"""Pictures class by class, all of one size and in memory: what few-shot episodes are dealt from.
+
+A class is a folder with pictures in it, at any depth, on disk or in a zip. Classes of dev and test
+are never trained on.
+"""
+
+import zipfile
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.corpus import SPLITS, check_name
+from regard.data.download import RemoteFile, cache_folder, fetch_file
+from regard.data.formats.image_files import IMAGE_SUFFIXES, is_image_file
+from regard.data.formats.images import ImageReader, read_image_bytes
+from regard.data.formats.lines import display_name as named
+from regard.data.synthetic.episodes import EpisodeCorpus, SampledEpisodes, draw_layout
+
+ImageFilesByClass = dict[
+    str, list[tuple[str, Callable[[], bytes]]]
+]  # class -> place of each picture, bytes
+RIGHT_ANGLE_ROTATIONS = 4  # by a right angle each
+
+
+@dataclass(frozen=True)
+class ClassImages:
+    """`pixels` [n h w c]; the first `counts[0]` are of the first class, and so on."""
+
+    pixels: NDArray[np.uint8]
+    counts: NDArray[np.int64]
+
+    @cached_property
+    def starts(self) -> NDArray[np.int64]:
+        return self.counts.cumsum() - self.counts
+
+    def with_rotations(self) -> "ClassImages":
+        """Each class four times: turned by a right angle it is another one."""
+        rotated = [
+            np.rot90(self.pixels, rotation, (1, 2)) for rotation in range(RIGHT_ANGLE_ROTATIONS)
+        ]
+        return ClassImages(np.concatenate(rotated), np.tile(self.counts, RIGHT_ANGLE_ROTATIONS))
+
+    def sample_episodes(
+        self, rng: np.random.Generator, count: int, ways: int, shots: int, queries: int
+    ) -> SampledEpisodes:
+        """All pictures of a class in an episode are different ones."""
+        support_labels, query_labels, support_order = draw_layout(rng, count, ways, shots, queries)
+        images_per_class = shots + -(-queries // ways)
+        classes = rng.random((count, len(self.counts))).argpartition(ways - 1)[:, :ways]
+        random_keys = rng.random((count, ways, int(self.counts.max())))
+        random_keys[np.arange(random_keys.shape[-1]) >= self.counts[classes][..., None]] = np.inf
+        picks = random_keys.argsort(-1)[..., :images_per_class] + self.starts[classes][..., None]
+        support = picks[..., :shots].reshape(count, -1)
+        pick_index = shots + np.arange(queries) // ways
+        queried = picks[np.arange(count)[:, None], query_labels, pick_index]
+        return SampledEpisodes(
+            self.pixels[np.concatenate([support, queried], 1)],
+            support_labels,
+            query_labels,
+            support_order,
+        )
+
+
+class ImageEpisodes(EpisodeCorpus):
+    """Episodes of pictures. Splits that have no path are a share of the classes of train each."""
+
+    def __init__(
+        self,
+        ways: int,
+        shots: int,
+        reader: ImageReader,
+        rotations: bool,
+        held_out: float,
+        seed: int,
+        eval_episodes: int,
+    ):
+        super().__init__(ways, shots, seed, eval_episodes)
+        self.reader, self.rotations, self.held_out = reader, rotations, held_out
+        self.loaded: dict[str, ClassImages] = {}
+
+    @abstractmethod
+    def split_paths(self) -> dict[str, Path]:
+        """A folder or a zip for each split that has its own; train has."""
+
+    @cached_property
+    def classes_by_split(self) -> dict[str, tuple[str, ImageFilesByClass]]:
+        """What messages call it, and its classes, by split."""
+        paths = self.split_paths()
+        files_by_split = {split: find_image_classes(path) for split, path in paths.items()}
+        missing = [split for split in SPLITS if split not in files_by_split]
+        files_by_split |= hold_out_classes(
+            files_by_split["train"], missing, self.held_out, self.seed
+        )
+        return {
+            k: (f"{k}, {named(paths.get(k, paths['train']))}", files)
+            for k, files in files_by_split.items()
+        }
+
+    def class_images(self, split: str) -> ClassImages:
+        """Read once: every picture becomes so many bytes."""
+        if split not in self.loaded:
+            split_location, classes = self.classes_by_split[split]
+            check_classes(split_location, classes, self.ways, self.shots)
+            pixels = [
+                self.reader.decode(read_bytes(), location)
+                for files in classes.values()
+                for location, read_bytes in files
+            ]
+            counts = np.array([len(files) for files in classes.values()])
+            images = ClassImages(np.stack(pixels), counts)
+            self.loaded[split] = (
+                images.with_rotations() if self.rotations and split == "train" else images
+            )
+        return self.loaded[split]
+
+    def sample_episodes(
+        self, split: str, rng: np.random.Generator, count: int, shots: int, queries: int
+    ) -> SampledEpisodes:
+        images = self.class_images(split)
+        images_per_class = shots + -(-queries // self.ways)
+        if images.counts.min() < images_per_class:
+            max_queries = (int(images.counts.min()) - shots) * self.ways
+            raise ValueError(
+                f"{split}: a class has only {images.counts.min()} pictures, and "
+                f"{images_per_class} are "
+                f"needed for train.queries = {queries}: make it at most {max_queries}"
+            )
+        return images.sample_episodes(rng, count, self.ways, shots, queries)
+
+
+class ClassFolders(ImageEpisodes):
+    """Your own."""
+
+    def __init__(
+        self,
+        train: Path | str,
+        dev: Path | str | None = None,
+        test: Path | str | None = None,
+        *,
+        ways: int = 5,
+        shots: int = 1,
+        image_size: tuple[int, int] = (28, 28),
+        channels: int = 1,
+        rotations: bool = False,
+        held_out: float = 0.1,
+        seed: int = 0,
+        eval_episodes: int = 2000,
+    ) -> None:
+        reader = ImageReader(image_size, channels)
+        super().__init__(ways, shots, reader, rotations, held_out, seed, eval_episodes)
+        given_paths = dict(zip(SPLITS, (train, dev, test), strict=True))
+        self.paths = {split: Path(path) for split, path in given_paths.items() if path is not None}
+
+    def split_paths(self) -> dict[str, Path]:
+        return self.paths
+
+    def describe(self) -> str:
+        each = [f"{split} {named(path)}" for split, path in self.paths.items()]
+        missing = [split for split in SPLITS if split not in self.paths]
+        each += [f"{split} {self.held_out:.0%} of its classes" for split in missing]
+        sizes = f"{self.ways} ways, {self.shots} shots"
+        return f"classes: {', '.join(each)}; {sizes}; licence as you know it"
+
+
+_OMNIGLOT_FILES = {
+    "train": RemoteFile(
+        "",  # repacked: another zip of the same pictures than the authors'
+        "fewshot/omniglot/images_background.zip",
+        "b5065e7bfafff477c3b3b11be1ce6632a4e520dc1cf28d51c8fe9d19b3bdf8d2",
+    ),
+    "test": RemoteFile(
+        "",
+        "fewshot/omniglot/images_evaluation.zip",
+        "4956cd99e11cd8c184977b64ca93acd116b99b01541e548698b8b9565395b60f",
+    ),
+}
+IMAGE_CLASS_DATASETS = {"omniglot": _OMNIGLOT_FILES}
+
+
+class PublicImageClasses(ImageEpisodes):
+    """A public set: `held_out` of its classes to train on are dev."""
+
+    def __init__(
+        self,
+        name: str = "omniglot",
+        *,
+        ways: int = 5,
+        shots: int = 1,
+        image_size: tuple[int, int] = (28, 28),
+        channels: int = 1,
+        rotations: bool = True,
+        held_out: float = 0.1,
+        seed: int = 0,
+        eval_episodes: int = 2000,
+    ) -> None:
+        check_name("name", name, IMAGE_CLASS_DATASETS)
+        reader = ImageReader(image_size, channels)
+        super().__init__(ways, shots, reader, rotations, held_out, seed, eval_episodes)
+        self.name = name
+
+    def split_paths(self) -> dict[str, Path]:
+        """The first time, the files are downloaded."""
+        files, folder = IMAGE_CLASS_DATASETS[self.name], cache_folder() / self.name
+        return {
+            k: fetch_file(file, folder / Path(file.mirror_path).name) for k, file in files.items()
+        }
+
+    def describe(self) -> str:
+        sizes = f"{self.ways} ways, {self.shots} shots"
+        rotation_note = ", each turned into four to train on" if self.rotations else ""
+        description = f"964 and 659 characters of 50 alphabets, 20 pictures each{rotation_note}"
+        homepage = "https://github.com/brendenlake/omniglot"
+        return f"{self.name}: {description}; {sizes}; {homepage} (Lake et al. 2015); licence: MIT"
+
+
+def find_image_classes(path: Path) -> ImageFilesByClass:
+    """Every folder below with pictures in it is a class, by its path."""
+    if path.is_file() and path.suffix.lower() == ".zip":
+        classes = zip_image_classes(path)
+    elif path.is_dir():
+        classes = folder_image_classes(path)
+    elif path.exists():
+        raise ValueError(f"{path}: this is no folder and no .zip; give one with a folder per class")
+    else:
+        raise ValueError(f"{path}: there is no such folder")
+    if not classes:
+        supported = ", ".join(IMAGE_SUFFIXES)
+        raise ValueError(
+            f"{path}: no folder with pictures in it ({supported}); make one for each class"
+        )
+    return classes
+
+
+def folder_image_classes(path: Path) -> ImageFilesByClass:
+    classes: ImageFilesByClass = {}
+    for file in sorted(path.rglob("*")):
+        if is_image_file(file) and file.is_file() and file.parent != path:
+            name = str(file.parent.relative_to(path))
+            classes.setdefault(name, []).append(
+                (str(file), lambda file=file: read_image_bytes(file))
+            )
+    return classes
+
+
+def zip_image_classes(path: Path) -> ImageFilesByClass:
+    """The names are read now, the pictures when they are wanted."""
+    classes: ImageFilesByClass = {}
+    try:
+        archive = zipfile.ZipFile(path)
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{path}: damaged ({error})") from None
+    for name in sorted(archive.namelist()):
+        member_path = Path(name)
+        if is_image_file(member_path) and member_path.parent != Path():
+            location = f"{path}: {name}"
+            classes.setdefault(str(member_path.parent), []).append(
+                (location, lambda name=name: archive.read(name))
+            )
+    return classes
+
+
+def hold_out_classes(
+    classes: ImageFilesByClass, missing: Sequence[str], share: float, seed: int
+) -> dict[str, ImageFilesByClass]:
+    """What is left to train on, and a share of the classes for each split that is missing."""
+    order = sorted(classes, key=lambda name: sha256(f"{seed} {name}".encode()).digest())
+    classes_per_split = round(share * len(order))
+    held_out: dict[str, ImageFilesByClass] = {}
+    for split in missing:
+        held_out[split] = {name: classes[name] for name in sorted(order[:classes_per_split])}
+        order = order[classes_per_split:]
+    return {"train": {name: classes[name] for name in sorted(order)}, **held_out}
+
+
+def check_classes(location: str, classes: ImageFilesByClass, ways: int, shots: int) -> None:
+    if len(classes) < ways:
+        problem = f"{len(classes)} classes, but an episode has data.ways = {ways}"
+        raise ValueError(f"{location}: {problem}; give more, hold out fewer, or lower it")
+    for name, files in small_classes(classes, shots + 1):
+        actual = f"{name} has {len(files)} picture{'s' if len(files) > 1 else ''}"
+        raise ValueError(
+            f"{location}: {actual}, but {shots + 1} are needed: data.shots = {shots} to be "
+            "shown, and "
+            "one to be asked for; give more, or take it out"
+        )
+
+
+def small_classes(
+    classes: ImageFilesByClass, min_images: int
+) -> Iterator[tuple[str, list[tuple[str, Callable[[], bytes]]]]]:
+    return ((name, files) for name, files in classes.items() if len(files) < min_images)

@@ -1,0 +1,160 @@
+"""Conversations, from files: people speak in turns, the one who is to be answered first.
+
+    txt      a line for each turn, a blank line behind a conversation
+    jsonl    {"turns": ["…", "…"]}, or with a database {"exchanges": [{"user": "…", "wishes":
+             {"food": "thai"}, "reply": "…"}], "goal": {"food": "thai"}}; wishes are all that hold
+             by then
+
+Records are {"turns": [...], "text": turns with line ends between}, with "wishes" (one for each
+exchange) and "goal" where there are any. All is gzipped where the name says so.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.data.corpus import Record
+from regard.data.database import Database
+from regard.data.formats.labeled_texts import (
+    HashSplitFiles,
+    LocatedRecord,
+    held_out_shares,
+    paths_by_split,
+)
+from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
+from regard.data.formats.text_pairs import Paths, path_suffix
+
+DialogueFormat = Literal["txt", "jsonl"]
+FORMAT_BY_SUFFIX: dict[str, DialogueFormat] = {
+    ".txt": "txt",
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+}
+SlotValues = dict[str, str]
+
+
+def dialogue_record(
+    turns: Sequence[str],
+    beliefs: Sequence[SlotValues] | None = None,
+    goal: Mapping[str, str] | None = None,
+) -> Record:
+    cleaned_turns = [" ".join(turn.split()) for turn in turns]
+    record: Record = {"turns": cleaned_turns, "text": "\n".join(cleaned_turns)}
+    if beliefs is not None:
+        record["wishes"] = list(beliefs)
+    return record if goal is None else {**record, "goal": dict(goal)}
+
+
+def read_dialogue_lines(path: Path | str) -> Iterator[LocatedRecord]:
+    turns, first_line = list[str](), 0
+    for number, line in enumerate([*read_lines(path), ""], 1):
+        if line.strip():
+            first_line = first_line if turns else number
+            turns.append(line)
+        elif turns:
+            yield f"{display_name(path)}:{first_line}", dialogue_record(turns)
+            turns = []
+
+
+def read_dialogue_json(path: Path | str) -> Iterator[LocatedRecord]:
+    for location, data in parse_json_lines(path):
+        if not isinstance(data, dict) or not {"turns", "exchanges"} & set(data):
+            raise ValueError(f"{location}: must be an object with turns or exchanges")
+        if "turns" in data:
+            turns = data["turns"]
+            if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
+                raise ValueError(f"{location}: turns must be a list of texts")
+            yield location, dialogue_record(turns)
+        else:
+            yield location, record_from_exchanges(data, location)
+
+
+def record_from_exchanges(data: Mapping[str, Any], location: str) -> Record:
+    turns, beliefs = list[str](), list[SlotValues]()
+    for number, exchange in enumerate(data["exchanges"], 1):
+        exchange_location = f"{location}: exchange {number}"
+        if not isinstance(exchange, dict):
+            raise ValueError(f"{exchange_location}: must be an object with user, wishes and reply")
+        for name in ("user", "reply"):
+            if not isinstance(exchange.get(name), str):
+                raise ValueError(f"{exchange_location}: {name} must be a text")
+            turns.append(exchange[name])
+        beliefs.append(to_slot_values(exchange.get("wishes", {}), f"{exchange_location}: wishes"))
+    goal = data.get("goal")
+    return dialogue_record(
+        turns, beliefs, None if goal is None else to_slot_values(goal, f"{location}: goal")
+    )
+
+
+def to_slot_values(values: Any, location: str) -> SlotValues:
+    if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
+        raise ValueError(f"{location} must be an object of texts, such as {{'food': 'thai'}}")
+    return dict(values)
+
+
+class DialogueFiles(HashSplitFiles):
+    """A corpus in files of one format, and perhaps the database that its conversations are about.
+
+    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
+    text.
+    """
+
+    def __init__(
+        self,
+        train: Paths,
+        dev: Paths | None = None,
+        test: Paths | None = None,
+        *,
+        format: DialogueFormat | None = None,  # noqa: A002 (the word in the config)
+        database: str | None = None,
+        slot_columns: Sequence[str] | None = None,
+        held_out: float = 0.1,
+    ) -> None:
+        self.paths = paths_by_split(train, dev, test)
+        suffix = path_suffix(self.paths["train"][0])
+        if format is None and suffix not in FORMAT_BY_SUFFIX:
+            supported = ", ".join(FORMAT_BY_SUFFIX)
+            raise ValueError(
+                f"{train}: {suffix or 'no suffix'} tells no format ({supported}); name one"
+            )
+        self.format: DialogueFormat = format or FORMAT_BY_SUFFIX[suffix]
+        self.shares = held_out_shares(self.paths, held_out)
+        for paths in self.paths.values():
+            for path in paths:
+                check_file(path)
+        self.database = (
+            Database([], []) if database is None else Database.read(database, slot_columns or ())
+        )
+
+    def describe(self) -> str:
+        each = [
+            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
+        ]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        rows = f", {len(self.database.rows)} rows to look up" if self.database else ""
+        return f"dialogues ({self.format}): {', '.join(each)}{rows}; licence as you know it"
+
+    def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
+        for path in paths:
+            for location, record in (
+                read_dialogue_lines if self.format == "txt" else read_dialogue_json
+            )(path):
+                yield location, self._check_record(location, record)
+
+    def _check_record(self, location: str, record: Record) -> Record:
+        turns = record["turns"]
+        if len(turns) < 2 or not all(turns):
+            raise ValueError(
+                f"{location}: a conversation needs two turns or more, none of them empty"
+            )
+        if self.database and "wishes" not in record:
+            raise ValueError(
+                f"{location}: with a database there must be exchanges, with their wishes"
+            )
+        for belief in record.get("wishes", []) if self.database else []:
+            for name in belief:
+                if name not in self.database.slot_columns:
+                    allowed = ", ".join(self.database.slot_columns)
+                    raise ValueError(
+                        f"{location}: a wish about {name!r}; data.slot_columns has {allowed}"
+                    )
+        return record

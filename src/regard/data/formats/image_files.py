@@ -1,0 +1,275 @@
+"""Pictures with a label: from folders, IDX files and tables, and public sets by name.
+
+Records are {"picture": a path or an array, "label": …}; `corpora.pictures` reads the picture.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from regard.data.corpus import SPLITS, Record, check_name, check_split
+from regard.data.download import RemoteFile, cache_folder, fetch_file
+from regard.data.formats.idx import read_idx
+from regard.data.formats.images import image_digest
+from regard.data.formats.labeled_texts import (
+    HashSplitFiles,
+    LocatedRecord,
+    held_out_shares,
+    paths_by_split,
+    read_table,
+)
+from regard.data.formats.lines import check_file, display_name
+from regard.data.formats.text_pairs import Paths, path_suffix
+
+ImageFormat = Literal["folder", "idx", "tsv", "csv"]
+FIELDS = ("picture", "label")
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
+TABLE_FORMATS: dict[str, ImageFormat] = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv"}
+
+
+class ImageFiles(HashSplitFiles):
+    """A corpus of one format: for each split a folder, a table, or two IDX files.
+
+    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
+    picture's bytes, so that equal pictures are in one split.
+    """
+
+    def __init__(
+        self,
+        train: Paths,
+        dev: Paths | None = None,
+        test: Paths | None = None,
+        *,
+        format: ImageFormat | None = None,  # noqa: A002 (the word in the config)
+        columns: Sequence[str] = FIELDS,
+        labels: Sequence[str] | None = None,
+        held_out: float = 0.1,
+    ) -> None:
+        self.paths = paths_by_split(train, dev, test)
+        self.format: ImageFormat = format or guess_format(self.paths["train"])
+        self.columns, self.labels = tuple(columns), None if labels is None else tuple(labels)
+        self.shares = held_out_shares(self.paths, held_out)
+        self.digests: dict[str, str] = {}  # of files, each read once for it
+        self._check()
+
+    def describe(self) -> str:
+        each = [
+            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
+        ]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        return f"pictures ({self.format}): {', '.join(each)}; licence as you know it"
+
+    def hash_key(self, record: Record) -> str:
+        picture = record["picture"]
+        if not isinstance(picture, str):
+            return image_digest(picture)
+        if picture not in self.digests:
+            self.digests[picture] = image_digest(picture)
+        return self.digests[picture]
+
+    def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
+        match self.format:
+            case "folder":
+                return read_image_folders(Path(paths[0]))
+            case "idx":
+                return self.read_idx_files(*paths)
+            case "tsv" | "csv":
+                return self.read_image_table(paths[0])
+
+    def read_idx_files(
+        self, image_path: Path | str, label_path: Path | str
+    ) -> Iterator[LocatedRecord]:
+        images, label_ids = read_idx(image_path, 3), read_idx(label_path, 1)
+        if len(images) != len(label_ids):
+            counts = (
+                f"{display_name(image_path)} has {len(images)}, {display_name(label_path)} "
+                f"{len(label_ids)}"
+            )
+            raise ValueError(f"{counts}: there must be a label for each picture")
+        for number, (pixels, label) in enumerate(zip(images, label_ids.tolist(), strict=True), 1):
+            location = f"{display_name(image_path)}: picture {number}"
+            if self.labels is not None and label >= len(self.labels):
+                raise ValueError(
+                    f"{location}: label {label}, but labels has only {len(self.labels)}"
+                )
+            name = str(label) if self.labels is None else self.labels[label]
+            yield location, {"picture": pixels, "label": name}
+
+    def read_image_table(self, path: Path | str) -> Iterator[LocatedRecord]:
+        """Paths are beside the table, if they are not from the root."""
+        kind: Literal["tsv", "csv"] = "csv" if self.format == "csv" else "tsv"
+        for location, record in read_table(path, kind, self.columns):
+            if not record["label"]:
+                raise ValueError(f"{location}: the label is empty")
+            image_path = Path(path).parent / record["picture"]
+            if not image_path.is_file():
+                raise ValueError(f"{location}: there is no such picture: {image_path}")
+            yield f"{location} ({image_path})", {**record, "picture": str(image_path)}
+
+    def _check(self) -> None:
+        """What is wrong is told before the work."""
+        for needed in FIELDS:
+            if list(self.columns).count(needed) != 1:
+                raise ValueError(f"columns must name {needed!r} once, not {list(self.columns)}")
+        if self.columns != FIELDS and self.format not in ("tsv", "csv"):
+            raise ValueError(f"columns do not fit {self.format}: they are of a table")
+        if self.labels is not None and self.format != "idx":
+            raise ValueError(f"labels do not fit {self.format}: they name the numbers of IDX files")
+        expected_by_format = {"folder": "one folder", "idx": "two files (pictures, labels)"}
+        for split, paths in self.paths.items():
+            if len(paths) != (2 if self.format == "idx" else 1):
+                expected = expected_by_format.get(self.format, "one file")
+                raise ValueError(f"{split}: {self.format} needs {expected}, not {len(paths)}")
+            for path in paths:
+                if self.format != "folder":
+                    check_file(path)
+                elif not Path(path).is_dir():
+                    raise ValueError(f"{path}: there is no such folder")
+
+
+def read_image_folders(path: Path) -> Iterator[LocatedRecord]:
+    """`folder/label/*.png`: the name of the folder is the label of every picture in it."""
+    labels = sorted(entry for entry in path.iterdir() if entry.is_dir())
+    if not labels:
+        raise ValueError(f"{path}: no folder in it; make one for each label, with pictures")
+    for label in labels:
+        files = sorted(file for file in label.iterdir() if is_image_file(file))
+        if not files:
+            supported = ", ".join(IMAGE_SUFFIXES)
+            raise ValueError(
+                f"{label}: no picture in it ({supported}); put some there, or take it out"
+            )
+        for file in files:
+            yield str(file), {"picture": str(file), "label": label.name}
+
+
+def is_image_file(file: Path) -> bool:
+    """By its name; what systems hide in folders begins with a dot."""
+    return file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
+
+
+def guess_format(paths: Sequence[Path | str]) -> ImageFormat:
+    """The format, by the number of the files, what they are, or the end of their name."""
+    if len(paths) == 2:
+        return "idx"
+    if Path(paths[0]).is_dir():
+        return "folder"
+    suffix = path_suffix(paths[0])
+    if suffix not in TABLE_FORMATS:
+        hint = "give a folder, a .tsv or .csv of pictures and labels, or two IDX files"
+        raise ValueError(f"{paths[0]}: this is no folder of pictures and no table; {hint}")
+    return TABLE_FORMATS[suffix]
+
+
+class ImageDataset(NamedTuple):
+    """`files` are pictures and labels by split; `installed` is where a system may have them."""
+
+    description: str
+    license: str
+    homepage: str
+    files: dict[str, tuple[RemoteFile, RemoteFile]]
+    labels: tuple[str, ...]
+    installed_folder: str
+    held_out: float
+
+
+def _fashion_mnist_files(
+    name: str, image_digest: str, label_digest: str, is_served: bool = True
+) -> tuple[RemoteFile, RemoteFile]:
+    base_url = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
+    return (
+        RemoteFile(
+            f"{base_url}/{name}-images-idx3-ubyte.gz" if is_served else "",
+            f"images/fashion_mnist/{name}-images-idx3-ubyte.gz",
+            image_digest,
+        ),
+        RemoteFile(
+            f"{base_url}/{name}-labels-idx1-ubyte.gz" if is_served else "",
+            f"images/fashion_mnist/{name}-labels-idx1-ubyte.gz",
+            label_digest,
+        ),
+    )
+
+
+_TEST_FILES = _fashion_mnist_files(
+    "t10k",
+    "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+    "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+)
+_TRAIN_FILES = _fashion_mnist_files(
+    "train",
+    "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+)
+_TRAIN_20K_FILES = _fashion_mnist_files(
+    "train20k",
+    "f675812a188eaff57e6cc99252d4b1fa2d27bc3e00cec09f67474894e24358ad",
+    "c1d29b30febfce7b7c5d4dfc17d6ab9f9f8e49101ae51e79e3b24d5df6a1317e",
+    is_served=False,  # it was cut from the file of all
+)
+_CLASS_NAMES = (
+    *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
+    *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
+)
+_DESCRIPTION = "clothes in grey, 28 x 28 pixels, ten classes (Xiao et al. 2017)"
+_HOMEPAGE = "https://github.com/zalandoresearch/fashion-mnist"
+_DEBIAN_FOLDER = "/usr/share/datasets/fashion-mnist"  # of Debian's package dataset-fashion-mnist
+
+IMAGE_DATASETS = {
+    "fashion_mnist": ImageDataset(
+        f"60,000 and 10,000 {_DESCRIPTION}",
+        "MIT",
+        _HOMEPAGE,
+        {"train": _TRAIN_FILES, "test": _TEST_FILES},
+        _CLASS_NAMES,
+        _DEBIAN_FOLDER,
+        held_out=0.05,
+    ),
+    "fashion_mnist_20k": ImageDataset(
+        f"the first 20,000 of 60,000, and all 10,000 of the test: {_DESCRIPTION}",
+        "MIT",
+        _HOMEPAGE,
+        {"train": _TRAIN_20K_FILES, "test": _TEST_FILES},
+        _CLASS_NAMES,
+        _DEBIAN_FOLDER,
+        held_out=0.05,
+    ),
+}
+
+
+class PublicImages:
+    """A public set; a share of its train, by a hash of the picture, is dev."""
+
+    splits = SPLITS
+
+    def __init__(self, name: str) -> None:
+        check_name("name", name, IMAGE_DATASETS)
+        self.name, self.dataset = name, IMAGE_DATASETS[name]
+
+    @cached_property
+    def corpus(self) -> ImageFiles:
+        """The first time, the files are downloaded, where they are not installed."""
+        _, _, _, files, labels, _, held_out = self.dataset
+        train, test = (
+            [self.local_path(file) for file in files[split]] for split in ("train", "test")
+        )
+        return ImageFiles(train, test=test, labels=labels, held_out=held_out)
+
+    def local_path(self, source: RemoteFile) -> Path:
+        name = Path(source.mirror_path).name
+        installed = Path(self.dataset.installed_folder, name)
+        if installed.is_file():
+            return installed
+        return fetch_file(source, cache_folder() / self.name / name.removesuffix(".gz"))
+
+    def read(self, split: str) -> Iterator[Record]:
+        check_split(split, self.splits)
+        return self.corpus.read(split)
+
+    def location(self, split: str, index: int) -> str:
+        return self.corpus.location(split, index)
+
+    def describe(self) -> str:
+        description, license_name, homepage, *_ = self.dataset
+        return f"{self.name}: {description}; {homepage}; licence: {license_name}"

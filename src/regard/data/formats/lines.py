@@ -1,0 +1,137 @@
+"""Lines of text from a file, a gzipped file or standard input, in bounded memory.
+
+Every error is one line that begins with the place: `file:line: what; what to do`.
+"""
+
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+STDIN = "-"
+BLOCK_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 26  # bytes in a line: more is no text, or text of another format
+UTF8_BOM = b"\xef\xbb\xbf"  # that some programs put before UTF-8
+UTF16_BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+def display_name(path: Path | str) -> str:
+    """How messages call a file."""
+    return "standard input" if str(path) == STDIN else str(path)
+
+
+def check_file(path: Path | str) -> None:
+    """Fail before the work, not in the middle of it."""
+    if str(path) == STDIN:
+        return
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path}: this is a folder; give a file")
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file")
+
+
+@contextmanager
+def open_binary(path: Path | str) -> Generator[BinaryIO]:
+    """The bytes of a file, unpacked if its name ends in .gz; "-" is standard input."""
+    check_file(path)
+    if str(path) == STDIN:
+        yield sys.stdin.buffer
+        return
+    open_file = gzip.open if Path(path).suffix == ".gz" else open
+    with open_file(path, "rb") as file:
+        try:
+            yield cast("BinaryIO", file)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            reason = " ".join(str(error).split())
+            raise ValueError(f"{path}: damaged gzip file ({reason}); fetch it again") from None
+
+
+def read_lines(path: Path | str) -> Iterator[str]:
+    """Each line without its end (LF or CRLF), of a file that is UTF-8 and not empty."""
+    number = 0
+    for block in _line_blocks(path):
+        if not number:
+            block = block.removeprefix(UTF8_BOM)
+        try:
+            text = block.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(_not_utf8_message(path, number, block, error.start)) from None
+        decoded_lines = text.split("\n")
+        if "\r" in text:
+            decoded_lines = [line.removesuffix("\r") for line in decoded_lines]
+        number += len(decoded_lines)
+        yield from decoded_lines
+    if not number:
+        raise ValueError(_empty_message(path))
+
+
+def parse_json_lines(path: Path | str, expected: str = "object") -> Iterator[tuple[str, Any]]:
+    """What each line of JSON lines says, and where it stands; `each` is what it should be."""
+    for number, line in enumerate(read_lines(path), 1):
+        location = f"{display_name(path)}:{number}"
+        yield location, parse_json_line(line, location, expected)
+
+
+def parse_json_line(line: str, location: str, expected: str = "object") -> Any:
+    """What a line of JSON says."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        raise ValueError(
+            f"{location}: not JSON ({reason}); put one {expected} on each line"
+        ) from None
+
+
+def read_text(path: Path | str) -> str:
+    """All of a file that is UTF-8 and not empty, with LF at the end of its lines."""
+    with open_binary(path) as file:
+        data = file.read().removeprefix(UTF8_BOM)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(_not_utf8_message(path, 0, data, error.start)) from None
+    if not text:
+        raise ValueError(_empty_message(path))
+    return text.replace("\r\n", "\n")
+
+
+def _empty_message(path: Path | str) -> str:
+    hint = "; it can be read only once" if str(path) == STDIN else ""
+    return f"{display_name(path)}: empty, no line to read{hint}"
+
+
+def _line_blocks(path: Path | str) -> Iterator[bytes]:
+    """Whole lines, about a megabyte of them at a time, without the end of the last."""
+    with open_binary(path) as file:
+        rest = b""
+        while block := file.read(BLOCK_BYTES):
+            head, end, tail = block.rpartition(b"\n")
+            if end:
+                yield rest + head
+                rest = tail
+            else:
+                rest += tail
+            if len(rest) > MAX_LINE_BYTES:
+                raise ValueError(
+                    f"{display_name(path)}: a line has more than {MAX_LINE_BYTES >> 20} MB: no text"
+                )
+        if rest:
+            yield rest
+
+
+def _not_utf8_message(path: Path | str, lines_before: int, block: bytes, byte_index: int) -> str:
+    """Where the first wrong byte is, and how to be rid of it."""
+    line = lines_before + block.count(b"\n", 0, byte_index) + 1
+    column = byte_index - (block.rfind(b"\n", 0, byte_index) + 1) + 1
+    problem = (
+        f"{display_name(path)}:{line}: byte {column} is 0x{block[byte_index]:02x}, which is "
+        "not UTF-8"
+    )
+    encoding = UTF16_BOMS.get(block[:2], "LATIN1") if not lines_before else "LATIN1"
+    return f"{problem}; convert the file, as with iconv -f {encoding} -t UTF-8"

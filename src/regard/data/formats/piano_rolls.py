@@ -1,0 +1,149 @@
+"""Piano rolls from files: pieces of steps of MIDI pitches, from 21 (A0) to 108 (C8).
+
+    json     a list of pieces, or {"train": …, "valid": …, "test": …} of such lists
+    jsonl    a piece a line
+
+A piece is [[60, 64, 67], [], [62]]: three notes together, a silence, one note. Records are
+{"text": the piece as JSON}, in one spelling, so that equal pieces are equal texts.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from regard.data.formats.labeled_texts import (
+    HashSplitFiles,
+    LocatedRecord,
+    held_out_shares,
+    paths_by_split,
+)
+from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_text
+from regard.data.formats.text_pairs import Paths, path_suffix
+
+LOWEST_PITCH, HIGHEST_PITCH = 21, 108  # the keys of a piano
+SPLIT_NAMES = {"train": ("train",), "dev": ("valid", "dev"), "test": ("test",)}
+LINE_SUFFIXES, JSON_SUFFIXES = (".jsonl", ".ndjson"), (".json",)
+
+RollStep = tuple[int, ...]
+
+
+def parse_piece(text: str, location: str) -> list[RollStep]:
+    """A piece, or the beginning of one, from JSON; `place` is for messages."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise ValueError(
+            f"{location}: not JSON ({error}); a piece is as [[60, 64], [62]]"
+        ) from None
+    return to_steps(data, location)
+
+
+def to_steps(piece: Any, location: str) -> list[RollStep]:
+    """Steps of pitches in order, each once; or an error that says where it is none."""
+    if not isinstance(piece, list):
+        raise ValueError(f"{location}: a piece must be a list of steps, as [[60, 64], [62]]")
+    steps = []
+    for number, step in enumerate(piece, 1):
+        step_location = f"{location}, step {number}"
+        if not isinstance(step, list):
+            raise ValueError(
+                f"{step_location}: must be a list of pitches, as [60, 64], not {step!r}"
+            )
+        for pitch in step:
+            if type(pitch) is not int or not LOWEST_PITCH <= pitch <= HIGHEST_PITCH:
+                keys = f"a key of the piano, from {LOWEST_PITCH} to {HIGHEST_PITCH}"
+                raise ValueError(f"{step_location}: pitch {pitch!r} is not {keys}; move the piece")
+        steps.append(tuple(sorted(set(step))))
+    return steps
+
+
+class PianoRollFiles(HashSplitFiles):
+    """A corpus in files; one that has several splits inside gives them all.
+
+    A dev or test that is nowhere given is split off: a share `held_out` of train each, by a hash
+    of the piece.
+    """
+
+    def __init__(
+        self,
+        train: Paths,
+        dev: Paths | None = None,
+        test: Paths | None = None,
+        *,
+        held_out: float = 0.1,
+    ) -> None:
+        self.paths = paths_by_split(train, dev, test)
+        for path in (path for paths in self.paths.values() for path in paths):
+            check_file(path)
+            if path_suffix(path) not in (*LINE_SUFFIXES, *JSON_SUFFIXES):
+                supported = ", ".join((*JSON_SUFFIXES, *LINE_SUFFIXES))
+                raise ValueError(f"{path}: the name tells no format; let it end in {supported}")
+        contents = [
+            load_json(path) for path in self.paths["train"] if path_suffix(path) in JSON_SUFFIXES
+        ]
+        for split in ("dev", "test"):
+            if (
+                split not in self.paths
+                and contents
+                and all(split_name(content, split) for content in contents)
+            ):
+                self.paths[split] = self.paths["train"]
+        self.shares = held_out_shares(self.paths, held_out)
+
+    def describe(self) -> str:
+        each = [
+            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
+        ]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        return f"rolls: {', '.join(each)}; licence as you know it"
+
+    def _located_records(self, split: str) -> Iterator[LocatedRecord]:
+        source_split = split if split in self.paths else "train"
+        return self._select_split(
+            split, source_split, self._read_files(self.paths[source_split], source_split)
+        )
+
+    def _read_files(
+        self, paths: Sequence[Path | str], split: str = "train"
+    ) -> Iterator[LocatedRecord]:
+        for path in paths:
+            for location, piece in read_pieces(path, split):
+                if not (steps := to_steps(piece, location)):
+                    raise ValueError(f"{location}: a piece without steps; take it out")
+                yield location, {"text": json.dumps(steps)}
+
+
+def read_pieces(path: Path | str, split: str) -> Iterator[tuple[str, Any]]:
+    """What a file has for a split, not checked yet, and where it stands."""
+    if path_suffix(path) in LINE_SUFFIXES:
+        yield from parse_json_lines(path, "piece")
+        return
+    data, location = load_json(path), display_name(path)
+    if isinstance(data, dict):
+        name = split_name(data, split)
+        if name is None:
+            raise ValueError(
+                f"{location}: has no {SPLIT_NAMES[split][0]!r}; it has {', '.join(data)}"
+            )
+        data, location = data[name], f"{location}: {name}"
+    if not isinstance(data, list):
+        raise ValueError(f"{location}: must be a list of pieces, or {{train, valid, test}} of them")
+    for number, piece in enumerate(data, 1):
+        yield f"{location}{',' if ':' in location else ':'} piece {number}", piece
+
+
+def load_json(path: Path | str) -> Any:
+    try:
+        return json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        problem = f"not JSON ({error.msg}, column {error.colno})"
+        hint = "mend it; a file with a piece a line ends in .jsonl"
+        raise ValueError(f"{display_name(path)}:{error.lineno}: {problem}; {hint}") from None
+
+
+def split_name(data: Any, split: str) -> str | None:
+    """What a file calls a split, if it has it."""
+    if not isinstance(data, Mapping):
+        return None
+    return next((name for name in SPLIT_NAMES[split] if name in data), None)

@@ -1,0 +1,182 @@
+"""Questions that a stretch of their context answers, from files.
+
+    squad    SQuAD's JSON, 1.1 or 2.0: {"data": [{"paragraphs": [{"context", "qas": [{"id",
+             "question", "answers": [{"text", "answer_start"}], "is_impossible"}]}]}]}
+    jsonl    {"question", "context", "answers": [{"text", "answer_start"}]}, and "id" if you like;
+             also with {"text": [...], "answer_start": [...]} as answers
+
+Records are {"id", "question", "text": the context, "answers": [{"text", "start"}]}; a question
+without an answer has none. All is gzipped where the name says so.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.data.corpus import Record
+from regard.data.formats.labeled_texts import (
+    HashSplitFiles,
+    LocatedRecord,
+    held_out_shares,
+    paths_by_split,
+)
+from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_text
+from regard.data.formats.text_pairs import Paths, path_suffix
+
+QuestionFormat = Literal["squad", "jsonl"]
+FORMAT_BY_SUFFIX: dict[str, QuestionFormat] = {
+    ".json": "squad",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+MAX_EXCERPT_CHARACTERS = 40  # characters of a text in a message
+
+
+def read_squad(path: Path | str) -> Iterator[LocatedRecord]:
+    try:
+        data = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        location = f"{display_name(path)}:{error.lineno}"
+        raise ValueError(f"{location}: not JSON ({error.msg}, column {error.colno})") from None
+    name = display_name(path)
+    for a, article in enumerate(list_field(data, "data", name)):
+        for p, paragraph in enumerate(list_field(article, "paragraphs", f"{name}: data[{a}]")):
+            location = f"{name}: data[{a}].paragraphs[{p}]"
+            for q, question in enumerate(list_field(paragraph, "qas", location)):
+                if not isinstance(question, dict):
+                    raise ValueError(f"{location}.qas[{q}]: not an object, but {excerpt(question)}")
+                key = question.get("id", f"{a}.{p}.{q}")
+                entry = {**question, "id": key, "context": paragraph.get("context")}
+                yield (
+                    f"{name}: question {key!r}",
+                    question_record(entry, f"{name}: question {key!r}"),
+                )
+
+
+def list_field(data: Any, name: str, location: str) -> list[Any]:
+    """A list by its name in an object."""
+    values = data.get(name) if isinstance(data, dict) else None
+    if not isinstance(values, list):
+        raise ValueError(f"{location}: there is no list {name!r} in it; see docs/tasks/answer.md")
+    return values
+
+
+def read_json_questions(path: Path | str) -> Iterator[LocatedRecord]:
+    for number, (location, data) in enumerate(parse_json_lines(path), 1):
+        if not isinstance(data, dict):
+            raise ValueError(
+                f"{location}: not an object; see docs/tasks/answer.md for what it holds"
+            )
+        if "id" in data:
+            location = f"{location}: question {data['id']!r}"
+        yield location, question_record({"id": str(number), **data}, location)
+
+
+def question_record(data: Mapping[str, Any], location: str) -> Record:
+    """A question with its context and its answers, each seen to be where it says."""
+    for name in ("question", "context"):
+        if not isinstance(data.get(name), str) or not data[name].strip():
+            problem = "is empty" if isinstance(data.get(name), str) else "is missing"
+            raise ValueError(
+                f"{location}: its {name} {problem}; give one, or take the question out"
+            )
+    context = data["context"]
+    answers = [] if data.get("is_impossible") else answer_list(data.get("answers", []), location)
+    return {
+        "id": str(data["id"]),
+        "question": data["question"],
+        "text": context,
+        "answers": [checked_answer(answer, context, location) for answer in answers],
+    }
+
+
+def answer_list(answers: Any, location: str) -> list[Any]:
+    """Answers one by one, however they are written."""
+    if isinstance(answers, dict):
+        texts, starts = answers.get("text"), answers.get("answer_start")
+        if isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts):
+            return [
+                {"text": text, "answer_start": start}
+                for text, start in zip(texts, starts, strict=True)
+            ]
+    if not isinstance(answers, list):
+        raise ValueError(f"{location}: answers must be a list of {{text, answer_start}}")
+    return answers
+
+
+def checked_answer(answer: Any, context: str, location: str) -> dict[str, Any]:
+    if not isinstance(answer, dict):
+        raise ValueError(
+            f"{location}: an answer must be {{text, answer_start}}, not {excerpt(answer)}"
+        )
+    text, start = answer.get("text"), answer.get("answer_start")
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError(
+            f"{location}: an answer has no text; for no answer, give no answers at all"
+        )
+    if not isinstance(start, int) or isinstance(start, bool):
+        raise ValueError(f"{location}: the answer {excerpt(text)} has no answer_start, a number")
+    actual = context[start : start + len(text)] if start >= 0 else ""
+    if actual != text:
+        position = context.find(text)
+        hint = (
+            "nor is it anywhere else"
+            if position < 0
+            else f"but at {position}: correct answer_start"
+        )
+        raise ValueError(
+            f"{location}: the answer {excerpt(text)} is not in its context at character {start} "
+            f"({excerpt(actual)}), {hint}"
+        )
+    return {"text": text, "start": start}
+
+
+def excerpt(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return repr(
+        text if len(text) <= MAX_EXCERPT_CHARACTERS else f"{text[: MAX_EXCERPT_CHARACTERS - 1]}…"
+    )
+
+
+class QuestionFiles(HashSplitFiles):
+    """A corpus in files of one format, one or more for each split.
+
+    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
+    context, so that all questions of a context are in one split.
+    """
+
+    def __init__(
+        self,
+        train: Paths,
+        dev: Paths | None = None,
+        test: Paths | None = None,
+        *,
+        format: QuestionFormat | None = None,  # noqa: A002 (the word in the config)
+        held_out: float = 0.1,
+    ) -> None:
+        self.paths = paths_by_split(train, dev, test)
+        self.format: QuestionFormat = format or guess_format(self.paths["train"][0])
+        self.shares = held_out_shares(self.paths, held_out)
+        for paths in self.paths.values():
+            for path in paths:
+                check_file(path)
+
+    def describe(self) -> str:
+        each = [
+            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
+        ]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        return f"questions ({self.format}): {', '.join(each)}; licence as you know it"
+
+    def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
+        for path in paths:
+            yield from read_squad(path) if self.format == "squad" else read_json_questions(path)
+
+
+def guess_format(path: Path | str) -> QuestionFormat:
+    suffix = path_suffix(path)
+    if suffix not in FORMAT_BY_SUFFIX:
+        supported = ", ".join(FORMAT_BY_SUFFIX)
+        raise ValueError(f"{path}: {suffix or 'no suffix'} tells no format ({supported}); name one")
+    return FORMAT_BY_SUFFIX[suffix]

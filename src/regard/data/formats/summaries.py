@@ -1,0 +1,181 @@
+"""Documents with summaries, from your own files or public sets.
+
+Records are {"source": the document, "target": its summary}, and "references": all of its summaries
+where there are several; the first is learnt from. Lines are read one at a time.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from regard.data.corpus import SPLITS, Record, check_name, check_split
+from regard.data.download import RemoteFile, cache_folder, fetch_file
+from regard.data.formats.labeled_texts import (
+    HashSplitFiles,
+    LocatedRecord,
+    held_out_shares,
+    paths_by_split,
+    with_line_locations,
+)
+from regard.data.formats.lines import check_file, display_name, parse_json_lines
+from regard.data.formats.text_pairs import Paths, guess_format, read_json_lines, read_tsv
+
+SummaryFormat = Literal["tsv", "jsonl"]
+SUMMARY_FIELDS = ("document", "summary")
+GITHUB = "https://raw.githubusercontent.com"
+SUBJECT_MARKER, ANNOTATION_MARKER = "\n@subject\n", "\n@ann"
+
+
+class SummaryFiles(HashSplitFiles):
+    """A corpus in files of one format: TSV (document, tab, summary) or JSON lines.
+
+    `fields` says what document and summary are called in JSON lines; a summary may be a list of
+    several there. A dev or test that is not given is split off: a share `held_out` of train each.
+    """
+
+    hash_field = "source"
+
+    def __init__(
+        self,
+        train: Paths,
+        dev: Paths | None = None,
+        test: Paths | None = None,
+        *,
+        format: SummaryFormat | None = None,  # noqa: A002 (the word in the config)
+        fields: Mapping[str, str] | None = None,
+        held_out: float = 0.1,
+    ) -> None:
+        self.paths = paths_by_split(train, dev, test)
+        actual_format = format or guess_format(self.paths["train"])
+        if actual_format not in ("tsv", "jsonl"):
+            raise ValueError(
+                f"{display_name(self.paths['train'][0])}: give TSV or JSON lines, not "
+                f"{actual_format}"
+            )
+        self.format: SummaryFormat = actual_format
+        self.fields = dict(fields or {name: name for name in SUMMARY_FIELDS})
+        self.shares = held_out_shares(self.paths, held_out)
+        for split, paths in self.paths.items():
+            if len(paths) != 1:
+                raise ValueError(f"{split}: {self.format} needs one file, not {len(paths)}")
+            check_file(paths[0])
+
+    def describe(self) -> str:
+        each = [f"{split} {display_name(paths[0])}" for split, paths in self.paths.items()]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        return f"summaries ({self.format}): {', '.join(each)}; licence as you know it"
+
+    def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
+        path = paths[0]
+        if self.format == "tsv":
+            records = read_tsv(path, SUMMARY_FIELDS)
+        else:
+            records = read_json_lines(path, self.fields, extra_types={"summary": list})
+        for location, record in with_line_locations(path, records):
+            yield location, summary_record(record["document"], record["summary"], location)
+
+
+def summary_record(document: str, summary: str | list[Any], location: str) -> Record:
+    """A record of ours; nothing of it is empty."""
+    summaries = [summary] if isinstance(summary, str) else summary
+    if not document.strip():
+        raise ValueError(f"{location}: the document is empty; write one, or take the line out")
+    for text in summaries:
+        if not isinstance(text, str):
+            raise ValueError(f"{location}: a summary must be str, not {type(text).__name__}")
+    if not summaries or not all(text.strip() for text in summaries):
+        raise ValueError(f"{location}: the summary is missing; write one, or take the line out")
+    extra = {"references": summaries} if len(summaries) > 1 else {}
+    return {"source": document, "target": summaries[0], **extra}
+
+
+class SummaryDataset(NamedTuple):
+    """`files` are by split; `record` makes a record of a line, or nothing where it has no text."""
+
+    description: str
+    license: str
+    homepage: str
+    files: dict[str, RemoteFile]
+    to_record: Callable[[dict[str, Any], str], Record | None]
+
+
+def _mail_record(data: dict[str, Any], location: str) -> Record | None:
+    """A mail and its subject; what people wrote instead of it is left aside."""
+    body, _, rest = data["raw"].partition(SUBJECT_MARKER)
+    subject = " ".join(rest.partition(ANNOTATION_MARKER)[0].split())
+    return summary_record(body, subject, location) if body.strip() and subject else None
+
+
+def _abstract_record(data: dict[str, Any], location: str) -> Record:
+    return summary_record(" ".join(data["source"]), data["target"], location)
+
+
+def _aeslc_file(split: str, digest: str) -> RemoteFile:
+    # Upstream has one file for each mail: nobody serves this file.
+    return RemoteFile("", f"summarization/aeslc/{split}.jsonl.gz", digest)
+
+
+def _scitldr_file(split: str, digest: str) -> RemoteFile:
+    url = f"{GITHUB}/allenai/scitldr/master/SciTLDR-Data/SciTLDR-A/{split}.jsonl"
+    return RemoteFile(url, f"summarization/scitldr_a/{split}.jsonl.gz", digest)
+
+
+SUMMARY_DATASETS = {
+    "aeslc": SummaryDataset(
+        "mails of Enron's people with their subjects (Zhang & Tetreault 2019)",
+        "CC BY-NC-SA 4.0",
+        "https://github.com/ryanzhumich/AESLC",
+        {
+            "train": _aeslc_file(
+                "train", "d56d86c0e9d3da617fa0db67a9eb72ac0f4f66cd7b779ef1ae0f70df804d0b11"
+            ),
+            "dev": _aeslc_file(
+                "dev", "9d6a991240161b6c67dc0d24c67cdb4d8ebfc932d444ca41e35ca81f26d85401"
+            ),
+            "test": _aeslc_file(
+                "test", "a0a67b640c1620fa2a67ae948e0d85af51abfb551f7aad2a52985d9ca56c329b"
+            ),
+        },
+        _mail_record,
+    ),
+    "scitldr": SummaryDataset(
+        "abstracts of papers with one or more summaries in a sentence (Cachola et al. 2020)",
+        "Apache-2.0",
+        "https://github.com/allenai/scitldr",
+        {
+            "train": _scitldr_file(
+                "train", "b222771d387be585cfdf5ae957b36757138415a352e0a3e3b23f73f87c3b1119"
+            ),
+            "dev": _scitldr_file(
+                "dev", "3191fa98ccc09521332b7a1cd63b1930be4e8df125a235ccd31e40329709525e"
+            ),
+            "test": _scitldr_file(
+                "test", "fb42dd6cd4f4a1928ae8a01a189456fbfe994a07e938bd49f68653933f6503c9"
+            ),
+        },
+        _abstract_record,
+    ),
+}
+
+
+class PublicSummaries:
+    """A public set by name."""
+
+    splits = SPLITS
+
+    def __init__(self, name: str) -> None:
+        check_name("name", name, SUMMARY_DATASETS)
+        self.name, self.dataset = name, SUMMARY_DATASETS[name]
+
+    def read(self, split: str) -> Iterator[Record]:
+        """The first time, the file of this split is downloaded."""
+        check_split(split, self.splits)
+        path = fetch_file(self.dataset.files[split], cache_folder() / self.name / f"{split}.jsonl")
+        for location, data in parse_json_lines(path):
+            record = self.dataset.to_record(data, location)
+            if record is not None:
+                yield record
+
+    def describe(self) -> str:
+        description, license_name, homepage, *_ = self.dataset
+        return f"{self.name}: {description}; {homepage}; licence: {license_name}"

@@ -1,0 +1,187 @@
+"""Pictures of digits in the cells of a grid, and a caption that says which is where.
+
+    {"picture": [h w 1], "caption": "3 top left , 7 bottom right",
+     "boxes": ((0, (0, 0, 24, 24)), (4, (24, 24, 48, 48)))}
+
+Cells come in reading order; some are empty. A box is the cell (top, left, bottom, right, in pixels)
+that a word of the caption (by its number, from 0) is of: where a model that says it should look.
+Digits, cells, sizes, places in the cell and brightness are drawn by themselves.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from random import Random
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.corpus import Record
+from regard.data.formats.images import Pixels
+from regard.data.synthetic.base import SyntheticCorpus
+from regard.data.synthetic.planted import random_between, text_split
+from regard.data.synthetic.reorder import random_below, shuffled
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as Opened
+
+Plane = NDArray[np.float64]  # from 0 to 1
+ROW_NAMES = {2: ("top", "bottom"), 3: ("top", "middle", "bottom")}
+COLUMN_NAMES = {2: ("left", "right"), 3: ("left", "centre", "right")}
+MIN_CELL_PIXELS = 8  # pixels of a cell: in less, digits cannot be told apart
+WORDS_PER_DIGIT = 4  # of a digit in a caption: itself, its row, its column, a comma
+BACKGROUND_LEVEL = 40
+
+
+class Digits(SyntheticCorpus):
+    """A corpus of `size` pictures to train on and `held_out` each in dev and test.
+
+    They are grey, `side` x `side` pixels, cut into `rows` x `columns` cells of which `min_digits`
+    to `max_digits` hold a digit. The n-th picture of a split depends on the settings and n alone.
+    Captions of two digits and more are each in one split only.
+    """
+
+    def __init__(
+        self,
+        size: int = 8000,
+        *,
+        seed: int = 0,
+        held_out: int = 500,
+        rows: int = 2,
+        columns: int = 2,
+        min_digits: int = 1,
+        max_digits: int = 4,
+        side: int = 48,
+        noise: int = 24,
+        digit_source: Literal["font", "scikit-learn"] = "font",
+    ) -> None:
+        super().__init__(size, seed, held_out)
+        for name, value in {"rows": rows, "columns": columns}.items():
+            if value not in (2, 3):
+                raise ValueError(f"{name} must be 2 or 3, not {value}")
+        if not 1 <= min_digits <= max_digits <= rows * columns:
+            cells = f"there are {rows * columns} cells"
+            raise ValueError(
+                f"digits must be 1 <= min_digits ({min_digits}) <= max_digits ({max_digits}); "
+                f"{cells}"
+            )
+        if side % rows or side % columns or side // max(rows, columns) < MIN_CELL_PIXELS:
+            expected = (
+                f"a multiple of {rows} and {columns}, with {MIN_CELL_PIXELS} pixels a cell at least"
+            )
+            raise ValueError(f"side must be {expected}, not {side}")
+        if not 0 <= noise <= 100:
+            raise ValueError(f"noise must be from 0 to 100, not {noise}")
+        self.rows, self.columns, self.min_digits, self.max_digits = (
+            rows,
+            columns,
+            min_digits,
+            max_digits,
+        )
+        self.side, self.noise = side, noise
+        self.draw_digit: Callable[[int, int, Random], Plane] = (
+            draw_printed_digit if digit_source == "font" else draw_handwritten_digit
+        )
+
+    def example(self, split: str, index: int) -> Record:
+        """The n-th picture, without those before it."""
+        rng = Random(f"regard digits {self.seed} {split} {index}")
+        count = random_between(
+            rng, self.min_digits, self.max_digits
+        )  # once: all splits have as many of each
+        plan = self.draw_plan(count, rng)
+        # with one digit there are few captions, which all splits need
+        while count > 1 and text_split(repr(plan)) != split:
+            plan = self.draw_plan(count, rng)
+        return self.draw_record(plan, rng)
+
+    def draw_plan(self, count: int, rng: Random) -> list[tuple[int, int]]:
+        """Cells in reading order, with the digit of each."""
+        cells = shuffled(list(range(self.rows * self.columns)), rng)[:count]
+        return [(cell, random_below(rng, 10)) for cell in sorted(cells)]
+
+    def draw_record(self, plan: Sequence[tuple[int, int]], rng: Random) -> Record:
+        height, width = self.side // self.rows, self.side // self.columns
+        coverage, boxes, phrases = np.zeros((self.side, self.side)), [], list[str]()
+        for number, (cell, digit) in enumerate(plan):
+            row, column = divmod(cell, self.columns)
+            top, left = row * height, column * width
+            cell_size = min(height, width)
+            glyph = self.draw_digit(
+                digit, random_between(rng, cell_size * 5 // 8, cell_size - 1), rng
+            )
+            glyph_height, glyph_width = glyph.shape
+            row_offset, column_offset = (
+                random_below(rng, height - glyph_height + 1),
+                random_below(rng, width - glyph_width + 1),
+            )
+            brightness = random_between(rng, 70, 100) / 100
+            coverage[top + row_offset :, left + column_offset :][:glyph_height, :glyph_width] = (
+                glyph * brightness
+            )
+            boxes.append((number * WORDS_PER_DIGIT, (top, left, top + height, left + width)))
+            phrases.append(
+                f"{digit} {ROW_NAMES[self.rows][row]} {COLUMN_NAMES[self.columns][column]}"
+            )
+        noise = np.frombuffer(rng.randbytes(self.side**2), np.uint8).astype(np.float64)
+        background = (
+            BACKGROUND_LEVEL + (noise.reshape(self.side, self.side) / 255 - 0.5) * 2 * self.noise
+        )
+        blended = background + coverage * (255 - background)
+        pixels: Pixels = np.clip(blended, 0, 255).round().astype(np.uint8)[..., None]
+        return {"picture": pixels, "caption": " , ".join(phrases), "boxes": tuple(boxes)}
+
+    def describe(self) -> str:
+        return (
+            f"digits: {self.size:,} pictures of {self.side} x {self.side} pixels, "
+            f"{self.min_digits} to "
+            f"{self.max_digits} digits in {self.rows} x {self.columns} cells; made here"
+        )
+
+
+def draw_printed_digit(digit: int, size: int, rng: Random) -> Plane:
+    """A digit in Pillow's own font, `size` pixels high, a little turned."""
+    return render_digit(digit, size, 3 * random_between(rng, -4, 4))
+
+
+@cache  # a few hundred small pictures, and most of the time that drawing takes
+def render_digit(digit: int, size: int, degrees: int) -> Plane:
+    from PIL import Image, ImageDraw, ImageFont
+
+    font = ImageFont.load_default(48)
+    image = Image.new("L", (64, 64))
+    ImageDraw.Draw(image).text((32, 32), str(digit), 255, font, anchor="mm")
+    rotated = image.rotate(degrees, Image.Resampling.BILINEAR)
+    return scaled(rotated.crop(rotated.getbbox()), size)
+
+
+def draw_handwritten_digit(digit: int, size: int, rng: Random) -> Plane:
+    """A digit that somebody wrote, of those that come with scikit-learn."""
+    from PIL import Image
+
+    images = handwritten_digits()[digit]
+    image = Image.fromarray(images[random_below(rng, len(images))])
+    return scaled(image.crop(image.getbbox()), size)
+
+
+@cache
+def handwritten_digits() -> dict[int, list[Pixels]]:
+    try:
+        dataset: Any = import_module("sklearn.datasets").load_digits()
+    except ImportError:
+        raise ValueError(
+            "digit_source = 'scikit-learn' needs that package: "
+            "pip install scikit-learn, or set 'font'"
+        ) from None
+    images = (dataset.images * 255 / 16).astype(np.uint8)
+    return {n: list(images[dataset.target == n]) for n in range(10)}
+
+
+def scaled(image: "Opened", size: int) -> Plane:
+    """So high, or so wide if it is wider; values from 0 to 1."""
+    from PIL import Image
+
+    ratio = size / max(image.size)
+    shape = (max(1, round(image.width * ratio)), max(1, round(image.height * ratio)))
+    return np.asarray(image.resize(shape, Image.Resampling.BILINEAR), np.float64) / 255

@@ -1,0 +1,142 @@
+"""Episodes of few-shot learning: some classes, a few examples of each, and one more to be told.
+
+    prototypes   a class is a point m ~ N(0, I), its examples are x ~ N(m, noise^2 I)
+
+What is best there is known: the class whose examples' mean, drawn to 0 by n / (n + noise^2), is
+nearest. A class of any other corpus is a folder of pictures (`corpora.gallery`).
+
+e: episodes   s: examples that are shown with their class   q: those that are asked for
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.corpus import SPLITS, Record, check_split
+
+Ints = NDArray[np.int64]
+TRAIN_SEED_PREFIX = (
+    3  # the seeds of episodes to train on begin with it; those of dev and test with less
+)
+
+
+@dataclass(frozen=True)
+class SampledEpisodes:
+    """Episodes of one size. An example has one class of its episode, from 0."""
+
+    examples: NDArray[Any]  # [e s+q …] examples with a class, then those without
+    support_labels: Ints  # [e s]
+    query_labels: Ints  # [e q]
+    support_order: Ints  # [e q s] in which the examples are shown before each that is asked for
+
+
+class EpisodeLayout(NamedTuple):
+    support_labels: Ints
+    query_labels: Ints
+    support_order: Ints
+
+
+def draw_layout(
+    rng: np.random.Generator, count: int, ways: int, shots: int, queries: int
+) -> EpisodeLayout:
+    """All but the examples. Classes are asked for in turn, beginning anywhere."""
+    support_labels = np.broadcast_to(np.arange(ways).repeat(shots), (count, ways * shots))
+    class_order = rng.random((count, ways)).argsort(-1)
+    query_labels = np.tile(class_order, -(-queries // ways))[:, :queries]
+    support_order = rng.random((count, queries, ways * shots)).argsort(-1)
+    return EpisodeLayout(support_labels, query_labels, support_order)
+
+
+class EpisodeCorpus(ABC):
+    """A corpus of `episodes` in dev and in the test, and of any number to train on.
+
+    Records are {"shown": examples in their order, the last is asked for; "labels": of all but it;
+    "wanted": its class}. The n-th of a split depends on the settings and n alone.
+    """
+
+    splits = SPLITS
+
+    def __init__(self, ways: int, shots: int, seed: int, eval_episodes: int):
+        if ways < 2:
+            raise ValueError(f"ways must be at least 2, not {ways}: there is nothing to tell apart")
+        self.ways, self.shots, self.seed, self.episodes = ways, shots, seed, eval_episodes
+
+    @abstractmethod
+    def sample_episodes(
+        self, split: str, rng: np.random.Generator, count: int, shots: int, queries: int
+    ) -> SampledEpisodes:
+        """So many episodes of classes of this split."""
+
+    @abstractmethod
+    def describe(self) -> str: ...
+
+    def read(self, split: str) -> Iterator[Record]:
+        check_split(split, self.splits)
+        for index in range(self.episodes):
+            rng = np.random.default_rng([self.splits.index(split), self.seed, index])
+            episode = self.sample_episodes(split, rng, 1, self.shots, 1)
+            order = episode.support_order[0, 0]
+            examples = episode.examples[0][[*order, len(order)]]
+            yield {
+                "shown": examples,
+                "labels": episode.support_labels[0, order],
+                "wanted": int(episode.query_labels[0, 0]),
+            }
+
+    def sample_batch(
+        self, seed: int, index: int, count: int, queries: int, vary_shots: bool
+    ) -> SampledEpisodes:
+        """The n-th batch to train on; `varied`: of any number of shots up to our own."""
+        rng = np.random.default_rng([TRAIN_SEED_PREFIX, self.seed, seed, index])
+        shots = int(rng.integers(1, self.shots + 1)) if vary_shots else self.shots
+        return self.sample_episodes("train", rng, count, shots, queries)
+
+
+class Prototypes(EpisodeCorpus):
+    """Points around points: the same in every split, for a class is never met twice."""
+
+    def __init__(
+        self,
+        ways: int = 5,
+        shots: int = 1,
+        *,
+        dim: int = 8,
+        noise: float = 0.5,
+        seed: int = 0,
+        eval_episodes: int = 2000,
+    ) -> None:
+        super().__init__(ways, shots, seed, eval_episodes)
+        self.dim, self.noise = dim, noise
+
+    def sample_episodes(
+        self, split: str, rng: np.random.Generator, count: int, shots: int, queries: int
+    ) -> SampledEpisodes:
+        del split
+        support_labels, query_labels, support_order = draw_layout(
+            rng, count, self.ways, shots, queries
+        )
+        means = rng.standard_normal((count, self.ways, self.dim))
+        classes = np.concatenate([support_labels, query_labels], 1)
+        centers = np.take_along_axis(means, classes[..., None], 1)
+        examples = centers + self.noise * rng.standard_normal(centers.shape)
+        return SampledEpisodes(
+            examples.astype(np.float32), support_labels, query_labels, support_order
+        )
+
+    def best_class(self, record: Record) -> int:
+        """What nobody can tell better: the class that is likeliest, given what is shown."""
+        examples, labels = record["shown"], record["labels"]
+        class_counts = np.bincount(labels, minlength=self.ways)
+        class_sums = np.stack([examples[:-1][labels == way].sum(0) for way in range(self.ways)])
+        posterior_means = class_sums / (class_counts + self.noise**2)[:, None]
+        return int(((posterior_means - examples[-1]) ** 2).sum(-1).argmin())
+
+    def describe(self) -> str:
+        return (
+            f"prototypes: {self.ways} ways, {self.shots} shots, points of {self.dim} numbers with "
+            f"noise {self.noise:g}; made here"
+        )

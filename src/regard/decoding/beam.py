@@ -1,0 +1,154 @@
+"""Beam search: the `width` likeliest beginnings of each input go on, side by side in one batch.
+
+a: inputs that still search   n: rows, beams of all of them   v: vocabulary
+"""
+
+import heapq
+import math
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from regard.decoding.beams import Beams, Candidates, initial_beams
+from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
+from regard.decoding.greedy import check_count
+from regard.decoding.penalties import check_penalty, length_penalty
+from regard.decoding.phrases import PhraseTracker
+from regard.decoding.stepper import Hypothesis, Stepper, check_log_probs
+from regard.decoding.topk import topk_candidates
+from regard.text.special import END, START
+
+
+@torch.inference_mode()
+def beam_search(
+    stepper: Stepper[Any, Any],
+    memory: Any,
+    count: int,
+    width: int = 5,
+    *,
+    n_best: int = 1,
+    alpha: float = 0.0,
+    patience: float = 1.0,
+    constraints: Constraints = UNCONSTRAINED,
+) -> list[list[Hypothesis]]:
+    """Up to `n_best` outputs for each of the `count` inputs of the memory, best first.
+
+    An output ends when its end is among the `width` best candidates of its input; the `width` best
+    others go on. They are ranked by log P / lp (`alpha`: see penalty.py). An input is searched
+    until `patience * width` outputs have ended (Kasai et al. 2022; 1 is the usual rule, infinity
+    searches on), or until no unfinished one can be among the n best, even if all that it has yet to
+    say were certain. Then it leaves the batch.
+    """
+    check_settings(width, n_best, alpha, patience)
+    if not check_count(count):
+        return []
+    batch_constraints = BatchConstraints(constraints, count)
+    finished = FinishedOutputs(batch_constraints, n_best, alpha, max_outputs=patience * width)
+    tracker = PhraseTracker(batch_constraints, width) if constraints.phrases else None
+    beams = initial_beams(count)
+    state, tokens = stepper.start(memory), torch.full((count,), START)
+    while True:
+        log_probs, state = stepper.step(state, tokens)
+        candidates = find_candidates(log_probs, beams, batch_constraints, width, tracker)
+        finished.add_finished(beams, candidates, width)
+        candidates = candidates.without_finished(width)
+        active = finished.active_inputs(beams, candidates)
+        if not len(active):
+            return finished.results()
+        beams, parents, rows = beams.advance(candidates, active)
+        state, tokens = stepper.select(state, rows), beams.history[..., -1].flatten()
+        if tracker:
+            tracker.update(beams, parents)
+
+
+def find_candidates(
+    log_probs: Float[Tensor, "n v"],
+    beams: Beams,
+    batch_constraints: BatchConstraints,
+    width: int,
+    tracker: PhraseTracker | None,
+) -> Candidates:
+    """The best 2 * width candidates: as each beam ends at most once, `width` of them go on."""
+    if tracker:
+        tracker.collect_candidates(log_probs, beams)
+    batch_constraints.apply(log_probs, beams.inputs, beams.history.flatten(0, 1))
+    candidates = Candidates(*topk_candidates(log_probs, beams.scores, 2 * width))
+    check_log_probs(candidates.values[:, 0], beams.position)
+    return tracker.merge_candidates(log_probs, beams, candidates) if tracker else candidates
+
+
+class FinishedOutputs:
+    """Finished outputs, and what an unfinished one would have to reach."""
+
+    def __init__(
+        self, batch_constraints: BatchConstraints, n_best: int, alpha: float, max_outputs: float
+    ):
+        self.n_best, self.alpha, self.max_outputs = n_best, alpha, max_outputs
+        self.outputs: list[list[Hypothesis]] = [[] for _ in range(batch_constraints.count)]
+        self.best_scores: list[list[float]] = [
+            [] for _ in range(batch_constraints.count)
+        ]  # heaps of the n best
+        self.required_scores = torch.full(
+            (batch_constraints.count,), -torch.inf, dtype=torch.float64
+        )
+        self.max_length_penalties = torch.tensor(
+            [length_penalty(limit + 1, alpha) for limit in batch_constraints.limits.tolist()],
+            dtype=torch.float64,
+        )
+
+    def add_finished(self, beams: Beams, candidates: Candidates, width: int) -> None:
+        """Outputs whose end is among the `width` best candidates."""
+        ends = candidates.ids[:, :width] == END
+        if not ends.any():
+            return
+        row, rank = (ends & (candidates.values[:, :width] > -torch.inf)).nonzero(as_tuple=True)
+        penalty = length_penalty(beams.position + 1, self.alpha)
+        outputs = beams.history[row, candidates.parents[row, rank]].tolist()
+        log_probs, inputs = candidates.values[row, rank].tolist(), beams.inputs[row].tolist()
+        for input_index, ids, log_prob in zip(inputs, outputs, log_probs, strict=True):
+            self.add(input_index, Hypothesis(ids, log_prob / penalty, log_prob))
+
+    def add(self, input_index: int, output: Hypothesis) -> None:
+        self.outputs[input_index].append(output)
+        best_scores = self.best_scores[input_index]
+        if len(best_scores) < self.n_best:
+            heapq.heappush(best_scores, output.score)
+        else:
+            heapq.heappushpop(best_scores, output.score)
+        if len(self.outputs[input_index]) >= self.max_outputs:
+            self.required_scores[input_index] = torch.inf
+        elif len(best_scores) == self.n_best:
+            self.required_scores[input_index] = best_scores[0]
+
+    def active_inputs(self, beams: Beams, candidates: Candidates) -> Int[Tensor, " k"]:
+        """Which inputs of the front are to be searched on."""
+        is_decided = self.is_decided(beams.inputs, candidates.values[:, 0])
+        for row in is_decided.nonzero()[:, 0].tolist():
+            input_index = int(beams.inputs[row])
+            if not self.outputs[input_index]:  # the rules left nothing to say: an output ends there
+                ids = beams.history[row, 0].tolist()
+                self.outputs[input_index] = [Hypothesis(ids, -math.inf, -math.inf)]
+        return (~is_decided).nonzero()[:, 0]
+
+    def is_decided(
+        self, inputs: Int[Tensor, " a"], best_values: Float[Tensor, " a"]
+    ) -> Bool[Tensor, " a"]:
+        """No more is wanted, or none can come: log-probabilities only fall, lp only grows."""
+        return self.required_scores[inputs] >= best_values / self.max_length_penalties[inputs]
+
+    def results(self) -> list[list[Hypothesis]]:
+        """The n best of each input; among equals, the one that ended first."""
+        ranked = (sorted(outputs, key=lambda output: -output.score) for outputs in self.outputs)
+        return [outputs[: self.n_best] for outputs in ranked]
+
+
+def check_settings(width: int, n_best: int, alpha: float, patience: float) -> None:
+    if width < 1:
+        raise ValueError(f"width must be 1 or more, not {width}")
+    if not 1 <= n_best <= width:
+        raise ValueError(f"n_best must be in 1 to width ({width}), not {n_best}")
+    check_penalty("alpha", alpha)
+    if not patience > 0:
+        raise ValueError(f"patience must be positive, not {patience}")

@@ -1,0 +1,66 @@
+"""Where a beam search stands, between two steps.
+
+a: inputs that still search   b: beams   m: candidates   t: tokens so far   n = a * b: rows
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.text.special import END
+
+
+class Candidates(NamedTuple):
+    """Candidates for the next front, best first: score, the beam that each extends, by which id.
+
+    A score of -inf marks an empty place.
+    """
+
+    values: Float[Tensor, "a m"]
+    parents: Int[Tensor, "a m"]
+    ids: Int[Tensor, "a m"]
+
+    def without_finished(self, width: int) -> "Candidates":
+        """The candidates that go on, at most `width` of them."""
+        ends = self.ids == END
+        if not ends.any():
+            return Candidates(*(part[:, :width] for part in self))
+        order = ends.sort(dim=1, stable=True)[1][:, :width]
+        values, parents, ids = (part.gather(1, order) for part in self)
+        return Candidates(values.masked_fill(ids == END, -torch.inf), parents, ids)
+
+
+class Beams(NamedTuple):
+    """The beginnings that go on, best first in each input; a score of -inf marks an empty place."""
+
+    inputs: Int[Tensor, " a"]
+    scores: Float[Tensor, "a b"]  # float64
+    history: Int[Tensor, "a b t"]
+
+    @property
+    def position(self) -> int:
+        return self.history.shape[2]
+
+    def advance(
+        self, candidates: Candidates, active: Int[Tensor, " k"]
+    ) -> tuple["Beams", Int[Tensor, "k b"], Int[Tensor, " n"]]:
+        """The next front, of these inputs; the beams and the rows of the state that it extends."""
+        if len(active) < len(self.inputs):
+            candidates = Candidates(*(part[active] for part in candidates))
+        values, parents, ids = candidates
+        max_alive = int((values > -torch.inf).sum(1).max())
+        values, parents, ids = values[:, :max_alive], parents[:, :max_alive], ids[:, :max_alive]
+        rows = active[:, None] * self.scores.shape[1] + parents
+        history = torch.cat([self.history.flatten(0, 1)[rows], ids[..., None]], 2)
+        return Beams(self.inputs[active], values, history), parents, rows.flatten()
+
+
+def initial_beams(count: int) -> Beams:
+    """Before the first token: one empty beginning for each input."""
+    return Beams(
+        torch.arange(count),
+        torch.zeros(count, 1, dtype=torch.float64),
+        torch.empty(count, 1, 0, dtype=torch.long),
+    )

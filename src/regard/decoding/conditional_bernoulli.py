@@ -1,0 +1,42 @@
+"""Draw keys that sound or not: each by itself, or exactly so many together.
+
+Of independent keys with odds w_k = p_k / (1 - p_k), given that `count` of them sound, a set S has
+the probability prod_{k in S} w_k / e_count(w), where e is the elementary symmetric polynomial (the
+conditional Bernoulli distribution; Chen & Liu 1997, procedure 2). Keys are decided one after the
+other, and what all later ones can add up to is summed before.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+
+def sample_keys(
+    logits: Float[Tensor, " k"], generator: torch.Generator, count: int | None = None
+) -> Bool[Tensor, " k"]:
+    """Which keys sound: each by its own chance, or `count` of them."""
+    uniform = torch.rand(len(logits), generator=generator, dtype=torch.float64)
+    if count is None:
+        return uniform < logits.double().sigmoid()
+    if not 0 <= count <= len(logits):
+        raise ValueError(f"count must be from 0 to the {len(logits)} keys, not {count}")
+    odds = (logits.double() - logits.double().amax()).exp().tolist()
+    sums = symmetric_sums(odds, count)
+    is_on, remaining = list[bool](), count
+    for key, (key_odds, threshold) in enumerate(zip(odds, uniform.tolist(), strict=True)):
+        probability = (
+            key_odds * sums[key + 1][remaining - 1] / sums[key][remaining] if remaining else 0.0
+        )
+        is_on.append(threshold < probability)
+        remaining -= is_on[-1]
+    return torch.tensor(is_on)
+
+
+def symmetric_sums(odds: list[float], count: int) -> list[list[float]]:
+    """[k][m]: over all sets of m keys from the k-th on, the sum of the products of their odds."""
+    table = [[1.0] + [0.0] * count]
+    for key_odds in reversed(odds):
+        next_row = table[-1]
+        later_sums = (next_row[m] + key_odds * next_row[m - 1] for m in range(1, count + 1))
+        table.append([1.0, *later_sums])
+    return table[::-1]

@@ -1,0 +1,164 @@
+"""What an output must be like, whatever the model would say: lengths, prefixes, forbidden tokens.
+
+a: inputs   n: rows (hypotheses)   v: vocabulary   t: tokens so far
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.text.special import END, PAD, START
+
+# A forced token is never impossible: with exp(-10,000) the search goes on, ranked by the rest.
+MIN_FORCED_LOG_PROB = -1e4
+NO_TOKEN = -1
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What every output must obey. A sequence where a number could be holds one for each input.
+
+    Lengths count ids, without start and end. Only the end may follow `max_length` ids, and its
+    log-probability counts. A forced prefix is part of the output and outranks all other rules;
+    phrases (ids that must occur, in `beam` only) outrank `no_repeat_ngram` and `forbidden`.
+    """
+
+    max_length: int | Sequence[int] = 256
+    min_length: int | Sequence[int] = 0
+    no_repeat_ngram: int = 0  # no n ids in a row may occur twice; 0: they may
+    prefix: Sequence[Sequence[int]] = ()
+    phrases: Sequence[Sequence[Sequence[int]]] = ()
+    forbidden: Sequence[int] = (PAD, START)
+
+
+UNCONSTRAINED = Constraints()
+
+
+class BatchConstraints:
+    """Rules for the inputs of one batch, as tensors; checked, and applied to log-probabilities."""
+
+    def __init__(self, constraints: Constraints, count: int):
+        self.constraints, self.count = constraints, count
+        limits = numbers_per_input("max_length", constraints.max_length, count)
+        floors = numbers_per_input("min_length", constraints.min_length, count)
+        self.prefixes = lists_per_input("prefix", constraints.prefix, count)
+        self.phrases = lists_per_input("phrases", constraints.phrases, count)
+        check_constraints(constraints)
+        check_lengths(limits, floors, self.prefixes)
+        self.limits, self.floors = torch.tensor(limits), torch.tensor(floors)
+        self.forbidden = torch.tensor(sorted(set(constraints.forbidden)), dtype=torch.long)
+        self.max_limit, self.min_limit = max(limits), min(limits)
+        self.max_floor = max(floors)
+        self.max_prefix_length = max(map(len, self.prefixes))
+        self.forced_ids = torch.full((count, self.max_prefix_length), NO_TOKEN)
+        for row, prefix in zip(self.forced_ids, self.prefixes, strict=True):
+            row[: len(prefix)] = torch.tensor(prefix, dtype=torch.long)
+
+    def check_ids(self, size: int) -> None:
+        """All ids are of the vocabulary; its size is known once the model has spoken."""
+        for name, ids in self.named_ids():
+            for token_id in ids:
+                if not 0 <= token_id < size:
+                    raise ValueError(f"{name}: there is no id {token_id} in a vocabulary of {size}")
+
+    def named_ids(self) -> Iterator[tuple[str, Sequence[int]]]:
+        yield "forbidden", self.constraints.forbidden
+        for index, prefix in enumerate(self.prefixes):
+            yield f"prefix of input {index}", prefix
+        for index, phrases in enumerate(self.phrases):
+            yield from ((f"phrases of input {index}", phrase) for phrase in phrases)
+
+    def apply(
+        self,
+        log_probs: Float[Tensor, "n v"],
+        inputs: Int[Tensor, " a"],
+        history: Int[Tensor, "n t"],
+    ) -> None:
+        """Give -inf to what may not come after `history`; n / a rows, side by side, an input."""
+        position = history.shape[1]
+        if position == 0:
+            self.check_ids(log_probs.shape[1])
+        if self.max_prefix_length <= position < self.min_limit and position >= self.max_floor:
+            self.forbid(log_probs, history)
+            return
+        owners = inputs.repeat_interleave(len(log_probs) // len(inputs))
+        required_ids = torch.where(self.limits[owners] == position, END, NO_TOKEN)
+        if position < self.max_prefix_length:
+            required_ids = torch.maximum(required_ids, self.forced_ids[owners, position])
+        rows = (required_ids != NO_TOKEN).nonzero()[:, 0]
+        required_log_probs = log_probs[rows, required_ids[rows]].clamp(min=MIN_FORCED_LOG_PROB)
+        self.forbid(log_probs, history)
+        log_probs[self.floors[owners] > position, END] = -torch.inf
+        log_probs[rows] = -torch.inf
+        log_probs[rows, required_ids[rows]] = required_log_probs
+
+    def forbid(self, log_probs: Float[Tensor, "n v"], history: Int[Tensor, "n t"]) -> None:
+        """What is forbidden to all rows, wherever they are."""
+        if len(self.forbidden):
+            log_probs.index_fill_(1, self.forbidden, -torch.inf)
+        if self.constraints.no_repeat_ngram:
+            forbid_repeats(log_probs, history, self.constraints.no_repeat_ngram)
+
+
+def forbid_repeats(log_probs: Float[Tensor, "n v"], history: Int[Tensor, "n t"], size: int) -> None:
+    """-inf for tokens that would complete `size` ids in a row which are in the history already."""
+    length = history.shape[1]
+    if length < size:
+        return
+    ngrams = history.unfold(1, size, 1)
+    last_ids = history[:, length - size + 1 :]
+    rows, ngram_index = (ngrams[..., :-1] == last_ids[:, None]).all(2).nonzero(as_tuple=True)
+    log_probs[rows, ngrams[rows, ngram_index, -1]] = -torch.inf
+
+
+def numbers_per_input(name: str, setting: int | Sequence[int], count: int) -> list[int]:
+    """One number for each input."""
+    numbers = [setting] * count if isinstance(setting, int) else list(setting)
+    if len(numbers) != count:
+        raise ValueError(f"{name} holds {len(numbers)} numbers for {count} inputs: give one each")
+    return numbers
+
+
+def lists_per_input(name: str, setting: Sequence[Sequence[T]], count: int) -> list[list[T]]:
+    """One list for each input; nothing given is an empty list for each."""
+    lists = [list(values) for values in setting] or [[] for _ in range(count)]
+    if len(lists) != count:
+        raise ValueError(f"{name} holds {len(lists)} lists for {count} inputs: give one each")
+    return lists
+
+
+def check_constraints(constraints: Constraints) -> None:
+    if constraints.no_repeat_ngram < 0:
+        raise ValueError(
+            f"no_repeat_ngram must be 0 (off) or more, not {constraints.no_repeat_ngram}"
+        )
+    if END in constraints.forbidden:
+        raise ValueError(f"forbidden holds the end ({END}): without it no output could end")
+    required = [
+        *constraints.prefix,
+        *(phrase for phrases in constraints.phrases for phrase in phrases),
+    ]
+    for ids in required:
+        if END in ids:
+            raise ValueError(f"prefix and phrases are ids without the end ({END}), not {list(ids)}")
+    if not all(len(phrase) for phrases in constraints.phrases for phrase in phrases):
+        raise ValueError("phrases: an empty phrase cannot be looked for")
+
+
+def check_lengths(
+    limits: Sequence[int], floors: Sequence[int], prefixes: Sequence[Sequence[int]]
+) -> None:
+    for index, (limit, floor, prefix) in enumerate(zip(limits, floors, prefixes, strict=True)):
+        if not 0 <= floor <= limit:
+            raise ValueError(
+                f"input {index}: min_length {floor} and max_length {limit} leave no length"
+            )
+        if len(prefix) > limit:
+            raise ValueError(
+                f"input {index}: the prefix of {len(prefix)} ids is longer than max_length {limit}"
+            )

@@ -1,0 +1,96 @@
+"""One token at a time, and never back: the loop that greedy search and sampling share.
+
+n: rows that still speak   v: vocabulary
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
+from regard.decoding.stepper import Hypothesis, Stepper, check_log_probs
+from regard.decoding.topk import fast_argmax
+from regard.text.special import END, START
+
+# (log-probabilities [n v], which rows these are [n], position) -> the next token of each row
+TokenChooser = Callable[[Tensor, Tensor, int], Tensor]
+
+
+@torch.inference_mode()
+def greedy_search(
+    stepper: Stepper[Any, Any], memory: Any, count: int, constraints: Constraints = UNCONSTRAINED
+) -> list[list[Hypothesis]]:
+    """y_t = argmax p(y | y_<t); one output for each of the `count` inputs of the memory.
+
+    Among equals the lowest id is taken.
+    """
+    if not check_count(count):
+        return []
+    batch_constraints = BatchConstraints(constraints, count)
+    return [
+        [output]
+        for output in generate(stepper, stepper.start(memory), batch_constraints, choose_likeliest)
+    ]
+
+
+def choose_likeliest(
+    log_probs: Float[Tensor, "n v"],
+    rows: Int[Tensor, " n"],  # noqa: ARG001
+    position: int,  # noqa: ARG001
+) -> Int[Tensor, " n"]:
+    return fast_argmax(log_probs)
+
+
+def generate(
+    stepper: Stepper[Any, Any],
+    state: Any,
+    batch_constraints: BatchConstraints,
+    choose: TokenChooser,
+    copies: int = 1,
+) -> list[Hypothesis]:
+    """Choose tokens until every row has ended; rows that have ended leave the state.
+
+    The state has `copies` rows for each input, side by side. A row for which the rules leave
+    nothing to say ends there, with a log-probability of -inf.
+    """
+    if batch_constraints.constraints.phrases:
+        raise ValueError("phrases are kept by beam search only: use beam, or leave them out")
+    rows = torch.arange(batch_constraints.count * copies)
+    outputs = [Hypothesis([], 0.0, 0.0)] * len(rows)
+    owners, tokens = rows // copies, torch.full_like(rows, START)
+    history = torch.empty(len(rows), batch_constraints.max_limit + 1, dtype=torch.long)
+    total_log_probs = torch.zeros(len(rows), dtype=torch.float64)
+    for position in range(batch_constraints.max_limit + 1):
+        log_probs, state = stepper.step(state, tokens)
+        batch_constraints.apply(log_probs, owners, history[:, :position])
+        tokens = choose(log_probs, rows, position)
+        gained = log_probs.gather(1, tokens[:, None])[:, 0]
+        check_log_probs(gained, position)
+        total_log_probs += gained
+        history[:, position] = tokens
+        ended = (tokens == END) | (gained == -torch.inf)
+        if not ended.any():
+            continue
+        ids, log_probs = history[ended, :position].tolist(), total_log_probs[ended].tolist()
+        for row, output_ids, log_prob in zip(rows[ended].tolist(), ids, log_probs, strict=True):
+            outputs[row] = Hypothesis(output_ids, log_prob, log_prob)
+        active = (~ended).nonzero()[:, 0]
+        if not len(active):
+            break
+        rows, owners, tokens = rows[active], owners[active], tokens[active]
+        history, total_log_probs, state = (
+            history[active],
+            total_log_probs[active],
+            stepper.select(state, active),
+        )
+    return outputs
+
+
+def check_count(count: int) -> int:
+    """How many inputs there are; none is fine, and gives no output."""
+    if count < 0:
+        raise ValueError(f"count must be the number of inputs in the memory, not {count}")
+    return count

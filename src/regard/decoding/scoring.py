@@ -1,0 +1,184 @@
+"""What a model thinks of given outputs, and what else it might have said.
+
+n: rows   v: vocabulary
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
+from regard.decoding.greedy import choose_likeliest, generate
+from regard.decoding.stepper import Hypothesis, Stepper, check_log_probs
+from regard.decoding.topk import topk_candidates
+from regard.text.special import END, START
+
+
+class ScoredOutput(NamedTuple):
+    """A given output: the log-probability of each id and, last, of the end; and their sum."""
+
+    ids: list[int]
+    token_log_probs: list[float]
+    log_prob: float
+
+
+class Alternative(NamedTuple):
+    """A token that could stand at a position, its log-probability there, and how it would go on."""
+
+    id: int  # the end is one too
+    log_prob: float
+    output: Hypothesis  # the whole: prefix, this token, and what greedy search adds
+
+
+@torch.inference_mode()
+def score_outputs(
+    stepper: Stepper[Any, Any], memory: Any, outputs: Sequence[Sequence[Sequence[int]]]
+) -> list[list[ScoredOutput]]:
+    """log p(y_t | y_<t) of every token of the given outputs, any number for each input.
+
+    Outputs are ids without start and end; the end is scored.
+    """
+    targets = [[*ids, END] for group in outputs for ids in group]
+    if not targets:
+        return [[] for _ in outputs]
+    owners = torch.tensor([input_index for input_index, group in enumerate(outputs) for _ in group])
+    token_log_probs: list[list[float]] = [[] for _ in targets]
+    state = stepper.select(stepper.start(memory), owners)
+    for position, rows, log_probs in teacher_forced_steps(stepper, state, targets):
+        ids = [targets[row][position] for row in rows]
+        check_ids_in_vocabulary(ids, log_probs.shape[1])
+        gained = log_probs.gather(1, torch.tensor(ids)[:, None])[:, 0]
+        check_log_probs(gained, position)
+        for row, log_prob in zip(rows, gained.tolist(), strict=True):
+            token_log_probs[row].append(log_prob)
+    scored_outputs = (
+        ScoredOutput(ids[:-1], log_prob, sum(log_prob))
+        for ids, log_prob in zip(targets, token_log_probs, strict=True)
+    )
+    return [[next(scored_outputs) for _ in group] for group in outputs]
+
+
+@torch.inference_mode()
+def alternatives(
+    stepper: Stepper[Any, Any],
+    memory: Any,
+    prefixes: Sequence[Sequence[int]],
+    limit: int = 5,
+    constraints: Constraints = UNCONSTRAINED,
+) -> list[list[Alternative]]:
+    """The likeliest tokens after the prefix of each input, each with its greedy completion.
+
+    For the alternatives at position i of an output, the prefix is its first i ids.
+    """
+    if constraints.prefix or constraints.phrases:
+        raise ValueError("constraints of alternatives have no prefix and no phrases: give prefixes")
+    if not prefixes:
+        return []
+    batch_constraints = BatchConstraints(replace(constraints, prefix=prefixes), len(prefixes))
+    continuations: list[list[tuple[int, float]]] = [[] for _ in prefixes]
+    targets = [[*ids, END] for ids in prefixes]  # the model is asked where the end would stand
+    for position, rows, log_probs in teacher_forced_steps(stepper, stepper.start(memory), targets):
+        if position == 0:
+            batch_constraints.check_ids(log_probs.shape[1])
+        at_end = [index for index, row in enumerate(rows) if len(prefixes[row]) == position]
+        if at_end:
+            input_indices = [rows[index] for index in at_end]
+            history = torch.tensor(
+                [targets[input_index][:position] for input_index in input_indices]
+            )
+            ids, id_log_probs = likeliest_ids(
+                log_probs[at_end],
+                torch.tensor(input_indices),
+                history.long(),
+                batch_constraints,
+                limit,
+            )
+            for input_index, *pair in zip(
+                input_indices, ids.tolist(), id_log_probs.tolist(), strict=True
+            ):
+                continuations[input_index] = list(zip(*pair, strict=True))
+    return complete_alternatives(stepper, memory, batch_constraints, continuations)
+
+
+def likeliest_ids(
+    log_probs: Tensor,
+    inputs: Tensor,
+    history: Tensor,
+    batch_constraints: BatchConstraints,
+    limit: int,
+) -> tuple[Tensor, Tensor]:
+    """The likeliest ids that the rules allow, and their log-probabilities."""
+    batch_constraints.apply(log_probs, inputs, history)
+    values, _, ids = topk_candidates(log_probs, torch.zeros(len(log_probs), 1).double(), limit)
+    check_log_probs(values, history.shape[1])
+    return ids, values
+
+
+def complete_alternatives(
+    stepper: Stepper[Any, Any],
+    memory: Any,
+    batch_constraints: BatchConstraints,
+    continuations: Sequence[Sequence[tuple[int, float]]],
+) -> list[list[Alternative]]:
+    """Greedy search from every alternative at once."""
+    branches = [
+        (input_index, next_id, log_prob)
+        for input_index, pairs in enumerate(continuations)
+        for next_id, log_prob in pairs
+        if log_prob > -torch.inf
+    ]
+    owners = torch.tensor([input_index for input_index, _, _ in branches])
+    prefixes = [
+        batch_constraints.prefixes[input_index] + [next_id] * (next_id != END)
+        for input_index, next_id, _ in branches
+    ]
+    limits = batch_constraints.limits[owners].tolist()
+    constraints = replace(
+        batch_constraints.constraints,
+        # where the alternative is to end, nothing may follow the prefix
+        max_length=[
+            len(prefix) if next_id == END else limit
+            for prefix, limit, (_, next_id, _) in zip(prefixes, limits, branches, strict=True)
+        ],
+        min_length=batch_constraints.floors[owners].tolist(),
+        prefix=prefixes,
+    )
+    state = stepper.select(stepper.start(memory), owners)
+    outputs = generate(
+        stepper, state, BatchConstraints(constraints, len(branches)), choose_likeliest
+    )
+    results: list[list[Alternative]] = [[] for _ in continuations]
+    for (input_index, next_id, log_prob), output in zip(branches, outputs, strict=True):
+        results[input_index].append(Alternative(next_id, log_prob, output))
+    return results
+
+
+def teacher_forced_steps(
+    stepper: Stepper[Any, Any], state: Any, targets: Sequence[Sequence[int]]
+) -> Iterator[tuple[int, list[int], Tensor]]:
+    """Read given tokens: at each position, the rows that have one there, and what the model said.
+
+    Rows that are at their end leave the state.
+    """
+    rows, position = list(range(len(targets))), 0
+    tokens = [START] * len(rows)
+    while True:
+        log_probs, state = stepper.step(state, torch.tensor(tokens))
+        yield position, rows, log_probs
+        active = [index for index, row in enumerate(rows) if len(targets[row]) > position + 1]
+        if not active:
+            return
+        if len(active) < len(rows):
+            state = stepper.select(state, torch.tensor(active))
+            rows = [rows[index] for index in active]
+        tokens = [targets[row][position] for row in rows]
+        position += 1
+
+
+def check_ids_in_vocabulary(ids: Sequence[int], size: int) -> None:
+    for token_id in ids:
+        if not 0 <= token_id < size:
+            raise ValueError(f"outputs: there is no id {token_id} in a vocabulary of {size}")

@@ -1,0 +1,118 @@
+"""The best of a long row, fast: maxima of pieces first, then only the pieces that matter.
+
+`torch.topk` and `torch.argmax` look at every number by itself; `amax` over contiguous pieces is
+vectorised, and about ten times faster on a CPU (320 rows of 10,000: 0.8 ms, not 12). The m greatest
+of a row are in the m pieces with the greatest maxima. Both ways find the same, so that it does not
+matter that the size of a batch decides between them.
+
+a: inputs   b: beams   n = a * b: rows   v: vocabulary   m: how many are wanted
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+PIECE_SIZE = 64
+MAX_NUMBERS_FOR_DIRECT_TOPK = (
+    2**16
+)  # fewer numbers are not worth cutting up: the calls cost more than the work
+MIN_PIECES_PER_RESULT = 32  # nor if the pieces that matter hold more than one number in so many
+
+
+def fast_argmax(rows: Float[Tensor, "n v"]) -> Int[Tensor, " n"]:
+    """Where the greatest number of each row is; the lowest id, if there are several."""
+    if rows.numel() <= MAX_NUMBERS_FOR_DIRECT_TOPK or rows.shape[1] < 2 * PIECE_SIZE:
+        return rows.argmax(1)
+    columns = piece_maxima(rows).argmax(1, keepdim=True) * PIECE_SIZE + torch.arange(PIECE_SIZE)
+    columns = columns.clamp(max=rows.shape[1] - 1)  # the last column, again, is never the first
+    return columns.gather(1, rows.gather(1, columns).argmax(1, keepdim=True))[:, 0]
+
+
+def topk_candidates(
+    log_probs: Float[Tensor, "n v"], scores: Float[Tensor, "a b"], k: int
+) -> tuple[Float[Tensor, "a m"], Int[Tensor, "a m"], Int[Tensor, "a m"]]:
+    """The greatest `scores + log_probs` of each input: values, beams, ids; greatest first.
+
+    Among equals the earlier beam comes first, then the lower id. Sums are in the scores' precision.
+    """
+    size = log_probs.shape[1]
+    total = scores.shape[1] * size
+    k = min(k, total)
+    k_and_next = min(k + 1, total)  # one more, to see whether a tie is cut in two
+    if (
+        log_probs.numel() <= MAX_NUMBERS_FOR_DIRECT_TOPK
+        or total < MIN_PIECES_PER_RESULT * k_and_next * PIECE_SIZE
+    ):
+        values, flat_ids = total_scores(log_probs, scores).topk(k_and_next, 1)
+    else:
+        values, flat_ids = topk_by_pieces(log_probs, scores, k_and_next)
+    ties = (values[:, 1:] == values[:, :-1]) & (values[:, 1:] > -torch.inf)
+    if ties.any():
+        values, flat_ids = sort_with_ties(values, flat_ids)
+        tied_inputs = ties[:, k - 1 :].nonzero()[:, 0]
+        if len(tied_inputs):
+            values[tied_inputs, :k], flat_ids[tied_inputs, :k] = topk_by_full_sort(
+                log_probs, scores, tied_inputs, k
+            )
+    flat_ids = flat_ids[:, :k]
+    return values[:, :k], flat_ids // size, flat_ids % size
+
+
+def total_scores(
+    log_probs: Float[Tensor, "n v"], scores: Float[Tensor, "a b"]
+) -> Float[Tensor, "a bv"]:
+    """scores + log_probs of every beam of an input in one row, one beam after the other."""
+    return (log_probs.view(*scores.shape, -1) + scores[..., None]).flatten(1)
+
+
+def topk_by_pieces(
+    log_probs: Float[Tensor, "n v"], scores: Float[Tensor, "a b"], k: int
+) -> tuple[Float[Tensor, "a m"], Int[Tensor, "a m"]]:
+    """The greatest sums of each input, and where they are (beam * v + id); looks at few of them."""
+    (inputs, beams), size = scores.shape, log_probs.shape[1]
+    piece_scores = piece_maxima(log_probs).view(inputs, beams, -1) + scores[..., None]
+    n_pieces = piece_scores.shape[2]
+    _, flat_index = piece_scores.flatten(1).topk(min(k, beams * n_pieces), 1, sorted=False)
+    beam = flat_index // n_pieces
+    columns = (flat_index % n_pieces)[..., None] * PIECE_SIZE + torch.arange(PIECE_SIZE)
+    outside = columns >= size
+    columns.clamp_(max=size - 1)
+    rows = torch.arange(inputs)[:, None] * beams + beam
+    candidate_scores = log_probs[rows[..., None], columns] + scores.gather(1, beam)[..., None]
+    values, flat_index = candidate_scores.masked_fill_(outside, -torch.inf).flatten(1).topk(k, 1)
+    return values, (beam[..., None] * size + columns).flatten(1).gather(1, flat_index)
+
+
+def piece_maxima(rows: Float[Tensor, "n v"]) -> Float[Tensor, "n p"]:
+    """The maximum of each piece of each row; the last piece may be shorter."""
+    size = rows.shape[1]
+    full_size = size - size % PIECE_SIZE
+    piece_tops = rows[:, :full_size].unflatten(1, (-1, PIECE_SIZE)).amax(2)
+    return (
+        piece_tops
+        if full_size == size
+        else torch.cat([piece_tops, rows[:, full_size:].amax(1, keepdim=True)], 1)
+    )
+
+
+def sort_with_ties(
+    values: Float[Tensor, "a m"], flat_ids: Int[Tensor, "a m"]
+) -> tuple[Float[Tensor, "a m"], Int[Tensor, "a m"]]:
+    """Greatest value first; among equals, the one that comes first in its row."""
+    flat_ids, order = flat_ids.sort(1)
+    values, value_order = values.gather(1, order).sort(dim=1, descending=True, stable=True)
+    return values, flat_ids.gather(1, value_order)
+
+
+def topk_by_full_sort(
+    log_probs: Float[Tensor, "n v"],
+    scores: Float[Tensor, "a b"],
+    inputs: Int[Tensor, " c"],
+    k: int,
+) -> tuple[Float[Tensor, "c m"], Int[Tensor, "c m"]]:
+    """The slow way, for inputs whose last place is shared by equals: which of them is by order."""
+    input_log_probs = log_probs.view(*scores.shape, -1)[inputs].flatten(0, 1)
+    values, flat_ids = total_scores(input_log_probs, scores[inputs]).sort(
+        dim=1, descending=True, stable=True
+    )
+    return values[:, :k], flat_ids[:, :k]

@@ -1,0 +1,252 @@
+"""Heads, one by one: what each looks at, and how much is lost without it.
+
+Losses are those of a run on some records, in nats a token, with the head's weights set to zero
+(Michel et al. 2019, 1905.10650). Where heads look is told by the shares of their weight.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.core import Attention
+from regard.attention.multihead import MultiHead
+from regard.attention.observe import Edit, intervene, named_attentions, observe, zero
+from regard.data.corpus import Record
+from regard.explain.comparison import alignment_error, alignments_from_records
+from regard.layers.embedding import Embedding
+from regard.layers.evoformer import GatedAttention
+from regard.metrics.alignment import agreement
+from regard.tasks.align import Aligner, WeightSelection
+from regard.tasks.translate import TranslateTask
+from regard.text.external import ExternalTokenizer
+from regard.text.special import END
+from regard.train.run import Run
+
+MAX_PATTERN_RECORDS = 64  # records that are looked at one by one
+HeadName = tuple[str, int]  # of the attention, and the number of the head in it, from 0
+ProgressCallback = Callable[[int], None]
+MULTI_HEAD_MODULES = (MultiHead, GatedAttention)  # what has heads
+
+
+class HeadPattern(NamedTuple):
+    """Where a head looks: shares of its weight, and the mean distance and entropy of its rows."""
+
+    previous: float
+    same: float
+    next: float
+    first: float
+    last: float
+    separator: float  # the marks at the ends of sentences: BERT's [SEP], our </s>
+    distance: float
+    entropy: float  # bits
+
+
+class HeadReport(NamedTuple):
+    name: HeadName
+    loss_increase: float  # of the loss without it
+    pattern: HeadPattern
+    aer: float | None = None  # of its links, where the data has true ones
+    metric_changes: Mapping[str, float] = MappingProxyType({})  # of the standard metrics without it
+
+
+def head_counts(run: Run) -> dict[str, int]:
+    """How many heads each attention has; those without heads are one."""
+    holders = {
+        id(m.attention): m.heads for m in run.model.modules() if isinstance(m, MULTI_HEAD_MODULES)
+    }
+    attentions = named_attentions(run.model)
+    return {name: holders.get(id(attention), 0) for name, attention in attentions.items()}
+
+
+def ablation_edits(run: Run, names: Sequence[HeadName]) -> dict[str, Edit]:
+    """Edits that take these heads away."""
+    counts = head_counts(run)
+    heads_by_attention: dict[str, list[int]] = {}
+    for name, head in names:
+        heads_by_attention.setdefault(name, []).append(head)
+    return {
+        name: zero(heads if counts[name] else None) for name, heads in heads_by_attention.items()
+    }
+
+
+def ablated_loss(run: Run, records: Sequence[Record], names: Sequence[HeadName] = ()) -> float:
+    """Of the run on these records, in nats a token, without these heads."""
+    with torch.no_grad(), intervene(run.model.eval(), ablation_edits(run, names)):
+        loss_sum = run.negative_log_likelihood(records)
+    return float(loss_sum.total) / loss_sum.count
+
+
+def ablated_metrics(
+    run: Run, records: Sequence[Record], names: Sequence[HeadName] = ()
+) -> dict[str, float]:
+    """The standard metrics without these heads; AER of the model's links, where truth is known."""
+    with intervene(run.model, ablation_edits(run, names)):
+        metrics = {k: v for k, v in run.score(records).items() if isinstance(v, float)}
+        if isinstance(run.task, TranslateTask):
+            error_rate = alignment_error(run.task, alignments_from_records(records))
+            metrics |= {} if error_rate is None else {"aer": error_rate}
+    return metrics
+
+
+def measure_heads(
+    run: Run,
+    records: Sequence[Record],
+    on_progress: ProgressCallback | None = None,
+    *,
+    with_metrics: bool = False,
+) -> list[HeadReport]:
+    """Every head of the model, in its order; `scored`: also the standard metrics without each."""
+    patterns, full_loss = (
+        attention_patterns(run, records[:MAX_PATTERN_RECORDS]),
+        ablated_loss(run, records),
+    )
+    error_rates, full_metrics = (
+        alignment_error_rates(run, records),
+        ablated_metrics(run, records) if with_metrics else {},
+    )
+    reports: list[HeadReport] = []
+    for name, count in head_counts(run).items():
+        for head in range(max(count, 1)):
+            head_name = (name, head)
+            loss_increase, metric_changes = (
+                ablated_loss(run, records, [head_name]) - full_loss,
+                dict[str, float](),
+            )
+            if with_metrics:
+                ablated = ablated_metrics(run, records, [head_name])
+                metric_changes = {
+                    metric: ablated[metric] - full_metrics[metric] for metric in full_metrics
+                }
+            reports.append(
+                HeadReport(
+                    head_name,
+                    loss_increase,
+                    patterns[name][head],
+                    error_rates.get(head_name),
+                    metric_changes,
+                )
+            )
+            if on_progress is not None:
+                on_progress(1)
+    return reports
+
+
+def alignment_error_rates(run: Run, records: Sequence[Record]) -> dict[HeadName, float]:
+    """The alignment error rate of each head that looks at a source, where records carry links."""
+    task, truth = run.task, alignments_from_records(records)
+    if truth is None or not isinstance(task, TranslateTask) or not task.model.cross_attentions:
+        return {}
+    aligner = Aligner(task)
+    texts = [(record["source"], record["target"]) for record in truth.records]
+    ways_by_head = {
+        (name, head): WeightSelection(layer, head)
+        for layer, name in enumerate(task.cross_attentions)
+        for head in range(aligner.heads)
+    }
+    link_sets = aligner.links(texts, list(ways_by_head.values()))
+    return {
+        name: agreement(links, truth.gold).aer
+        for name, links in zip(ways_by_head, link_sets, strict=True)
+    }
+
+
+def attention_patterns(run: Run, records: Sequence[Record]) -> dict[str, list[HeadPattern]]:
+    """In the mean over all rows; records are read one by one, so that nothing is padded."""
+    rows: dict[str, list[Tensor]] = {}
+    counts, end_id = head_counts(run), end_token_id(run)
+    for record in records:
+        with (
+            torch.no_grad(),
+            observe(run.model.eval()) as observed,
+            record_token_ids(run.model) as id_rows,
+        ):
+            run.negative_log_likelihood([record])
+        for name, weights in observed.joined().items():
+            if counts[name]:  # [… h q k]: an alignment has many rows
+                table = weights.flatten(0, -4)
+            else:
+                table = weights if weights.ndim == 4 else weights.flatten(0, -3)[:, None]
+            features = pattern_features(table, separator_mask(id_rows, end_id, table.shape[-1]))
+            rows.setdefault(name, []).append(features.transpose(1, 2).flatten(0, 1))
+    means = {
+        name: torch.cat(feature_rows).nanmean(0).nan_to_num() for name, feature_rows in rows.items()
+    }
+    return {name: [HeadPattern(*row) for row in table.tolist()] for name, table in means.items()}
+
+
+@contextmanager
+def record_token_ids(model: nn.Module) -> Generator[list[Tensor]]:
+    """The rows of ids whose words the model looks up meanwhile."""
+    id_rows: list[Tensor] = []
+
+    def record_ids(_: nn.Module, ids: tuple[Any, ...], __: Tensor) -> None:
+        id_rows.append(ids[0].flatten(0, -2) if ids[0].ndim > 1 else ids[0][None])
+
+    embeddings = [m for name, m in model.named_modules() if name.split(".")[-1].endswith("words")]
+    hooks = [m.register_forward_hook(record_ids) for m in embeddings if isinstance(m, Embedding)]
+    try:
+        yield id_rows
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def end_token_id(run: Run) -> int:
+    """The id of the mark behind a sentence."""
+    for tokenizer in run.vocabularies.values():
+        if isinstance(tokenizer, ExternalTokenizer) and tokenizer.special.end is not None:
+            return tokenizer.special.end
+    return END
+
+
+def separator_mask(id_rows: Sequence[Tensor], end_id: int, key_count: int) -> Tensor:
+    """[k], 1 where a mark is: of the row that is as long; nan where rows do not agree."""
+    masks = {
+        tuple((row == end_id).tolist()) for rows in id_rows for row in rows if len(row) == key_count
+    }
+    if len(masks) > 1:
+        return torch.full((key_count,), torch.nan)
+    return torch.tensor(masks.pop(), dtype=torch.float32) if masks else torch.zeros(key_count)
+
+
+def pattern_features(weights: Tensor, is_separator: Tensor) -> Tensor:
+    """[b h q k] -> [b h q 8], the numbers of a Place. Queries are the last of a row of as many."""
+    queries, keys = weights.shape[-2:]
+    query_positions, key_positions = torch.arange(queries)[:, None], torch.arange(keys)
+    diagonals = [
+        (weights * (key_positions == query_positions + offset)).sum(-1) for offset in (-1, 0, 1)
+    ]
+    separator_share = (weights * is_separator).sum(-1)
+    distance = (weights * (key_positions - query_positions).abs()).sum(-1)
+    entropy = -(weights * weights.clamp(min=1e-12).log2()).sum(-1)
+    ends = [weights[..., 0], weights[..., -1]]
+    return torch.stack([*diagonals, *ends, separator_share, distance, entropy], -1)
+
+
+def names_by_importance(heads: Sequence[HeadReport]) -> list[HeadName]:
+    """The least missed first: in this order they are taken away."""
+    return [head.name for head in sorted(heads, key=lambda head: head.loss_increase)]
+
+
+@torch.no_grad()
+def prune_heads(run: Run, names: Sequence[HeadName]) -> None:
+    """Heads that read nothing from now on: their values are zero, and so what they say.
+
+    The sizes of the model stay: the run loads and exports as before.
+    """
+    modules = {m.attention: m for m in run.model.modules() if isinstance(m, MULTI_HEAD_MODULES)}
+    attentions: dict[str, Attention] = named_attentions(run.model)
+    for name, head in names:
+        module = modules.get(attentions[name])
+        if module is None:
+            raise ValueError(f"{name} has no heads to take away")
+        if module.groups != module.heads:
+            raise ValueError(f"{name}: heads share their values; none can be taken away alone")
+        rows = slice(head * module.head_dim, (head + 1) * module.head_dim)
+        module.to_value.weight[rows] = 0
+        if module.has_bias:
+            module.to_value.bias[rows] = 0

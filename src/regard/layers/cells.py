@@ -1,0 +1,366 @@
+"""One step of a recurrent network: the next state from an input and the state before it.
+
+b: batch   d: input_dim   h: hidden_dim   g: gates (Elman 1, GRU 3, LSTM 4)
+
+Parameters have the names and the row layout of `torch.nn.{RNN,LSTM,GRU}Cell`, so the weights of one
+load into the other: `weight_ih` is [g*h, d], `weight_hh` is [g*h, h], and the biases `bias_ih` and
+`bias_hh` add up.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.validation import check_positive, check_width
+
+RecurrentState = tuple[Tensor, ...]  # state[0] is h, what a cell shows; an LSTM keeps c beside it
+Recurrence = Callable[[Tensor, RecurrentState], RecurrentState]  # (projected input, state) -> state
+TensorFunction = Callable[[Tensor], Tensor]
+Kernel = Callable[..., tuple[Tensor, ...]]  # of torch, over a whole sequence
+
+
+class Cell(nn.Module):
+    """What every cell shares: a product with the input, a product with the last state, and biases.
+
+    `project` is the half that does not wait for the state, so a layer runs it over a whole sequence
+    at once; `recurrence` is the half that does. With `norm`, each gate is normalised on its own,
+
+        gate = sigma(gain * LN(W x + U h + bias_hh) + bias_ih)
+
+    as in RNMT+ (Chen et al. 2018), where the cell state of an LSTM is left as it is; Ba et al. 2016
+    normalise the two products apart, and the cell state too.
+
+    Recurrent weights start orthogonal, gate by gate (Saxe et al. 2014; Bahdanau et al. 2015, B.1),
+    input weights after Glorot & Bengio 2010, biases at 0 but for those that a constructor names.
+    """
+
+    gates: int
+    tensors_per_state = 1  # tensors in a state
+
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        layer_norm: bool = False,
+        output_dim: int | None = None,
+    ):
+        super().__init__()
+        check_positive("input_dim", input_dim)
+        check_positive("hidden_dim", hidden_dim)
+        self.input_dim, self.hidden_dim = input_dim, hidden_dim
+        self.output_dim = output_dim or hidden_dim  # of h
+        rows = self.gates * hidden_dim
+        self.weight_ih = nn.Parameter(torch.empty(rows, input_dim))
+        self.weight_hh = nn.Parameter(torch.empty(rows, self.output_dim))
+        self.bias_ih = nn.Parameter(torch.zeros(rows))
+        self.bias_hh = nn.Parameter(torch.zeros(rows))
+        # differs: RNMT+ has no bias inside LN (ours starts at 0), and an eps of 1e-8 (ours: 1e-5)
+        self.gain = nn.Parameter(torch.ones(self.gates, hidden_dim)) if layer_norm else None
+        for block in self.weight_ih.split(hidden_dim):
+            nn.init.xavier_uniform_(block)
+        for block in self.weight_hh.split(hidden_dim):
+            nn.init.orthogonal_(block)
+
+    def init_gate_bias(self, gate: int, name: str, bias: float) -> None:
+        """Open or close a gate at the start: all of its bias is in bias_ih, none in bias_hh."""
+        if not math.isfinite(bias):
+            raise ValueError(f"{name} must be finite, not {bias}")
+        with torch.no_grad():
+            self.bias_ih[gate * self.hidden_dim : (gate + 1) * self.hidden_dim] = bias
+
+    def initial_state(self, batch: int) -> RecurrentState:
+        """Zeros, one row for each sequence."""
+        return tuple(self.weight_hh.new_zeros(batch, width) for width in self.state_widths)
+
+    @property
+    def state_widths(self) -> tuple[int, ...]:
+        """Of the tensors in a state: h first."""
+        return self.output_dim, *(self.hidden_dim for _ in range(self.tensors_per_state - 1))
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        """The parameters in the order torch's kernels take them."""
+        return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """torch's fused kernel over a sequence if it computes this very function, else None."""
+        raise NotImplementedError
+
+    def fused_step(self, x: Tensor, state: RecurrentState) -> RecurrentState:
+        """One step by torch's fused function; only asked for when there is a `kernel`."""
+        raise NotImplementedError
+
+    def project(self, inputs: Float[Tensor, "*b d"]) -> Float[Tensor, "*b gh"]:
+        """W x, with the biases that can be added before the state is known."""
+        bias = self.bias_ih + self.bias_hh if self.gain is None else self.bias_hh
+        return F.linear(inputs, self.weight_ih, bias)
+
+    def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
+        """The rest of a step, with what all steps share computed once.
+
+        `kept` is a dropout mask on h where it enters a product (Gal & Ghahramani 2016); it may have
+        more rows than the state.
+        """
+        raise NotImplementedError
+
+    def forward(self, x: Float[Tensor, "b d"], state: RecurrentState) -> RecurrentState:
+        self.check(x, state)
+        return self.advance(x, state)
+
+    def advance(
+        self, x: Tensor, state: RecurrentState, state_mask: Tensor | None = None
+    ) -> RecurrentState:
+        """One step, its arguments known to be good."""
+        if self.kernel is None or state_mask is not None:
+            return self.recurrence(state_mask)(self.project(x), state)
+        return self.fused_step(x, state)
+
+    def check(self, x: Tensor, state: RecurrentState) -> None:
+        """Shapes and types; values are looked at where whole sequences come in."""
+        if x.ndim != 2:
+            raise ValueError(f"x must be [batch, input_dim], not {list(x.shape)}")
+        check_width("x", x, self.input_dim)
+        check_dtype("x", x, self.weight_hh)
+        check_state(state, [(x.shape[0], width) for width in self.state_widths], self.weight_hh)
+
+    def gate_normalizer(self, gates: slice) -> TensorFunction:
+        """gain * LN(raw) + bias_ih for each of these gates on its own; nothing without `norm`."""
+        if self.gain is None:
+            return _identity
+        gain, hidden = self.gain[gates], self.hidden_dim
+        bias = self.bias_ih.unflatten(0, (self.gates, hidden))[gates]
+
+        def normalize(raw: Tensor) -> Tensor:
+            normalized = F.layer_norm(raw.unflatten(-1, (-1, hidden)), (hidden,))
+            return torch.addcmul(bias, normalized, gain).flatten(-2)
+
+        return normalize
+
+    def extra_repr(self) -> str:
+        projected = f" -> {self.output_dim}" if self.output_dim != self.hidden_dim else ""
+        norm = ", layer_norm=True" if self.gain is not None else ""
+        return f"{self.input_dim}, {self.hidden_dim}{projected}{norm}"
+
+
+class Elman(Cell):
+    """h_t = sigma(W x_t + U h_{t-1} + b)  (Elman 1990); sigma is any function of a tensor."""
+
+    gates = 1
+
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        activation: TensorFunction = torch.tanh,
+        layer_norm: bool = False,
+    ):
+        super().__init__(input_dim, hidden_dim, layer_norm)
+        self.activation = activation
+
+    @property
+    def kernel(self) -> Kernel | None:
+        if self.gain is not None:
+            return None
+        return {torch.tanh: torch.rnn_tanh, torch.relu: torch.rnn_relu}.get(self.activation)
+
+    def fused_step(self, x: Tensor, state: RecurrentState) -> RecurrentState:
+        step = torch.rnn_tanh_cell if self.activation is torch.tanh else torch.rnn_relu_cell
+        return (step(x, state[0], *self.weights),)
+
+    def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
+        U, activation, normalize = (
+            self.weight_hh.t(),
+            self.activation,
+            self.gate_normalizer(slice(1)),
+        )
+
+        def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
+            (h,) = state
+            return (activation(normalize(torch.addmm(projected, _masked(h, state_mask), U))),)
+
+        return step
+
+
+class LSTM(Cell):
+    """i, f, o = sigma(W x + U h + b), g = tanh(W x + U h + b), c' = f c + i g, h' = o tanh(c').
+
+    Hochreiter & Schmidhuber 1997 with the forget gate of Gers et al. 2000. The rows of the weights
+    are i, f, g, o, as in torch. `forget_bias` is where the sum of the two forget biases starts (1
+    after Gers et al. and Jozefowicz et al. 2015): all of it is in bias_ih, where `norm` cannot take
+    it away.
+
+    With `projection_dim`, h' = P (o tanh(c')) is that wide, and c as wide as before (Sak et al.
+    2014, as `proj_size` of torch). With `clip`, c' and P (...) are held between -clip and clip
+    wherever they enter a state (ELMo, Peters et al. 2018: 3).
+    """
+
+    gates = 4
+    tensors_per_state = 2
+
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        forget_bias: float = 1.0,
+        layer_norm: bool = False,
+        projection_dim: int | None = None,
+        state_clip: float | None = None,
+    ):
+        if projection_dim is not None and not 0 < projection_dim < hidden_dim:
+            raise ValueError(
+                f"projection_dim must be between 1 and hidden_dim - 1, not {projection_dim}"
+            )
+        if state_clip is not None:
+            check_positive("state_clip", state_clip)
+        super().__init__(input_dim, hidden_dim, layer_norm, projection_dim)
+        self.state_clip = state_clip
+        self.weight_hr = None
+        if projection_dim is not None:
+            weight = torch.empty(projection_dim, hidden_dim)
+            self.weight_hr = nn.Parameter(nn.init.xavier_uniform_(weight))
+        self.init_gate_bias(1, "forget_bias", forget_bias)
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        return super().weights if self.weight_hr is None else (*super().weights, self.weight_hr)
+
+    @property
+    def kernel(self) -> Kernel | None:
+        # torch's kernel with projections is a loop too on a CPU, after a warning that it is one
+        plain = self.gain is None and self.state_clip is None and self.weight_hr is None
+        return torch.lstm if plain else None
+
+    def fused_step(self, x: Tensor, state: RecurrentState) -> RecurrentState:
+        return torch.lstm_cell(x, state, *self.weights)
+
+    def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
+        U, normalize = self.weight_hh.t(), self.gate_normalizer(slice(4))
+        P, clipped = None if self.weight_hr is None else self.weight_hr.t(), self.clipped
+
+        def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
+            h, c = state
+            raw = normalize(torch.addmm(projected, _masked(h, state_mask), U))
+            i, f, g, o = raw.chunk(4, -1)
+            c = clipped(torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh()))
+            h = o.sigmoid() * c.tanh()
+            return h if P is None else clipped(h @ P), c
+
+        return step
+
+    def clipped(self, x: Tensor) -> Tensor:
+        return x if self.state_clip is None else x.clamp(-self.state_clip, self.state_clip)
+
+
+class GRU(Cell):
+    """r, z = sigma(W x + U h + b), h' = z h + (1 - z) h~  (Cho et al. 2014, eq. 5-8).
+
+    The lectures write the same with the update gate u = 1 - z: h' = (1 - u) h + u h~. We store z,
+    the gate that keeps, because torch does: the rows of the weights are r, z, h~, and its kernels
+    run on them as they are. Negating the z rows of all four parameters turns z into u. The reset
+    gate stands in one of two places, which are different functions:
+
+        reset="after"    h~ = tanh(W x + b + r (U h + b'))     torch, cuDNN
+        reset="before"   h~ = tanh(W x + U (r h) + b)          Cho et al. 2014, the lectures
+
+    `keep_bias` is where the bias of z starts, like the forget bias of an LSTM.
+    """
+
+    gates = 3
+
+    def __init__(
+        self,
+        input_dim: int,
+        hidden_dim: int,
+        reset: Literal["after", "before"] = "after",
+        keep_bias: float = 0.0,
+        layer_norm: bool = False,
+    ):
+        super().__init__(input_dim, hidden_dim, layer_norm)
+        if reset not in ("after", "before"):
+            raise ValueError(f"reset must be 'after' or 'before', not {reset!r}")
+        self.reset = reset
+        self.init_gate_bias(1, "keep_bias", keep_bias)
+
+    @property
+    def kernel(self) -> Kernel | None:
+        return torch.gru if self.gain is None and self.reset == "after" else None
+
+    def fused_step(self, x: Tensor, state: RecurrentState) -> RecurrentState:
+        return (torch.gru_cell(x, state[0], *self.weights),)
+
+    def project(self, inputs: Float[Tensor, "*b d"]) -> Float[Tensor, "*b gh"]:
+        if self.reset == "before":
+            return super().project(inputs)
+        return F.linear(inputs, self.weight_ih, self.bias_ih if self.gain is None else None)
+
+    def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
+        normalize_gates, normalize_new = (
+            self.gate_normalizer(slice(2)),
+            self.gate_normalizer(slice(2, 3)),
+        )
+        product = self.reset_after() if self.reset == "after" else self.reset_before()
+
+        def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
+            (h,) = state
+            z, raw = product(projected, _masked(h, state_mask), normalize_gates)
+            return (torch.lerp(normalize_new(raw).tanh(), h, z),)
+
+        return step
+
+    def reset_after(self) -> Callable[[Tensor, Tensor, TensorFunction], tuple[Tensor, Tensor]]:
+        """z, and h~ before its tanh, with r on the product U h + b'."""
+        sizes = [2 * self.hidden_dim, self.hidden_dim]
+        U, bias = self.weight_hh.t(), self.bias_hh
+
+        def product(
+            projected: Tensor, h: Tensor, normalize_gates: TensorFunction
+        ) -> tuple[Tensor, Tensor]:
+            input_gates, input_new = projected.split(sizes, -1)
+            gates, new = torch.addmm(bias, h, U).split(sizes, -1)
+            r, z = normalize_gates(input_gates + gates).sigmoid().chunk(2, -1)
+            return z, torch.addcmul(input_new, r, new)
+
+        return product
+
+    def reset_before(self) -> Callable[[Tensor, Tensor, TensorFunction], tuple[Tensor, Tensor]]:
+        """z, and h~ before its tanh, with r on the state h."""
+        sizes = [2 * self.hidden_dim, self.hidden_dim]
+        U_gates, U_new = self.weight_hh.t().split(sizes, -1)
+
+        def product(
+            projected: Tensor, h: Tensor, normalize_gates: TensorFunction
+        ) -> tuple[Tensor, Tensor]:
+            input_gates, input_new = projected.split(sizes, -1)
+            r, z = normalize_gates(torch.addmm(input_gates, h, U_gates)).sigmoid().chunk(2, -1)
+            return z, torch.addmm(input_new, r * h, U_new)
+
+        return product
+
+
+def check_dtype(name: str, tensor: Tensor, weight: Tensor) -> None:
+    """Fail where torch would, but in words; under autocast torch casts by itself."""
+    if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(weight.device.type):
+        raise ValueError(f"{name} must be {weight.dtype} as the weights are, not {tensor.dtype}")
+
+
+def check_state(state: RecurrentState, shapes: Sequence[tuple[int, ...]], weight: Tensor) -> None:
+    if len(state) != len(shapes):
+        raise ValueError(f"state must have {len(shapes)} tensors, not {len(state)}")
+    for part, shape in zip(state, shapes, strict=True):
+        if part.shape != shape:
+            raise ValueError(f"state must be of shape {list(shape)}, not {list(part.shape)}")
+        check_dtype("state", part, weight)
+
+
+def _identity(raw: Tensor) -> Tensor:
+    return raw
+
+
+def _masked(h: Tensor, state_mask: Tensor | None) -> Tensor:
+    return h if state_mask is None else h * state_mask[: h.shape[0]]

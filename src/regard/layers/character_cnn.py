@@ -1,0 +1,88 @@
+"""Vectors of words from their letters: convolutions of several widths, the greatest value of each.
+
+n: words   c: characters of a word   e: character_dim   d: dim
+"""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention.validation import check_positive, check_valid
+from regard.layers.embedding import Embedding
+
+
+class Highway(nn.Module):
+    """y = g x + (1 - g) relu(W x + b),  g = sigma(W_g x + b_g)  (Srivastava et al. 2015, eq. 3).
+
+    g carries x on. b_g starts at `carry_bias`: at 2, g is around 0.88.
+    """
+
+    def __init__(self, dim: int, carry_bias: float = 2.0):
+        super().__init__()
+        self.change, self.carry = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        for linear, bias in ((self.change, 0.0), (self.carry, carry_bias)):
+            nn.init.normal_(linear.weight, std=1 / math.sqrt(dim))
+            nn.init.constant_(linear.bias, bias)
+
+    def forward(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        return torch.lerp(self.change(x).relu(), x, self.carry(x).sigmoid())
+
+
+class CharacterCNN(nn.Module):
+    """x_j = relu(max over places of (w_j . window + b_j)), highway layers, a projection.
+
+    Kim et al. 2016, 2.2-2.3; Jozefowicz et al. 2016. `filters` are pairs (width, how many). The
+    characters that fill a word up are characters like others.
+    """
+
+    def __init__(
+        self,
+        characters: int,
+        dim: int,
+        *,
+        filters: Sequence[tuple[int, int]],
+        character_dim: int = 16,
+        highway_layers: int = 2,
+    ):
+        super().__init__()
+        if not filters:
+            raise ValueError("filters are missing: give pairs of (width, how many)")
+        for width, count in filters:
+            check_positive("filters: width", width)
+            check_positive("filters: how many", count)
+        self.max_filter_width = max(width for width, _ in filters)
+        n_features = sum(count for _, count in filters)
+        self.characters = Embedding(characters, character_dim)
+        windows = [nn.Conv1d(character_dim, count, width) for width, count in filters]
+        self.windows = nn.ModuleList(windows)
+        self.highways = nn.ModuleList(Highway(n_features) for _ in range(highway_layers))
+        self.project = nn.Linear(n_features, dim)
+        nn.init.uniform_(self.characters.weight, -1, 1)
+        for layer in (*windows, self.project):  # outputs about as large as inputs
+            std = 1 / math.sqrt(layer.weight[0].numel())
+            for weight in layer.parameters():
+                nn.init.normal_(weight, std=std if weight.ndim > 1 else 0.0)
+
+    def forward(self, words: Int[Tensor, "n c"]) -> Float[Tensor, "n d"]:
+        if words.shape[1] < self.max_filter_width:
+            raise ValueError(
+                f"words have {words.shape[1]} characters, fewer than the widest filter's "
+                f"{self.max_filter_width}: fill them up"
+            )
+        letters = self.characters(words).mT
+        x = torch.cat([window(letters).amax(-1) for window in self.windows], -1).relu()
+        for highway in self.highways:
+            x = highway(x)
+        return self.project(x)
+
+    def embed_words(
+        self, words: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
+    ) -> Float[Tensor, "b t d"]:
+        """Of the words of sentences, zeros at padding; each word once, however often it comes."""
+        check_valid(valid, words.shape[:2])
+        unique_words, inverse = words[valid].unique(dim=0, return_inverse=True)
+        vectors = self(unique_words)[inverse]
+        return vectors.new_zeros(*valid.shape, vectors.shape[-1]).index_put((valid,), vectors)

@@ -1,0 +1,129 @@
+"""A conditional random field over a sequence of tags: Lafferty et al. 2001; Lample et al. 2016.
+
+    score(x, y) = sum_t E[t, y_t] + sum_{t>0} A[y_{t-1}, y_t] + first[y_0] + last[y_T]
+    log p(y | x) = score(x, y) - log sum_{y'} exp score(x, y')       summed by the forward recursion
+    best        = argmax_y score(x, y)                               found by Viterbi's
+
+Pairs that `allowed` forbids, and tags that may not begin or end, take part in neither sum nor best.
+b: sentences   t: positions   k: tags
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from regard.attention.validation import check_positive, check_valid
+
+MIN_FORWARD_PROBABILITY = 1e-300  # beside the likeliest tag; the log of 0 has no gradient
+FORBIDDEN_SCORE = (
+    -1e4
+)  # in sums: exp of it is 0, and gradients stay finite where -inf would give none
+
+
+class CRF(nn.Module):
+    """`allowed[i, j]`: tag j may come right after tag i; `begins` and `ends`: it may stand there.
+
+    What is not given is all allowed. Padding must stand at the end of rows.
+    """
+
+    may: Tensor
+    may_begin: Tensor
+    may_end: Tensor
+
+    def __init__(
+        self,
+        tags: int,
+        allowed_transitions: Bool[Tensor, "k k"] | None = None,
+        allowed_starts: Bool[Tensor, " k"] | None = None,
+        allowed_ends: Bool[Tensor, " k"] | None = None,
+    ):
+        super().__init__()
+        check_positive("tags", tags)
+        self.tags = tags
+        self.between = nn.Parameter(torch.zeros(tags, tags))
+        self.first, self.last = (nn.Parameter(torch.zeros(tags)) for _ in range(2))
+        all_tags = torch.ones(tags, dtype=torch.bool)
+        rules = (
+            (allowed_transitions, all_tags.expand(tags, tags)),
+            (allowed_starts, all_tags),
+            (allowed_ends, all_tags),
+        )
+        for name, (rule, default) in zip(("may", "may_begin", "may_end"), rules, strict=True):
+            permitted = default if rule is None else rule
+            if permitted.shape != default.shape:
+                raise ValueError(
+                    f"rules of {tags} tags have shape {tuple(default.shape)}, not "
+                    f"{tuple(permitted.shape)}"
+                )
+            self.register_buffer(name, permitted.clone(), persistent=False)
+
+    def forward(
+        self,
+        energy: Float[Tensor, "b t k"],
+        tags: Int[Tensor, "b t"],
+        valid: Bool[Tensor, "b t"],
+    ) -> Float[Tensor, " b"]:
+        """log p of each row of tags."""
+        check_valid(valid, energy.shape[:2])
+        return self.score(energy, tags, valid) - self.log_partition(energy, valid)
+
+    def score(self, energy: Tensor, tags: Tensor, valid: Tensor) -> Float[Tensor, " b"]:
+        first, between, last = self.penalized_scores()
+        tags = tags.masked_fill(~valid, 0)
+        emission = energy.gather(-1, tags[..., None])[..., 0].masked_fill(~valid, 0.0).sum(1)
+        transition = between[tags[:, :-1], tags[:, 1:]].masked_fill(~valid[:, 1:], 0.0).sum(1)
+        final = tags.gather(1, (valid.sum(1) - 1).clamp(min=0)[:, None])[:, 0]
+        path_score = emission + transition + first[tags[:, 0]] + last[final]
+        return path_score.masked_fill(~valid[:, 0], 0.0)
+
+    def log_partition(self, energy: Tensor, valid: Tensor) -> Float[Tensor, " b"]:
+        """log of the sum over all rows of tags.
+
+        A step is a product of matrices, of what is less likely than the likeliest tag: with as many
+        exponentials as there are tags, not pairs. In float64, where 1e-300 of it is still told.
+        """
+        first, between, last = (part.double() for part in self.penalized_scores())
+        energies, transition_factors = energy.double().unbind(1), between.exp()
+        tag_scores = first + energies[0]
+        for step, emission in enumerate(energies[1:], 1):
+            top = tag_scores.amax(1, keepdim=True)
+            next_scores = (
+                ((tag_scores - top).exp() @ transition_factors)
+                .clamp(min=MIN_FORWARD_PROBABILITY)
+                .log()
+                + top
+                + emission
+            )
+            tag_scores = torch.where(valid[:, step, None], next_scores, tag_scores)
+        total = (tag_scores + last).logsumexp(-1).masked_fill(~valid[:, 0], 0.0)
+        return total.to(energy.dtype)
+
+    def penalized_scores(self) -> tuple[Tensor, Tensor, Tensor]:
+        """First, between and last, low where it is not allowed."""
+        return (
+            self.first.masked_fill(~self.may_begin, FORBIDDEN_SCORE),
+            self.between.masked_fill(~self.may, FORBIDDEN_SCORE),
+            self.last.masked_fill(~self.may_end, FORBIDDEN_SCORE),
+        )
+
+    @torch.no_grad()
+    def best_tags(
+        self, energy: Float[Tensor, "b t k"], valid: Bool[Tensor, "b t"]
+    ) -> Int[Tensor, "b t"]:
+        """The likeliest row of tags, of those that are allowed; 0 at padding."""
+        check_valid(valid, energy.shape[:2])
+        between = self.between.masked_fill(~self.may, -torch.inf)
+        tag_scores = self.first.masked_fill(~self.may_begin, -torch.inf) + energy[:, 0]
+        back_pointers = []
+        for step in range(1, energy.shape[1]):
+            highest, from_tag = (tag_scores[:, :, None] + between).max(1)
+            stays = torch.arange(self.tags, device=energy.device).expand_as(from_tag)
+            is_real = valid[:, step, None]
+            tag_scores = torch.where(is_real, highest + energy[:, step], tag_scores)
+            back_pointers.append(torch.where(is_real, from_tag, stays))
+        tag = (tag_scores + self.last.masked_fill(~self.may_end, -torch.inf)).argmax(-1)
+        path = [tag]
+        for from_tag in reversed(back_pointers):
+            tag = from_tag.gather(-1, tag[:, None])[:, 0]
+            path.append(tag)
+        return torch.stack(path[::-1], 1).masked_fill(~valid, 0)

@@ -1,0 +1,43 @@
+"""From the state of a decoder to what the softmax sees: a layer of maxout units."""
+
+from collections.abc import Sequence
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.validation import check_positive
+
+
+def maxout(x: Float[Tensor, "*b wide"], pieces: int = 2) -> Float[Tensor, "*b d"]:
+    """y_j = max over the pieces k of x_{k d + j}  (Goodfellow et al. 2013, sec. 2).
+
+    The papers number the pieces of a unit next to each other; here they are d apart, which is the
+    same layer with its rows in another order, and faster: the maximum runs over whole vectors.
+    """
+    if x.shape[-1] % pieces:
+        raise ValueError(f"x is {x.shape[-1]} wide, which is not a multiple of {pieces} pieces")
+    return x.unflatten(-1, (pieces, -1)).amax(-2)
+
+
+class DeepOutput(nn.Module):
+    """t = maxout(sum_i W_i x_i + b) over several inputs of their own widths.
+
+    Pascanu et al. 2014; Cho et al. 2014, A.2 and Bahdanau et al. 2015, A.2.2 put it between the
+    decoder's state, the last word and the context, and the softmax. Inputs broadcast: what is the
+    same at every step can come as [b 1 d].
+    """
+
+    def __init__(self, input_dims: Sequence[int], dim: int, pieces: int = 2):
+        super().__init__()
+        check_positive("dim", dim)
+        check_positive("pieces", pieces)
+        self.pieces = pieces
+        self.parts = nn.ModuleList(
+            nn.Linear(width, pieces * dim, bias=not index) for index, width in enumerate(input_dims)
+        )
+
+    def forward(self, *inputs: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        first, *rest = (part(x) for part, x in zip(self.parts, inputs, strict=True))
+        for term in rest:
+            first = first + term
+        return maxout(first, self.pieces)

@@ -1,0 +1,127 @@
+"""From a picture to a grid of features, and from the grid to slots that can be attended to."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.memory import grid_to_slots
+from regard.attention.validation import check_finite, check_float, check_positive
+from regard.layers.cells import check_dtype
+
+PictureSize = int | tuple[int, int]  # height and width, one number for both
+
+
+class PictureEncoder(nn.Module):
+    """`layers` times [3x3 convolution, norm, ReLU, 2x2 max pooling], then a linear map to `dim`.
+
+    This is the small network of few-shot learning (Vinyals et al. 2016, 4.1; SNAIL: four layers of
+    64); with fewer poolings than layers it keeps a finer grid, for a captioner to look at. Only
+    the first `pools` layers halve the picture (None: all). Slots come in reading order, so
+    `weights.unflatten(-1, net.grid(height, width))` lays weights over the picture again.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        dim: int,
+        *,
+        layers: int = 4,
+        hidden_dim: int = 64,
+        pooling_layers: int | None = None,
+        norm: Callable[[int], nn.Module] = nn.BatchNorm2d,
+    ):
+        super().__init__()
+        check_positive("channels", channels)
+        check_positive("layers", layers)
+        self.channels, self.pooling_layers = (
+            channels,
+            layers if pooling_layers is None else pooling_layers,
+        )
+        if not 0 <= self.pooling_layers <= layers:
+            raise ValueError(
+                f"pooling_layers must be between 0 and layers ({layers}), not {pooling_layers}"
+            )
+        self.look = nn.Sequential()
+        for layer in range(layers):
+            in_channels = channels if layer == 0 else hidden_dim
+            # no bias: the norm takes the mean away and has a bias of its own
+            self.look.append(nn.Conv2d(in_channels, hidden_dim, 3, padding=1, bias=False))
+            self.look.append(norm(hidden_dim))
+            self.look.append(nn.ReLU())
+            if layer < self.pooling_layers:
+                self.look.append(nn.MaxPool2d(2))
+        self.out = nn.Linear(hidden_dim, dim)
+
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Rows and columns of slots for a picture of this size."""
+        return height >> self.pooling_layers, width >> self.pooling_layers
+
+    def forward(self, pictures: Float[Tensor, "b c h w"]) -> Float[Tensor, "b k d"]:
+        check_pictures(pictures, self.channels, self.out.weight)
+        height, width = pictures.shape[2:]
+        if 0 in self.grid(height, width):
+            min_side = 2**self.pooling_layers
+            raise ValueError(
+                f"pictures of {height} x {width} pixels are too small: at least {min_side} "
+                f"x {min_side}"
+            )
+        return self.out(grid_to_slots(self.look(pictures)))
+
+
+def build_convolutional_stem(channels: int, dim: int, factor: int) -> nn.Sequential:
+    """3x3 convolutions that each halve the picture, until it is smaller `by` so many times.
+
+    Widths double up to `dim`; a 1x1 convolution ends it (Xiao et al. 2021, 2106.14881, sec. 4).
+    """
+    steps = factor.bit_length() - 1
+    if factor != 2**steps or not steps:
+        raise ValueError(
+            f"convolutions halve a picture: patch_size must be 2, 4, 8, …, not {factor}"
+        )
+    stem, in_channels = nn.Sequential(), channels
+    for step in range(steps):
+        out_channels = max(dim >> (steps - 1 - step), 1)
+        # no bias: the norm takes the mean away and has a bias of its own
+        stem.append(nn.Conv2d(in_channels, out_channels, 3, 2, padding=1, bias=False))
+        stem.append(nn.GroupNorm(1, out_channels))
+        stem.append(nn.ReLU())
+        in_channels = out_channels
+    return stem.append(nn.Conv2d(in_channels, dim, 1))
+
+
+def resize_position_table(
+    table: Float[Tensor, "t d"], grid: tuple[int, int], new_grid: tuple[int, int]
+) -> Float[Tensor, "u d"]:
+    """Positions that were learnt for one grid of patches, for another: by cubics.
+
+    Rows of the table before those of the grid (a class token's) stay as they are.
+    """
+    if grid == new_grid:
+        return table
+    n_extra_rows = len(table) - grid[0] * grid[1]
+    if n_extra_rows < 0:
+        raise ValueError(f"table has {len(table)} rows, too few for {grid[0]} x {grid[1]} patches")
+    position_grid = table[n_extra_rows:].T.unflatten(1, grid)[None]
+    resized = F.interpolate(position_grid, new_grid, mode="bicubic", align_corners=False)
+    return torch.cat([table[:n_extra_rows], grid_to_slots(resized)[0]])
+
+
+def height_and_width(size: PictureSize) -> tuple[int, int]:
+    """Height and width."""
+    height, width = (size, size) if isinstance(size, int) else size
+    check_positive("height", height)
+    check_positive("width", width)
+    return height, width
+
+
+def check_pictures(pictures: Tensor, channels: int, weight: Tensor) -> None:
+    """Each network that takes pictures says so in the same words."""
+    if pictures.ndim != 4 or pictures.shape[1] != channels:
+        expected_shape = f"[batch, {channels}, height, width]"
+        raise ValueError(f"pictures must have shape {expected_shape}, not {tuple(pictures.shape)}")
+    check_float("pictures", pictures)
+    check_dtype("pictures", pictures, weight)
+    check_finite("pictures", pictures)

@@ -1,0 +1,192 @@
+"""The transformer block: look around, look at a memory, think; each with a residual and a norm.
+
+    post-norm    x = norm(x + sublayer(x))       Vaswani et al. 2017, 3.1
+    pre-norm     x = x + sublayer(norm(x))       Radford et al. 2019; Xiong et al. 2020, fig. 1
+
+The sublayers are self-attention, then attention to a memory (when the block has one), then the
+feed-forward layer. b: batch   t: positions   k: memory slots   d: the model's width
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, cast
+
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention.core import Attention
+from regard.attention.masks import Mask
+from regard.attention.memory import Memory
+from regard.attention.multihead import MultiHead
+from regard.attention.scores import ScaledDot
+from regard.attention.validation import check_dropout, check_positive
+from regard.layers.activations import ActivationFunction
+from regard.layers.dropout import dropout
+from regard.layers.positions import check_states
+
+
+class FeedForward(nn.Module):
+    """W2 f(W1 x + b1) + b2  (Vaswani et al. 2017, eq. 2, with f = relu)."""
+
+    def __init__(
+        self,
+        dim: int,
+        hidden_dim: int,
+        *,
+        activation: ActivationFunction = F.relu,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        check_positive("hidden_dim", hidden_dim)
+        check_dropout(dropout)
+        self.activation, self.dropout = activation, dropout
+        self.widen = nn.Linear(dim, hidden_dim)
+        self.narrow = nn.Linear(hidden_dim, dim)
+
+    def forward(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
+        hidden = self.activation(self.widen(states))
+        if self.training and self.dropout:
+            hidden = dropout(hidden, self.dropout)
+        return self.narrow(hidden)
+
+
+class TransformerBlock(nn.Module):
+    """One layer of an encoder, of a decoder (`memory_dim`: how wide its memory is), or of neither.
+
+    `dropout` acts on what each sublayer adds, `attention_dropout` (by default the same) on the
+    weights, `hidden_dropout` inside the feed-forward layer, where torch's layers have it and the
+    papers do not. `attention` makes another attention than the scaled dot product, once for each
+    use; it then brings its own dropout.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        hidden_dim: int,
+        *,
+        norm: Literal["post", "pre"] = "post",
+        memory_dim: int | None = None,
+        dropout: float = 0.0,
+        attention_dropout: float | None = None,
+        hidden_dropout: float = 0.0,
+        activation: ActivationFunction = F.relu,
+        norm_eps: float = 1e-5,
+        groups: int | None = None,
+        rotary: nn.Module | None = None,
+        relative: nn.Module | None = None,
+        attention: Callable[[], Attention] | None = None,
+    ):
+        super().__init__()
+        if norm not in ("post", "pre"):
+            raise ValueError(f"norm must be 'post' or 'pre', not {norm!r}")
+        if attention is not None and attention_dropout is not None:
+            raise ValueError("attention_dropout is set twice: give it to the attention alone")
+        check_dropout(dropout)
+        weight_dropout = dropout if attention_dropout is None else attention_dropout
+        build_attention = attention or (lambda: Attention(ScaledDot(), dropout=weight_dropout))
+        self.dim, self.is_pre_norm, self.dropout = dim, norm == "pre", dropout
+
+        self.self_attention = MultiHead(
+            build_attention(), dim, heads, groups=groups, rotary=rotary, relative=relative
+        )
+        self.self_norm = nn.LayerNorm(dim, norm_eps)
+        self.cross_attention = self.cross_norm = None
+        if memory_dim is not None:
+            self.cross_attention = MultiHead(
+                build_attention(), dim, heads, memory_dim=memory_dim, groups=groups
+            )
+            self.cross_norm = nn.LayerNorm(dim, norm_eps)
+        self.feed = FeedForward(dim, hidden_dim, activation=activation, dropout=hidden_dropout)
+        self.feed_norm = nn.LayerNorm(dim, norm_eps)
+
+    def remember(
+        self, states: Float[Tensor, "b k ds"], valid: Bool[Tensor, "b k"] | None = None
+    ) -> Memory:
+        """What `forward` takes as `memory`: made once, looked at in every step."""
+        if self.cross_attention is None:
+            raise ValueError("states cannot be remembered: this block has no memory_dim")
+        heads = self.cross_attention
+        check_states(states, heads.memory_dim, heads.out.weight)
+        return self.cross_attention.remember(states, valid)
+
+    def forward(
+        self,
+        states: Float[Tensor, "b t d"],
+        valid: Bool[Tensor, "b t"] | None = None,
+        mask: Mask | None = None,
+        past: Memory | None = None,
+        memory: Memory | None = None,
+    ) -> tuple[Float[Tensor, "b t d"], Memory]:
+        """The new states, and the `past` for the states that come after these.
+
+        `past` holds the keys and values of the states before these; it says at which position
+        these begin. `valid` and `mask` are about these states (and the past) as slots; an invalid
+        state still gets a value, which nobody should read.
+        """
+        check_states(states, self.dim, self.feed.narrow.bias)
+        start = 0 if past is None else past.slots
+        inner = self.self_norm(states) if self.is_pre_norm else states
+        context, slots = self.self_attention.self_attend(inner, valid, mask, past)
+        states = self.add_residual(states, context, self.self_norm)
+
+        if self.cross_attention is not None and self.cross_norm is not None:
+            if memory is None:
+                raise ValueError("memory is missing: make it with this block's remember()")
+            inner = self.cross_norm(states) if self.is_pre_norm else states
+            states = self.add_residual(
+                states, self.cross_attention(inner, memory, start=start), self.cross_norm
+            )
+        elif memory is not None:
+            raise ValueError("memory is given to a block that has no memory_dim")
+
+        inner = self.feed_norm(states) if self.is_pre_norm else states
+        return self.add_residual(states, self.feed(inner), self.feed_norm), slots
+
+    def add_residual(self, states: Tensor, change: Tensor, norm: nn.LayerNorm) -> Tensor:
+        if self.training and self.dropout:
+            change = dropout(change, self.dropout)
+        states = states + change
+        return states if self.is_pre_norm else norm(states)
+
+
+class TransformerStack(nn.Module):
+    """Blocks one after the other; pre-norm blocks get the final norm that they need.
+
+    `past` and `memory` are those of each block: `forward` returns the one, `remember` the other.
+    """
+
+    def __init__(self, blocks: Iterable[TransformerBlock]):
+        super().__init__()
+        layers = list(blocks)
+        if not layers:
+            raise ValueError("blocks are missing: a stack has at least one")
+        self.layers, last = nn.ModuleList(layers), layers[-1]
+        self.norm = nn.LayerNorm(last.dim, last.feed_norm.eps) if last.is_pre_norm else None
+
+    def remember(
+        self, states: Float[Tensor, "b k ds"], valid: Bool[Tensor, "b k"] | None = None
+    ) -> list[Memory]:
+        return [
+            block.remember(states, valid) for block in cast("list[TransformerBlock]", self.layers)
+        ]
+
+    def forward(
+        self,
+        states: Float[Tensor, "b t d"],
+        valid: Bool[Tensor, "b t"] | None = None,
+        mask: Mask | None = None,
+        past: Sequence[Memory] | None = None,
+        memory: Sequence[Memory] | None = None,
+    ) -> tuple[Float[Tensor, "b t d"], list[Memory]]:
+        slots = list[Memory]()
+        for i, block in enumerate(self.layers):
+            states, block_slots = block(
+                states,
+                valid,
+                mask,
+                None if past is None else past[i],
+                None if memory is None else memory[i],
+            )
+            slots.append(block_slots)
+        return states if self.norm is None else self.norm(states), slots

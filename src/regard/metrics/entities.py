@@ -1,0 +1,46 @@
+"""How well named stretches of words were found: a stretch is right if its words and its name are.
+
+As conlleval and seqeval (in its default mode) count; shares are 0 to 1, and 0 / 0 counts as 0.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from regard.metrics.classification import ClassScores, scores_from_counts
+
+ENTITY_SIGNATURE = "entities|micro|conlleval|v:1"
+EntitySpan = tuple[str, int, int]  # a name, the first word, the word behind the last
+
+
+class EntityScores(NamedTuple):
+    """All stretches together, and by their names."""
+
+    overall: ClassScores
+    by_name: dict[str, ClassScores]
+
+
+def entity_scores(
+    predictions: Sequence[Iterable[EntitySpan]], targets: Sequence[Iterable[EntitySpan]]
+) -> EntityScores:
+    """From the stretches of each sentence; each counts once, however long it is."""
+    if len(predictions) != len(targets):
+        raise ValueError(
+            f"{len(predictions)} guesses for {len(targets)} sentences: give one for each"
+        )
+    correct_counts, predicted_counts, target_counts = Counter[str](), Counter[str](), Counter[str]()
+    for predicted_spans, target_spans in zip(predictions, targets, strict=True):
+        predicted, target = set(predicted_spans), set(target_spans)
+        correct_counts.update(name for name, *_ in predicted & target)
+        predicted_counts.update(name for name, *_ in predicted)
+        target_counts.update(name for name, *_ in target)
+    names = sorted({*predicted_counts, *target_counts})
+    return EntityScores(
+        scores_from_counts(correct_counts.total(), predicted_counts.total(), target_counts.total()),
+        {
+            name: scores_from_counts(
+                correct_counts[name], predicted_counts[name], target_counts[name]
+            )
+            for name in names
+        },
+    )

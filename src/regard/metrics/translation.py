@@ -1,0 +1,169 @@
+"""Translations beside their references: BLEU, chrF and TER, all by sacrebleu, and exact match.
+
+A score without its signature cannot be compared: tokenisation alone moves BLEU by a point or more.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, cast
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+
+# One reference for each output, or several
+References = Sequence[str] | Sequence[Sequence[str]]
+LENGTH_EDGES = (10, 20, 30, 40, 50)
+
+
+class MetricScore(NamedTuple):
+    """A number, how it was computed (sacrebleu's signature), and what else there is to say."""
+
+    value: float
+    signature: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.detail} {self.signature}"
+
+
+class LengthBin(NamedTuple):
+    """Outputs whose sources have `low` to `high` words; None: or more."""
+
+    low: int
+    high: int | None
+    sentences: int
+    score: MetricScore
+
+    @property
+    def name(self) -> str:
+        return f"{self.low}+" if self.high is None else f"{self.low}-{self.high}"
+
+
+def bleu(
+    outputs: Sequence[str],
+    references: References,
+    *,
+    tokenize: str = "13a",
+    lower: bool = False,
+    smooth: Literal["exp", "floor", "add-k", "none"] = "exp",
+    force: bool = False,
+) -> MetricScore:
+    """Corpus BLEU-4 (Papineni et al. 2002).
+
+    The default is what sacrebleu reports on plain text. Text that is tokenised already, as in most
+    papers before 2018, wants tokenize="none"; `force` says that this is known, and silences
+    sacrebleu's warning of it.
+    """
+    metric = BLEU(lowercase=lower, force=force, tokenize=tokenize, smooth_method=smooth)
+    return corpus_score(metric, outputs, references)
+
+
+def chrf(
+    outputs: Sequence[str], references: References, *, word_order: int = 0, lower: bool = False
+) -> MetricScore:
+    """chrF2 (Popovic 2015); with words=2 it is chrF++ (Popovic 2017)."""
+    return corpus_score(CHRF(word_order=word_order, lowercase=lower), outputs, references)
+
+
+def ter(
+    outputs: Sequence[str],
+    references: References,
+    *,
+    lower: bool = True,
+    normalize: bool = False,
+    punctuation: bool = True,
+) -> MetricScore:
+    """Translation edit rate (Snover et al. 2006), by default as tercom computes it."""
+    metric = TER(normalized=normalize, no_punct=not punctuation, case_sensitive=not lower)
+    return corpus_score(metric, outputs, references)
+
+
+def exact_match(outputs: Sequence[str], references: References) -> float:
+    """How many outputs are a reference, character for character; in percent."""
+    references_per_output = reference_lists(outputs, references)
+    hits = sum(
+        output in output_references
+        for output, output_references in zip(outputs, references_per_output, strict=True)
+    )
+    return 100 * hits / len(outputs)
+
+
+def score_by_length(
+    sources: Sequence[str],
+    outputs: Sequence[str],
+    references: References,
+    *,
+    score: Callable[[Sequence[str], References], MetricScore] = bleu,
+    edges: Sequence[int] = LENGTH_EDGES,
+) -> list[LengthBin]:
+    """The score by the length of the source in words: up to the first edge, and so on.
+
+    As in Bahdanau et al. 2015, fig. 2, where long sentences show what a fixed vector forgets. Bins
+    without sentences are left out.
+    """
+    references_per_output = reference_lists(outputs, references)
+    if len(sources) != len(outputs):
+        raise ValueError(f"sources are {len(sources)} lines, but outputs {len(outputs)}")
+    if not edges or list(edges) != sorted(set(edges)) or edges[0] < 1:
+        raise ValueError(f"edges must be positive and rising, not {list(edges)}")
+    indices_by_bin: list[list[int]] = [[] for _ in range(len(edges) + 1)]
+    for index, source in enumerate(sources):
+        indices_by_bin[bisect_left(edges, len(source.split()))].append(index)
+    lows, highs = [1, *(edge + 1 for edge in edges)], [*edges, None]
+    return [
+        LengthBin(
+            low,
+            high,
+            len(indices),
+            score([outputs[i] for i in indices], [references_per_output[i] for i in indices]),
+        )
+        for low, high, indices in zip(lows, highs, indices_by_bin, strict=True)
+        if indices
+    ]
+
+
+def corpus_score(metric: Metric, outputs: Sequence[str], references: References) -> MetricScore:
+    """What sacrebleu says of the whole corpus."""
+    # sacrebleu skips None, though it does not say so in its types
+    reference_columns = cast(
+        "list[list[str]]", reference_streams(reference_lists(outputs, references))
+    )
+    result = metric.corpus_score(list(outputs), reference_columns)
+    return MetricScore(result.score, str(metric.get_signature()), str(result))
+
+
+def reference_lists(outputs: Sequence[str], references: References) -> list[list[str]]:
+    """The references of each output, as many outputs as there are."""
+    if isinstance(outputs, str) or isinstance(references, str):
+        raise ValueError("outputs and references are lists of lines, not one string")
+    if not outputs:
+        raise ValueError("outputs are missing: there is nothing to score")
+    if len(outputs) != len(references):
+        raise ValueError(f"outputs are {len(outputs)} lines, but references {len(references)}")
+    references_per_output = [
+        [output_references] if isinstance(output_references, str) else list(output_references)
+        for output_references in references
+    ]
+    if lines_without_reference := [
+        line_number
+        for line_number, output_references in enumerate(references_per_output, 1)
+        if not output_references
+    ]:
+        raise ValueError(
+            f"references of line {lines_without_reference[0]} are missing: give at least one"
+        )
+    return references_per_output
+
+
+def reference_streams(references_per_output: Sequence[Sequence[str]]) -> list[list[str | None]]:
+    """First references, second ones, and so on; None where a line has fewer."""
+    max_references = max(map(len, references_per_output))
+    return [
+        [
+            output_references[column] if column < len(output_references) else None
+            for output_references in references_per_output
+        ]
+        for column in range(max_references)
+    ]

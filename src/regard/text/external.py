@@ -1,0 +1,185 @@
+"""Tokenisers that others trained, with special ids of their own.
+
+Unlike in our own vocabularies, a special token in a text is that token: "[MASK]" is the mask, as
+those who trained them have it.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from regard.text.tokenizer import Tokenizer, Vocabulary, check_texts
+
+# Their names of what a special token is for, ours, and the tokens that usually are
+SPECIAL_ROLES = {
+    "pad": (("pad_token",), ("[PAD]", "<pad>")),
+    "start": (("cls_token", "bos_token"), ("[CLS]", "<s>", "<|endoftext|>")),
+    "end": (("sep_token", "eos_token"), ("[SEP]", "</s>", "<|endoftext|>")),
+    "mask": (("mask_token",), ("[MASK]", "<mask>")),
+    "unknown": (("unk_token",), ("[UNK]", "<unk>")),
+}
+
+
+class ExternalSpecialIds(NamedTuple):
+    """The ids of special tokens; None where there is none."""
+
+    pad: int | None
+    start: int | None
+    end: int | None
+    mask: int | None
+    unknown: int | None
+
+
+class SpecialEncoding(NamedTuple):
+    """A text, or two, with the special tokens that the model was trained with."""
+
+    ids: list[int]
+    segments: list[int]
+
+
+class ExternalTokenizer(Vocabulary):
+    """The face of our `Tokeniser` over a vocabulary that is not ours."""
+
+    def __init__(
+        self, inner: tokenizers.Tokenizer, special_tokens: Mapping[str, str] | None = None
+    ) -> None:
+        inner.no_padding()
+        inner.no_truncation()
+        super().__init__(inner, max(inner.get_vocab().values()) + 1)
+        ids_by_role = {}
+        for role, (names, usual) in SPECIAL_ROLES.items():
+            tokens = [
+                special_tokens[name] for name in names if special_tokens and name in special_tokens
+            ] or usual
+            ids = (inner.token_to_id(token) for token in tokens)
+            ids_by_role[role] = next((token_id for token_id in ids if token_id is not None), None)
+        self.special = ExternalSpecialIds(**ids_by_role)
+
+    @classmethod
+    def from_tokenizer(cls, tokenizer: Tokenizer, *, mask: bool = False) -> "ExternalTokenizer":
+        """One of our own, for others, with a last id that hides a word if `mask`.
+
+        It frames no text with special tokens.
+        """
+        inner = tokenizers.Tokenizer.from_str(tokenizer.to_json())
+        if mask:
+            inner.add_special_tokens(["[MASK]"])
+        return cls(inner)
+
+    def encode_with_specials(
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None
+    ) -> list[SpecialEncoding]:
+        """With special tokens, as [CLS] text [SEP], or [CLS] text [SEP] other [SEP]."""
+        check_texts(texts)
+        check_texts(pairs or [])
+        inputs = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
+        return [
+            SpecialEncoding(encoding.ids, encoding.type_ids)
+            for encoding in self._inner.encode_batch(inputs)
+        ]
+
+    def decode(self, ids: Iterable[int], *, skip_specials: bool = True) -> str:
+        return self._inner.decode(self._check_ids(ids), skip_special_tokens=skip_specials)
+
+    def tokenizer_config(self) -> dict[str, str]:
+        """What tokenizer_config.json says beside a tokenizer.json."""
+        config = {"tokenizer_class": "PreTrainedTokenizerFast"}
+        for role, token_id in self.special._asdict().items():
+            if token_id is not None:
+                config |= dict.fromkeys(SPECIAL_ROLES[role][0], self.token(token_id))
+        return config
+
+
+def read_tokenizer(folder: Path, model_type: str) -> ExternalTokenizer | None:
+    """The tokeniser in a folder of Hugging Face's; None if there is none that can be read.
+
+    tokenizer.json, or the vocabulary that a model of this `kind` (their `model_type`) has.
+    """
+    special_tokens: dict[str, str] = {}
+    options: dict[str, Any] = {}
+    for name in ("special_tokens_map.json", "tokenizer_config.json"):
+        if (folder / name).is_file():
+            options = read_json_object(folder / name)
+            special_tokens |= {
+                key: token_text(value) for key, value in options.items() if token_text(value)
+            }
+    path = folder / "tokenizer.json"
+    try:
+        if path.is_file():
+            inner = tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
+        elif (path := folder / "vocab.txt").is_file():
+            inner = build_wordpiece(path, options)
+        elif (path := folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
+            inner = build_byte_bpe(
+                path, folder / "merges.txt", with_specials=model_type == "roberta"
+            )
+        else:
+            return None
+    except Exception as error:  # the library raises the base class for whatever it cannot read
+        reason = " ".join(str(error).split())
+        raise ValueError(f"{path}: not a tokeniser, or a damaged one ({reason})") from None
+    return ExternalTokenizer(inner, special_tokens)
+
+
+def build_wordpiece(vocabulary: Path, options: Mapping[str, Any]) -> tokenizers.Tokenizer:
+    """BERT's: words cut into the longest pieces that are known (Wu et al. 2016)."""
+    pieces = models.WordPiece.from_file(str(vocabulary))  # its unknown token is [UNK]
+    inner = tokenizers.Tokenizer(pieces)
+    inner.normalizer = normalizers.BertNormalizer(
+        lowercase=options.get("do_lower_case", True),
+        strip_accents=options.get("strip_accents"),
+        handle_chinese_chars=options.get("tokenize_chinese_chars", True),
+    )
+    inner.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    inner.decoder = decoders.WordPiece()
+    usual = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+    inner.add_special_tokens([token for token in usual if inner.token_to_id(token) is not None])
+    inner.post_processor = processors.BertProcessing(
+        token_with_id(inner, "[SEP]"), token_with_id(inner, "[CLS]")
+    )
+    return inner
+
+
+def build_byte_bpe(
+    vocabulary: Path, merges: Path, *, with_specials: bool = False
+) -> tokenizers.Tokenizer:
+    """GPT-2's: bytes joined by the merges of a list (Radford et al. 2019, 2.2); RoBERTa frames."""
+    inner = tokenizers.Tokenizer(models.BPE.from_file(str(vocabulary), str(merges)))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    usual = ("<|endoftext|>", "<s>", "<pad>", "</s>", "<unk>", "<mask>")
+    inner.add_special_tokens([token for token in usual if inner.token_to_id(token) is not None])
+    if with_specials:
+        end, start = token_with_id(inner, "</s>"), token_with_id(inner, "<s>")
+        inner.post_processor = processors.RobertaProcessing(end, start, add_prefix_space=False)
+    else:
+        inner.post_processor = processors.ByteLevel(trim_offsets=False)
+    return inner
+
+
+def token_with_id(inner: tokenizers.Tokenizer, token: str) -> tuple[str, int]:
+    token_id = inner.token_to_id(token)
+    if token_id is None:
+        raise ValueError(f"{token} is missing")
+    return token, token_id
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path}: is not JSON ({error})") from None
+    if not isinstance(data, dict):
+        raise ValueError(f"{path}: must hold a JSON object, not a {type(data).__name__}")
+    return data
+
+
+def token_text(value: Any) -> str:
+    """A token, written as a string or as an object with its `content`."""
+    if isinstance(value, dict):
+        value = value.get("content")
+    return value if isinstance(value, str) else ""

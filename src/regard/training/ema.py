@@ -1,0 +1,62 @@
+"""Weights averaged over time: an exponential average while training, or a mean of checkpoints."""
+
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+class ExponentialMovingAverage:
+    """a <- d a + (1 - d) w after each step; d starts low, so that the first weights fade out."""
+
+    def __init__(self, model: nn.Module, decay: float = 0.999):
+        if not 0 < decay < 1:
+            raise ValueError(f"decay must be in (0, 1), not {decay}")
+        self.decay, self.updates = decay, 0
+        self.weights = {name: value.clone() for name, value in model.state_dict().items()}
+
+    @torch.no_grad()
+    def update(self, model: nn.Module) -> None:
+        self.updates += 1
+        decay = min(self.decay, self.updates / (self.updates + 9))
+        for name, value in model.state_dict().items():
+            if value.is_floating_point():
+                self.weights[name].lerp_(value, 1 - decay)
+            else:
+                self.weights[name].copy_(value)
+
+    @contextmanager
+    def applied_to(self, model: nn.Module) -> Generator[None]:
+        """The model has the averaged weights for a while, then its own again."""
+        original = {name: value.clone() for name, value in model.state_dict().items()}
+        model.load_state_dict(self.weights)
+        try:
+            yield
+        finally:
+            model.load_state_dict(original)
+
+
+def mean_weights(weight_sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of several sets of weights, summed in float64; what is not a float is the last's."""
+    total: dict[str, Tensor] = {}
+    dtypes: dict[str, torch.dtype] = {}
+    count = 0
+    for weights in weight_sets:
+        count += 1
+        if total and weights.keys() != total.keys():
+            raise ValueError("weights cannot be averaged: they are not of the same model")
+        for name, value in weights.items():
+            dtypes[name] = value.dtype
+            if not value.is_floating_point():
+                total[name] = value.clone()
+            elif name in total:
+                total[name] += value
+            else:
+                total[name] = value.double()
+    if not count:
+        raise ValueError("weights are missing: there is nothing to average")
+    return {
+        name: (value / count).to(dtypes[name]) if value.is_floating_point() else value
+        for name, value in total.items()
+    }

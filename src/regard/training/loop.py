@@ -1,0 +1,181 @@
+"""The training loop is a generator: it makes steps, and who runs it logs, saves and stops.
+
+training = Training(model, loss_of, batches, torch.optim.Adam(model.parameters()))
+for step in training.steps(1000):
+    print(step.loss)
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor, nn
+
+from regard.tasks.loss import Loss
+from regard.training.ema import ExponentialMovingAverage
+from regard.training.schedule import Plateau, Schedule, constant
+
+
+class Step(NamedTuple):
+    number: int  # from 1
+    loss: float  # mean over the tokens
+    tokens: int
+    seconds: float
+    learning_rate: float
+    gradient_norm: float  # before clipping
+    epoch: int  # from 0, of the last batch
+
+
+@runtime_checkable
+class Source(Protocol):
+    """What batches come from: an endless iterator whose place can be kept.
+
+    `carried` is what a model takes from a batch into the next one, if anything.
+    """
+
+    carried: dict[str, Tensor]
+
+    @property
+    def epoch(self) -> int: ...
+    def __next__(self) -> Any: ...
+    def state_dict(self) -> dict[str, Any]: ...
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+
+
+class Training:
+    """A model in training, with all that is needed to go on exactly where it was left."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        loss_function: Callable[[Any], Loss],
+        batches: Source,
+        optimizer: torch.optim.Optimizer,
+        *,
+        schedule: Schedule | Plateau | None = None,
+        clip: float | None = None,
+        accumulate: int = 1,
+        ema: ExponentialMovingAverage | None = None,
+        autocast: torch.dtype | None = None,
+    ):
+        if accumulate < 1:
+            raise ValueError(f"accumulate must be at least 1, not {accumulate}")
+        self.model, self.loss_function, self.batches = model, loss_function, batches
+        self.optimizer, self.schedule = optimizer, schedule or constant()
+        self.clip, self.accumulate, self.ema = clip, accumulate, ema
+        self.autocast = autocast
+        self.base_rates = [group["lr"] for group in optimizer.param_groups]
+        self.steps_done = 0
+
+    def steps(self, until: int) -> Iterator[Step]:
+        """Make steps until that many are done in all."""
+        self.model.train()
+        while self.steps_done < until:
+            yield self.step()
+
+    def step(self) -> Step:
+        start_time = time.perf_counter()
+        factor = self.schedule(self.steps_done + 1)
+        for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
+            group["lr"] = rate * factor
+        losses, tokens = self.backward()
+        norm = self.clip_gradients()
+        if not math.isfinite(norm):
+            raise ValueError(
+                f"step {self.steps_done + 1}: the gradient is {norm}; lower the learning "
+                "rate, or clip"
+            )
+        self.optimizer.step()
+        self.steps_done += 1
+        if self.ema is not None:
+            self.ema.update(self.model)
+        seconds, rate = time.perf_counter() - start_time, self.base_rates[0] * factor
+        return Step(
+            self.steps_done, losses / tokens, tokens, seconds, rate, norm, epoch=self.batches.epoch
+        )
+
+    def backward(self) -> tuple[float, int]:
+        """The mean gradient over all tokens of `accumulate` batches, as if they were one."""
+        self.optimizer.zero_grad(set_to_none=True)
+        losses: list[Loss] = []
+        batches = [next(self.batches) for _ in range(self.accumulate)]
+        device = next(self.model.parameters()).device.type
+        for batch in batches:
+            with torch.autocast(device, self.autocast, enabled=self.autocast is not None):
+                loss = self.loss_function(batch)
+            loss.total.backward()
+            losses.append(Loss(loss.total.detach(), loss.count))
+        tokens = sum(part.count for part in losses)
+        for parameter in self.model.parameters():
+            if parameter.grad is not None:
+                parameter.grad.div_(tokens)
+        return sum(part.total.item() for part in losses), tokens
+
+    def clip_gradients(self) -> float:
+        limit = math.inf if self.clip is None else self.clip
+        return nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()
+
+    def state_dict(self) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
+        """Tensors by group and plain facts; with the same data, `restore` goes on bit for bit."""
+        optimizer_tensors, optimizer_numbers = flatten_optimizer_state(self.optimizer)
+        tensors = {
+            "weights": dict(self.model.state_dict()),
+            "optimiser": optimizer_tensors,
+            "random": {"torch": torch.get_rng_state()},
+        }
+        if self.batches.carried:
+            tensors["carried"] = self.batches.carried
+        metadata = {
+            "done": self.steps_done,
+            "batches": self.batches.state_dict(),
+            "optimiser": optimizer_numbers,
+        }
+        if isinstance(self.schedule, Plateau):
+            metadata["schedule"] = self.schedule.state_dict()
+        if self.ema is not None:
+            tensors["average"] = self.ema.weights
+            metadata["average"] = self.ema.updates
+        return tensors, metadata
+
+    def load_state_dict(
+        self, tensors: dict[str, dict[str, Tensor]], metadata: dict[str, Any]
+    ) -> None:
+        self.model.load_state_dict(tensors["weights"])
+        restore_optimizer_state(self.optimizer, tensors["optimiser"], metadata["optimiser"])
+        torch.set_rng_state(tensors["random"]["torch"])
+        self.batches.load_state_dict(metadata["batches"])
+        self.batches.carried = dict(tensors.get("carried", {}))
+        if isinstance(self.schedule, Plateau):
+            self.schedule.load_state_dict(metadata["schedule"])
+        if self.ema is not None:
+            self.ema.weights = {k: v.clone() for k, v in tensors["average"].items()}
+            self.ema.updates = metadata["average"]
+        self.steps_done = metadata["done"]
+
+
+def flatten_optimizer_state(
+    optimizer: torch.optim.Optimizer,
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """An optimizer's state as tensors `parameter/name`, and the numbers that are not tensors."""
+    tensors: dict[str, Tensor] = {}
+    numbers: dict[str, float] = {}
+    for parameter, entries in optimizer.state_dict()["state"].items():
+        for name, value in entries.items():
+            if isinstance(value, Tensor):
+                tensors[f"{parameter}/{name}"] = value
+            elif value is not None:
+                numbers[f"{parameter}/{name}"] = value
+    return tensors, numbers
+
+
+def restore_optimizer_state(
+    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], numbers: dict[str, Any]
+) -> None:
+    state: dict[int, dict[str, Any]] = {}
+    for key, value in [*tensors.items(), *numbers.items()]:
+        parameter, _, name = key.partition("/")
+        state.setdefault(int(parameter), {})[name] = value
+    current_state = optimizer.state_dict()
+    optimizer.load_state_dict({"state": state, "param_groups": current_state["param_groups"]})

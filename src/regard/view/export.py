@@ -1,0 +1,175 @@
+"""A map of attention in a file; what the file is called says which kind.
+
+.html  a page with every layer and head        .png .svg .pdf  a picture
+.npz .json  all of it, to be read again        .csv  a row for each weight
+.tex  TikZ, one matrix                         .pharaoh  links i-j:weight, key-query, by words
+"""
+
+import base64
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.files import write_atomic
+from regard.view.annotations import annotations_from_dict
+from regard.view.attention_map import AttentionMap
+from regard.view.page import html_page
+from regard.view.picture import PictureFormat, PictureStyle, picture_bytes
+from regard.view.terminal import label
+
+FORMAT_VERSION = 1
+MIN_CSV_WEIGHT = 1e-5  # a weight below it is no row of a sheet
+TIKZ_CELL_CM = 0.45  # centimetres of a cell
+
+
+def save(map_: AttentionMap, path: Path) -> None:
+    write_atomic(path, build_serializer(path)(map_))
+
+
+def build_serializer(
+    path: Path, style: PictureStyle | None = None
+) -> Callable[[AttentionMap], bytes]:
+    """What makes the bytes of such a file; fails before the work where there is no such kind."""
+    if path.suffix not in SERIALIZERS:
+        raise ValueError(f"{path}: a map is written as one of {', '.join(SERIALIZERS)}")
+    if style is None:
+        return SERIALIZERS[path.suffix]
+    if path.suffix not in PICTURE_FORMATS:
+        raise ValueError(f"{path}: a style is for pictures: {', '.join(PICTURE_FORMATS)}")
+    file_format = PICTURE_FORMATS[path.suffix]
+    return lambda map_: picture_bytes(map_, file_format, style)
+
+
+def load(path: Path) -> AttentionMap:
+    """From .npz or .json."""
+    try:
+        if path.suffix == ".json":
+            header = json.loads(path.read_bytes())
+            layers = [np.asarray(weights, np.float32) for weights in header["weights"]]
+        else:
+            with zipfile.ZipFile(path) as archive:
+                header = json.loads(read_array(archive, "head").tobytes())
+                names = [f"layer{number}" for number in range(len(header["layers"]))]
+                layers = [read_array(archive, name).astype(np.float32) for name in names]
+        if header["version"] != FORMAT_VERSION:
+            raise ValueError(f"version {header['version']}; this reads {FORMAT_VERSION}")
+        names, kinds = (
+            [name for name, _ in header["layers"]],
+            {kind for _, kind in header["layers"]},
+        )
+        (queries, query_word_ids), (keys, key_word_ids) = header["queries"], header["keys"]
+        return AttentionMap(
+            dict(zip(names, layers, strict=True)),
+            queries,
+            keys,
+            kind=kinds.pop(),
+            word_ids=(query_word_ids, key_word_ids),
+            title=header["title"],
+            picture=base64.b64decode(header["picture"]) if header.get("picture") else None,
+            annotations=annotations_from_dict(header.get("more")),
+        )
+    except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: not a map of attention ({error})") from None
+
+
+def read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    """One array of an .npz; an object, which only pickle could read, is refused."""
+    with archive.open(f"{name}.npy") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def map_header(map_: AttentionMap) -> dict[str, Any]:
+    return {
+        "version": FORMAT_VERSION,
+        "title": map_.title,
+        "queries": [list(map_.queries.tokens), list(map_.queries.word_ids)],
+        "keys": [list(map_.keys.tokens), list(map_.keys.word_ids)],
+        "layers": [[layer.name, layer.kind] for layer in map_.layers],
+        "picture": None if map_.picture is None else base64.b64encode(map_.picture).decode(),
+        "more": map_.annotations.as_dict(),
+    }
+
+
+def as_npz(map_: AttentionMap) -> bytes:
+    """Arrays of half precision and names, which need no pickle."""
+    buffer = io.BytesIO()
+    arrays = {f"layer{n}": layer.weights.astype(np.float16) for n, layer in enumerate(map_.layers)}
+    header = np.frombuffer(json.dumps(map_header(map_)).encode(), dtype=np.uint8)
+    np.savez_compressed(buffer, allow_pickle=False, head=header, **arrays)
+    return buffer.getvalue()
+
+
+def as_json(map_: AttentionMap) -> bytes:
+    weights = [np.round(layer.weights.astype(np.float64), 6).tolist() for layer in map_.layers]
+    return json.dumps({**map_header(map_), "weights": weights}).encode()
+
+
+def as_csv(map_: AttentionMap) -> bytes:
+    """Places are counted from 0, heads from 1."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["layer", "head", "query", "query_token", "key", "key_token", "weight"])
+    queries, keys = map_.queries.tokens, map_.keys.tokens
+    for layer in map_.layers:
+        for head, q, k in np.argwhere(layer.weights > MIN_CSV_WEIGHT).tolist():
+            weight = f"{layer.weights[head, q, k]:.6g}"
+            writer.writerow([layer.name, head + 1, q, queries[q], k, keys[k], weight])
+    return buffer.getvalue().encode()
+
+
+def as_pharaoh(map_: AttentionMap) -> bytes:
+    """One line: for each word that looked, the one it looked at most, in the mean of all heads."""
+    mean_weights = map_.merge_subwords().mean().layers[0].weights[0]
+    links = [(int(row.argmax()), q, row.max()) for q, row in enumerate(mean_weights) if row.any()]
+    return (" ".join(f"{k}-{q}:{weight:.4f}" for k, q, weight in links) + "\n").encode()
+
+
+def as_tikz(map_: AttentionMap) -> bytes:
+    """A picture to \\input; the mean of all heads."""
+    mean_weights = map_.mean().layers[0].weights[0]
+    lines = [
+        f"\\begin{{tikzpicture}}[x={TIKZ_CELL_CM}cm, y=-{TIKZ_CELL_CM}cm, font=\\footnotesize]"
+    ]
+    for q, token in enumerate(map_.queries.tokens):
+        lines.append(f"\\node[left] at (0, {q + 0.5}) {{{escape_tex(token)}}};")
+    for k, token in enumerate(map_.keys.tokens):
+        lines.append(f"\\node[right, rotate=60] at ({k + 0.5}, 0) {{{escape_tex(token)}}};")
+    for q, k in np.argwhere(mean_weights > 0.005).tolist():
+        fill = f"\\fill[black!{round(100 * float(mean_weights[q, k]))}]"
+        lines.append(f"{fill} ({k}, {q}) rectangle +(1, 1);")
+    lines.append(f"\\draw (0, 0) rectangle ({mean_weights.shape[1]}, {mean_weights.shape[0]});")
+    return "\n".join([*lines, "\\end{tikzpicture}", ""]).encode()
+
+
+def escape_tex(token: str) -> str:
+    """Text that TeX sets and does not obey."""
+    special = {character: f"\\{character}" for character in "#$%&_{}"}
+    special |= {
+        "\\": "\\textbackslash{}",
+        "~": "\\textasciitilde{}",
+        "^": "\\textasciicircum{}",
+        "<": "\\textless{}",
+        ">": "\\textgreater{}",
+    }
+    return "".join(special.get(character, character) for character in label(token, 24))
+
+
+PICTURE_FORMATS: dict[str, PictureFormat] = {".png": "png", ".svg": "svg", ".pdf": "pdf"}
+SERIALIZERS: dict[str, Callable[[AttentionMap], bytes]] = {
+    ".html": lambda map_: html_page(map_).encode(),
+    ".png": lambda map_: picture_bytes(map_, "png"),
+    ".svg": lambda map_: picture_bytes(map_, "svg"),
+    ".pdf": lambda map_: picture_bytes(map_, "pdf"),
+    ".npz": as_npz,
+    ".json": as_json,
+    ".csv": as_csv,
+    ".tex": as_tikz,
+    ".pharaoh": as_pharaoh,
+}

@@ -1,0 +1,59 @@
+"""Running text in the terminal, each word as strong as its weight.
+
+With colours the words lie on them; else a line of shades, or digits, stands below the words.
+"""
+
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+
+from regard.view.terminal import Surface, label, render_cell, render_on_color
+
+MAX_WORD_CELLS = 30  # cells of a word
+
+
+def render_shaded_text(
+    tokens: Sequence[str],
+    weights: Sequence[float],
+    surface: Surface = Surface(),  # noqa: B008 (immutable)
+    *,
+    max_weight: float = 1.0,
+    total_weight: float | None = None,
+) -> str:
+    """The tokens in lines that fit, without a last newline; a weight of `top` is drawn in full.
+
+    `whole` is the weight of all of them together: a mark before the first line.
+    """
+    if len(tokens) != len(weights):
+        raise ValueError(f"there are {len(tokens)} tokens, but {len(weights)} weights")
+    if not max_weight > 0:
+        raise ValueError(f"max_weight must be positive, not {max_weight}")
+    words = [label(token, MAX_WORD_CELLS, surface.ink) for token in tokens]
+    margin = "" if total_weight is None else f"{render_cell(total_weight, 2, surface.ink)} "
+    indent = " " * (0 if total_weight is None else 3)
+    lines, current_line, free_cells = list[list[int]](), list[int](), 0
+    for number, word in enumerate(words):
+        word_width = cell_len(word) + 1
+        if current_line and word_width > free_cells:
+            lines.append(current_line)
+            current_line, free_cells = [], 0
+        free_cells = (free_cells if current_line else surface.width - len(indent)) - word_width
+        current_line.append(number)
+    lines += [current_line] if current_line else []
+    output_lines = []
+    for line in lines:
+        levels = [weights[n] / max_weight for n in line]
+        first, *below = render_line([words[n] for n in line], levels, surface)
+        output_lines += [
+            (indent if output_lines else margin) + first,
+            *(indent + text for text in below),
+        ]
+    return "\n".join(text.rstrip() for text in output_lines) or margin
+
+
+def render_line(words: Sequence[str], levels: Sequence[float], surface: Surface) -> list[str]:
+    pairs = list(zip(words, levels, strict=True))
+    if surface.ink in ("16", "256", "truecolor"):
+        return [" ".join(render_on_color(word, level, surface.ink) for word, level in pairs)]
+    below = (render_cell(level, cell_len(word), surface.ink) for word, level in pairs)
+    return [" ".join(words), " ".join(below)]

@@ -1,0 +1,237 @@
+"""Looking and intervening from outside the model."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from regard.attention.core import Attention
+from regard.attention.masks import causal
+from regard.attention.multihead import MultiHead
+from regard.attention.observe import intervene, observe, replace, scale, zero
+from regard.attention.scores import Additive, ScaledDot
+
+
+class Small(nn.Module):
+    """Two kinds of attention, one of them called step by step."""
+
+    def __init__(self):
+        super().__init__()
+        self.own = MultiHead(Attention(ScaledDot(), dropout=0.2), 8, 2)
+        self.aligned = Attention(Additive(8, 8, 4), dropout=0.2)
+
+    def forward(self, states: Tensor) -> Tensor:
+        states = self.own(states, self.own.remember(states), causal)
+        memory = self.aligned.remember(states)
+        return torch.cat([self.aligned(states[:, t : t + 1], memory) for t in range(3)], 1)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_looking_changes_nothing_and_sees_all(training: bool):
+    model, states = Small().train(training), torch.randn(2, 5, 8, requires_grad=True)
+    torch.manual_seed(1)
+    before = model(states)
+    (slope,) = torch.autograd.grad(before.sum(), states)
+    torch.manual_seed(1)
+    with observe(model) as seen:
+        during = model(states)
+    (same_slope,) = torch.autograd.grad(during.sum(), states)
+    assert torch.equal(before, during)
+    assert torch.equal(slope, same_slope)
+    assert {name: len(calls) for name, calls in seen.items()} == {"own": 1, "aligned": 3}
+    whole = seen.joined()
+    assert whole["own"].shape == (2, 2, 5, 5)
+    assert whole["aligned"].shape == (2, 3, 5)
+    for weights in whole.values():
+        torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+        assert not weights.requires_grad
+    model(states)
+    assert len(seen["own"]) == 1  # nobody looks any more
+
+
+def test_looks_may_be_nested_and_survive_an_error():
+    model = Small().eval()
+    with observe(model) as outer:
+        with observe(model) as inner:
+            model(torch.randn(1, 4, 8))
+        with pytest.raises(ZeroDivisionError), observe(model):
+            raise ZeroDivisionError
+        model(torch.randn(1, 4, 8))
+    assert len(inner["own"]) == 1
+    assert len(outer["own"]) == 2
+    assert model.own.attention.recorded_weights is None
+
+
+def test_the_weights_may_keep_their_gradient():
+    """The same outputs, and the gradient that `weigh` has; of the attentions that were named."""
+    model, states = Small().eval(), torch.randn(2, 5, 8, requires_grad=True)
+    with observe(model, ["own"], detach=False) as seen:
+        during = model(states)
+    assert torch.equal(during, model(states))
+    assert list(seen) == ["own"]
+    weights = seen.joined()["own"]
+    own, factor = model.own, torch.rand_like(weights)
+    asked = own.split_heads(own.to_query(states))
+    wanted = own.attention.weigh(asked, own.remember(states), causal)
+    (slope,) = torch.autograd.grad((weights * factor).sum(), states)
+    (same,) = torch.autograd.grad((wanted * factor).sum(), states)
+    torch.testing.assert_close(slope, same)
+    with observe(model, detach=False) as steps:
+        model(states)
+    assert all(call.requires_grad for calls in steps.values() for call in calls)
+    assert model.own.attention.detach_recorded
+    with torch.no_grad(), observe(model, detach=False) as nothing:
+        model(states)
+    assert not any(call.requires_grad for calls in nothing.values() for call in calls)
+
+
+def test_who_looks_outside_gets_no_gradient_it_did_not_ask_for():
+    model = Small().eval()
+    with observe(model) as outer, observe(model, detach=False) as inner:
+        model(torch.randn(1, 4, 8, requires_grad=True))
+    assert inner["own"][0].requires_grad
+    assert not outer["own"][0].requires_grad
+    assert torch.equal(inner["own"][0], outer["own"][0])
+
+
+def test_a_growing_cache_is_joined_with_zeros():
+    heads = MultiHead(Attention(ScaledDot()), 8, 2).eval()
+    states = torch.randn(1, 4, 8)
+    with torch.no_grad(), observe(heads) as full:
+        heads(states, heads.remember(states), causal)
+    with torch.no_grad(), observe(heads) as steps:
+        memory = heads.remember(states[:, :1])
+        heads(states[:, :1], memory, causal)
+        for t in range(1, 4):
+            memory = memory.append(heads.remember(states[:, t : t + 1]))
+            heads(states[:, t : t + 1], memory, causal)
+    torch.testing.assert_close(steps.joined()["attention"], full.joined()["attention"])
+
+
+def test_an_intervention_is_what_is_read():
+    model, states = Small().eval(), torch.randn(2, 5, 8)
+    attention = model.own.attention
+    plain = model.own(states, model.own.remember(states))
+    with intervene(model, {"own": scale(1.0)}):
+        torch.testing.assert_close(model.own(states, model.own.remember(states)), plain)
+    with intervene(model, {"own": zero()}):
+        nothing = model.own(states, model.own.remember(states))
+        torch.testing.assert_close(nothing, model.own.out.bias.expand_as(nothing))
+    with intervene(model, {"own": zero(heads=[1])}), observe(model) as seen:
+        model.own(states, model.own.remember(states))
+    assert (seen["own"][0][:, 1] == 0).all()
+    assert (seen["own"][0][:, 0] > 0).all()
+    even = torch.full((5, 5), 0.2)
+    with intervene(model, {"own": replace(even, heads=[-1])}), observe(model) as seen:
+        model.own(states, model.own.remember(states))
+    assert (seen["own"][0][:, 1] == 0.2).all()
+    assert attention.edit is None
+    assert torch.equal(model.own(states, model.own.remember(states)), plain)
+
+
+def test_an_intervention_reaches_the_gradient():
+    model, states = Small().eval(), torch.randn(1, 5, 8, requires_grad=True)
+    with intervene(model, {"aligned": replace(torch.tensor([0.0, 0, 0, 0, 1]))}):
+        model(states)[0, 0].sum().backward()
+    assert states.grad is not None
+    assert states.grad[0, 4].abs().sum() > 0  # position 0 reads the last one only
+
+
+@pytest.mark.usefixtures("unchecked")
+class TestBadInput:
+    def test_names(self):
+        with (
+            pytest.raises(ValueError, match="no attention 'alined'; did you mean 'aligned'"),
+            intervene(Small(), {"alined": zero()}),
+        ):
+            pass
+        with (
+            pytest.raises(ValueError, match="names: the model has no attention 'alined'; did you"),
+            observe(Small(), ["alined"]),
+        ):
+            pass
+        with (
+            pytest.raises(ValueError, match="no attention 'x'; there are own, aligned"),
+            intervene(Small(), {"x": zero()}),
+        ):
+            pass
+        with (
+            pytest.raises(ValueError, match="model Linear has no attention"),
+            observe(nn.Linear(1, 1)),
+        ):
+            pass
+
+    @pytest.mark.parametrize(
+        ("name", "edit", "says"),
+        [
+            ("own", zero(heads=[2]), r"heads \[2\] do not all exist: this attention has 2"),
+            ("aligned", zero(heads=[0]), "this attention has no heads"),
+            ("own", replace(torch.zeros(3)), r"weights of shape \(1, 2, 5, 5\) cannot be replaced"),
+        ],
+    )
+    def test_edits(self, name: str, edit, says: str):
+        model = Small()
+        with pytest.raises(ValueError, match=says), intervene(model, {name: edit}):
+            model(torch.zeros(1, 5, 8))
+
+
+def test_compiled():
+    """In a process of its own, without the shape checks, which a compiler cannot trace."""
+    script = """
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+        from regard.attention.core import Attention
+        from regard.attention.multihead import MultiHead
+        from regard.attention.masks import causal
+        from regard.attention.scores import Additive, ScaledDot
+        from regard.attention.observe import intervene, observe, zero
+
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.own = MultiHead(Attention(ScaledDot()), 8, 2)
+                self.aligned = Attention(Additive(8, 8, 4))
+
+            def forward(self, x, valid):
+                x = x + self.own(F.gelu(x), self.own.remember(x, valid), causal)
+                return self.aligned(x, self.aligned.remember(x))
+
+        graphs = []
+
+        def keep(graph, example):
+            graphs.append([str(node.target) for node in graph.graph.nodes])
+            return graph.forward
+
+        x, valid = torch.randn(2, 5, 8), torch.ones(2, 5, dtype=torch.bool)
+        lone = MultiHead(Attention(ScaledDot()), 8, 2)
+        torch.compile(lambda x: lone(x, lone.remember(x), causal), backend=keep, fullgraph=True)(x)
+        (nodes,) = graphs
+        assert sum("scaled_dot_product_attention" in node for node in nodes) == 1, nodes
+        assert not any("softmax" in node for node in nodes), nodes
+
+        model = Model()
+        compiled = torch.compile(model, fullgraph=True)
+        before = compiled(x, valid)
+        torch.testing.assert_close(before, model(x, valid))
+        for _ in range(2):
+            with observe(compiled) as seen:
+                assert torch.equal(compiled(x, valid), before)
+            with observe(model) as plainly:
+                model(x, valid)
+            assert list(seen) == ["own", "aligned"] == list(plainly)
+            for name in seen:
+                torch.testing.assert_close(seen[name], plainly[name])
+        with intervene(compiled, {"own": zero([0])}):
+            edited = compiled(x, valid)
+            torch.testing.assert_close(edited, model(x, valid))
+            assert not torch.equal(edited, before)
+        assert torch.equal(compiled(x, valid), before)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

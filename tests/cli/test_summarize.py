@@ -1,0 +1,84 @@
+"""`regard look`, `check` and `predict` of summaries."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.batching.memory_forecast import BatchShape
+from regard.cli.check import report_lines
+from regard.cli.look import look
+from regard.config.load import resolve
+from regard.train.check import check_data as examine
+from regard.training.memory import MemoryUsage, measure_memory
+from regard.training.trainer import Trainer
+
+DATA = {"kind": "headlines", "size": 60, "held_out": 10}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("run")
+    model = {"kind": "pointer", "dim": 8, "hidden_dim": 8}
+    train = {"steps": 3, "examples_per_batch": 8, "max_tokens": 30}
+    decode = {"kind": "beam", "width": 2, "max_length": 6}
+    settings = {"task": "summarize", "data": DATA, "model": model, "train": train, "decode": decode}
+    list(Trainer(resolve(settings), folder, lambda _: None).events())
+    return str(folder)
+
+
+def test_look(run, capsys):
+    look(Path(run), "Ann won the boat .", "Ann won")
+    shown = capsys.readouterr().out
+    assert shown.startswith("Ann won\n\n")
+    rows = [line.split() for line in shown.splitlines()]
+    [row] = [row for row in rows if row[:1] == ["Ann"] and len(row) > 1 and "." in row[1]]
+    assert 0 <= float(row[1]) <= 1
+    assert "words, those with at least 5% of a look; behind a word of the summary: p_gen" in shown
+    look(Path(run), "Ann won the boat .")
+    with pytest.raises(ValueError, match="TEXT: the document is empty"):
+        look(Path(run), " ")
+
+
+def test_predict(run):
+    text = "Ann won the boat .\n" + "Bob saw the boat at the park . " * 9 + "\n"
+    command = [sys.executable, "-m", "regard", "predict", run, "--json"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    assert first["document"] == "Ann won the boat ."
+    assert {"word", "p_gen", "copied"} == set(first["words"][0])
+    assert second["outputs"][0]["log_prob"] < 0
+    assert done.stderr.count("notice: 1 of 2 documents are longer than train.max_tokens = 30") == 1
+
+
+def test_check():
+    settings = {"task": "summarize", "data": DATA, "train": {"max_tokens": 30}}
+    small = {"kind": "pointer", "dim": 8, "hidden_dim": 8}
+
+    def found(**more):
+        wanted = resolve({**settings, "model": {**small, **more}})
+        memory = MemoryUsage(*[1] * 6, shape=BatchShape(1, 1, 1))
+        return examine(wanted, lambda *given: given[-1], lambda *_: memory)
+
+    said = "\n".join(report_lines(found()))
+    assert "cut at train.max_tokens" in said
+    assert "is cut off by train.max_tokens = 30 or max_summary_tokens = 100" in said
+    assert "very unequal" not in said
+    assert "unknown to the vocabulary" not in said  # it copies
+    assert "are unknown to the vocabulary" in "\n".join(report_lines(found(copying=False)))
+
+
+def test_memory_is_measured():
+    settings = resolve({"task": "summarize", "model": {"kind": "pointer", "hidden_dim": 8}})
+    found = measure_memory(settings, {"source_size": 50, "target_size": 50}, BatchShape(2, 30, 5))
+    assert found.peak > found.weights > 0
+
+
+def test_bad_data_is_one_line(tmp_path):
+    (tmp_path / "a.tsv").write_text("one\ttwo\n\ttwo\n")
+    data = {"kind": "summaries", "train": str(tmp_path / "a.tsv"), "held_out": 0.0}
+    with pytest.raises(ValueError, match=r"a\.tsv:2: the document is empty; write one, or take"):
+        Trainer(resolve({"task": "summarize", "data": data}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

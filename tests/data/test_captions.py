@@ -1,0 +1,117 @@
+"""Captions from files: grouped by picture, and one line for each thing that can be wrong."""
+
+import json
+
+import pytest
+from PIL import Image
+
+from regard.data.formats.captions import CaptionFiles, record_captions
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "photos").mkdir()
+    for number in range(40):
+        Image.new("RGB", (9, 9), (5 * number, 0, 0)).save(tmp_path / "photos" / f"{number}.png")
+    return tmp_path
+
+
+def lined(folder, *lines):
+    (folder / "all.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return CaptionFiles(folder / "all.jsonl", held_out=0.0)
+
+
+def coco(base, told, **settings):
+    (base / "all.json").write_text(told if isinstance(told, str) else json.dumps(told))
+    return CaptionFiles(base / "all.json", held_out=0.0, **settings)
+
+
+def test_lines_of_one_picture_are_one_record(folder):
+    first, second = "photos/0.png", "photos/1.png"
+    corpus = lined(
+        folder,
+        {"image": first, "caption": "a red dot"},
+        {"image": second, "caption": ["one", " two "]},
+        {"image": first, "caption": "nothing"},
+    )
+    assert list(corpus.read("train")) == [
+        {"picture": str(folder / first), "captions": ("a red dot", "nothing")},
+        {"picture": str(folder / second), "captions": ("one", "two")},
+    ]
+    assert corpus.location("train", 1).startswith(f"{folder / 'all.jsonl'}:2 (")
+    assert record_captions({"caption": "a"}) == ("a",)
+
+
+def test_coco(folder):
+    told = {
+        "images": [{"id": 7, "file_name": "0.png"}, {"id": 9, "file_name": "1.png"}],
+        "annotations": [
+            {"image_id": 9, "caption": "b"},
+            {"image_id": 7, "caption": "a"},
+            {"image_id": 9, "caption": "c"},
+        ],
+    }
+    corpus = coco(folder, told, folder=str(folder / "photos"))
+    assert [record_captions(record) for record in corpus.read("train")] == [("a",), ("b", "c")]
+
+
+def test_what_is_held_out_is_by_picture(folder):
+    lines = [{"image": f"photos/{n}.png", "caption": f"number {n}"} for n in range(40)]
+    (folder / "all.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    corpus = CaptionFiles(folder / "all.jsonl", held_out=0.2)
+    each = [{r["picture"] for r in corpus.read(split)} for split in ("train", "dev", "test")]
+    assert sum(map(len, each)) == 40 == len(set().union(*each))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ({"image": "", "caption": "a"}, ":1: a caption without a picture: 'image' is empty"),
+        ({"image": "photos/0.png", "caption": ""}, ":1: a picture without a caption"),
+        ({"image": "photos/0.png", "caption": []}, ":1: a picture without a caption"),
+        ({"image": "photos/0.png", "caption": "  "}, ":1: the caption is empty; write one"),
+        ({"image": "photos/0.png", "caption": [3]}, ":1: a caption must be text, not int"),
+        ({"image": "photos/0.png"}, ":1: no field 'caption'; there are: image"),
+        ({"image": "no.png", "caption": "a"}, ":1: there is no such picture: .*no.png"),
+        ("text", ":1: expected an object with the field 'image', not a str"),
+    ],
+)
+def test_bad_lines(folder, line, says):
+    with pytest.raises(ValueError, match=says):
+        list(lined(folder, line).read("train"))
+
+
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        ("{", r"all.json: not JSON \("),
+        ("[]", "all.json: must be an object with images and annotations"),
+        ({"images": []}, "'annotations' is missing, or no list: is it COCO's JSON"),
+        ({"images": [], "annotations": []}, "there is no picture in it"),
+        ({"images": [{"id": 1}], "annotations": []}, "image 1: no field 'file_name'"),
+        ({"images": [{"id": [], "file_name": "a"}], "annotations": []}, "'id' must not be list"),
+        (
+            {"images": [{"id": 1, "file_name": "photos/0.png"}], "annotations": []},
+            "image 1: a picture without a caption; add one",
+        ),
+        (
+            {"images": [], "annotations": [{"image_id": 3, "caption": "a"}]},
+            "annotation 1: a caption without a picture: no image has the id 3",
+        ),
+    ],
+)
+def test_bad_coco(folder, told, says):
+    with pytest.raises(ValueError, match=says):
+        list(coco(folder, told).read("train"))
+
+
+def test_bad_settings(folder):
+    (folder / "a.txt").write_text("a")
+    with pytest.raises(ValueError, match=r"\.txt tells no format \(\.jsonl, \.ndjson, \.json\)"):
+        CaptionFiles(folder / "a.txt")
+    with pytest.raises(ValueError, match="there is no such file"):
+        CaptionFiles(folder / "no.jsonl")
+    with pytest.raises(ValueError, match="train: jsonl needs one file, not 2"):
+        CaptionFiles([folder / "a.txt", folder / "a.txt"], format="jsonl")
+    with pytest.raises(ValueError, match="no: there is no such folder"):
+        CaptionFiles(folder / "a.txt", format="jsonl", folder="no")
