@@ -19,12 +19,12 @@ import torch
 from command import regard
 from torch import Tensor
 
-from regard.batching.example import Example
 from regard.config.presets import preset_paths
-from regard.data.synthetic.digits import WORDS_PER_DIGIT, Digits
+from regard.data.synthetic.digits import Digits
 from regard.files import write_atomic
 from regard.models.caption import doubly_stochastic_penalty
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.caption.examples import CaptionExample
 
 DRAWS = 64  # of hard attention, for the same pictures
 MODELS = {
@@ -64,10 +64,10 @@ def by_digits(run: Any, settings: dict[str, Any]) -> list[float]:
 
 
 @torch.no_grad()
-def penalty(run: Any, pairs: Sequence[Example]) -> float:
+def penalty(run: Any, pairs: Sequence[CaptionExample]) -> float:
     """sum_i (1 - sum_t alpha_ti)^2, in the mean over pictures."""
     total = 0.0
-    for batch in run.task.iterate_by_length(pairs):
+    for batch in run.task.evaluation_batches(pairs):
         told = run.model.eval().decode_with_attention(
             run.model.remember(batch.pictures), batch.target_in
         )
@@ -75,7 +75,7 @@ def penalty(run: Any, pairs: Sequence[Example]) -> float:
     return total / len(pairs)
 
 
-def variance(run: Any, pairs: Sequence[Example], *, baseline: bool) -> float:
+def variance(run: Any, pairs: Sequence[CaptionExample], *, baseline: bool) -> float:
     """Of the gradient of the score's parameters over draws, summed, beside its squared mean."""
     model, batch = run.model.train(), run.task.collate(pairs)
     kept = model.reinforce.baseline.clone()
@@ -113,7 +113,7 @@ def main() -> None:
             run.score(records),
             run.settings.data.model_dump(exclude={"kind", "size"}),
         )
-        pairs = list(run.task.examples(records, 10 * WORDS_PER_DIGIT))
+        pairs = list(run.task.examples(records))
         shares = "  ".join(f"{one:5.1f}" for one in by_digits(run, settings))
         count = sum(p.numel() for p in run.model.parameters())
         told = f"{name:8} {count:10,}  {scores['exact']:5.1f}        {shares}"

@@ -14,9 +14,10 @@ import time
 
 import torch
 
-from regard.config.load import resolve
 from regard.data.build import build_corpus
-from regard.train.run import build_run
+from regard.run import Run
+from regard.tasks.building import batch_options
+from regard.tasks.load import resolve_settings
 from regard.training.build import build_training
 
 PARTS = ("none", "letters", "words", "c2q", "q2c")
@@ -32,7 +33,7 @@ def row(without: str, steps: int, seed: int) -> str:
         "character_output_dim": 16,
         "filters": [[3, 16]],
     }
-    settings = resolve(
+    settings = resolve_settings(
         {
             "task": "answer",
             "seed": seed,
@@ -55,10 +56,9 @@ def row(without: str, steps: int, seed: int) -> str:
         }
     )
     corpus = build_corpus(settings.data)
-    run = build_run(settings, corpus)
-    training = build_training(
-        settings, run.model, run.loss, run.batches(corpus), run.parameter_groups()
-    )
+    run = Run.create(settings, corpus)
+    batches = run.task.batches(corpus, batch_options(settings))
+    training = build_training(settings, run.task, batches)
     start = time.process_time()
     for _ in training.steps(steps):
         pass

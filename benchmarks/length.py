@@ -57,8 +57,11 @@ def main() -> None:
         head, _, rest = preset_paths()[name].read_text("utf-8").partition("[data]")
         rest = rest[rest.index("[text]") :]
         write_atomic(given.folder / f"{name}.toml", f"{head}{data}\n{rest}".encode())
-    words = [f"{name}.toml" for name in MODELS] + [f"train.steps={given.steps}"]
-    options = ["--join", str(JOINED), "--tokenize", "none", "--threads", str(given.threads)]
+    words = [f"{name}.toml" for name in MODELS] + [
+        f"train.steps={given.steps}",
+        "metrics.tokenize=none",
+    ]
+    options = ["--join", str(JOINED), "--threads", str(given.threads)]
     regard(given.folder, "compare", *words, *options)
 
 

@@ -72,14 +72,16 @@ def main() -> None:
     gold, pairs = truth(Path(os.environ["REGARD_MIRROR"]) / "alignment" / "europarl_deen_bicici")
     write_atomic(given.folder / "gold.txt", gold.encode())
     write_atomic(given.folder / "pairs.txt", pairs.encode())
-    words = [f"{name}.toml" for name in configs()] + [f"train.steps={given.steps}", *ALL]
+    words = [f"{name}.toml" for name in configs()] + [
+        f"train.steps={given.steps}",
+        "metrics.tokenize=none",
+        *ALL,
+    ]
     options = [
         "--gold",
         "gold.txt",
         "--pairs",
         "pairs.txt",
-        "--tokenize",
-        "none",
         "--show-attention",
     ]
     regard(given.folder, "compare", *words, *options, "--threads", str(given.threads))

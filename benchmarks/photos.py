@@ -17,9 +17,8 @@ from pathlib import Path
 
 from command import regard
 
-from regard.cli.maps import attention_map
 from regard.files import write_atomic
-from regard.train.run import Run
+from regard.run import Run
 from regard.view.export import build_serializer
 
 CONFIG = """
@@ -94,7 +93,7 @@ def main() -> None:
         print(f"{split:5} {len(records):4} pictures  {'  '.join(told)}", flush=True)
     for split, records in {"train": learnt, "test": held_out["test"]}.items():
         for number, record in enumerate(records[: given.shown], 1):
-            seen = attention_map(run, str(record["picture"]))
+            seen = run.attention(record)
             path = Path(f"{given.which}-{split}-{number}.png")
             write_atomic(path, build_serializer(path, "strip")(seen))
             print(f"{path}: {seen.title}  ({record['captions'][0]})", flush=True)

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
-from regard.config.load import resolve
 from regard.config.settings import Settings
-from regard.explain.comparison import alignment_error, alignments_from_records
 from regard.metrics.translation import exact_match
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.alignment import alignment_error, gold_from_records
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 LUONG = {"kind": "luong", "dim": 32, "hidden_dim": 64, "layers": 1, "init": "scaled"}
@@ -38,7 +38,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def settings(model: dict[str, Any], order: str, steps: int, seed: int) -> Settings:
-    return resolve(
+    return resolve_settings(
         {
             "seed": seed,
             "data": {"kind": "reorder", "order": order, "vocabulary_size": 20, "size": 10_000},
@@ -64,13 +64,13 @@ def row(
     with tempfile.TemporaryDirectory() as folder:
         fit = Trainer(settings(model, order, steps, seed), Path(folder))
         start = time.process_time()
-        for _ in fit.events():
+        for _ in fit:
             pass
         seconds = time.process_time() - start
         run = Run.load(folder)
         records = list(run.corpus().read("test"))
-        aer = alignment_error(run.task, alignments_from_records(records))
-        outputs = [best[0].text for best in run.predict([r["source"] for r in records])]
+        aer = alignment_error(run.task.aligner(), gold_from_records(records))
+        outputs = [prediction.text for prediction in run.predict(records)]
         return exact_match(outputs, [r["target"] for r in records]), aer, seconds
 
 

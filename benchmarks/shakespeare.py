@@ -18,9 +18,10 @@ import torch
 from gpt2 import ByHand
 from torch import Tensor
 
-from regard.config.load import load
 from regard.config.presets import preset_paths
 from regard.data.build import build_corpus
+from regard.tasks.language.task import LanguageTask
+from regard.tasks.load import load_settings
 from regard.training.loop import Step
 from regard.training.trainer import Trainer
 
@@ -78,16 +79,18 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     torch.set_num_threads(1)
-    settings = load(
+    settings = load_settings(
         preset_paths()["shakespeare-gpt2"],
         [f"seed={given.seed}", f"train.steps={given.steps}", "train.validate_every=1000000"],
     )
     with tempfile.TemporaryDirectory() as folder:
         fit = Trainer(settings, Path(folder), lambda _: None)
         corpus, task = build_corpus(settings.data), fit.run.task
+        if not isinstance(task, LanguageTask):
+            raise TypeError(f"{type(task).__name__} is no language model")
         train, dev = (task.token_stream(corpus.read(part)).long() for part in ("train", "dev"))
         plain = Plain(train, dev, task.text.size, given.steps, given.seed)
-        events, ours, theirs, made = fit.events(), 0.0, 0.0, 0
+        events, ours, theirs, made = iter(fit), 0.0, 0.0, 0
         while plain.done < given.steps:
             start = time.process_time()
             for _ in range(min(TURN, given.steps - plain.done)):
@@ -97,7 +100,7 @@ def main() -> None:
                 start = time.process_time()
                 made += isinstance(next(events), Step)
                 ours += time.process_time() - start
-        found = fit.run.negative_log_likelihood(corpus.read("dev"))
+        found = task.negative_log_likelihood(corpus.read("dev"))
     print(f"plain loop  {plain.done} steps  {theirs:.0f} CPU s  dev loss {plain.loss():.4f}")
     print(f"regard      {made} steps  {ours:.0f} CPU s  dev loss {found.total / found.count:.4f}")
 

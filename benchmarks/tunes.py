@@ -10,8 +10,8 @@ import argparse
 import warnings
 from pathlib import Path
 
-from regard.train.run import Run
-from regard.train.tunes import TuneRun
+from regard.run import Run
+from regard.tasks.music.tunes import TuneTask
 
 
 def parses(text: str) -> bool:
@@ -34,11 +34,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--show", type=int, default=1, help="tunes to print")
     given = parser.parse_args()
-    run = Run.load(given.run)
-    if not isinstance(run, TuneRun):
+    task = Run.load(given.run).task
+    if not isinstance(task, TuneTask):
         parser.error(f"{given.run} is no run of tunes")
-    found = run.sample_tunes([""] * given.count)
-    faults = [run.playback_error(*one) for one in found]
+    found = task.sample_tunes([""] * given.count)
+    faults = [task.playback_error(*one) for one in found]
     ours = faults.count(None)
     theirs = sum(parses(text) for text, _ in found)
     print(f"drawn {len(found)}, played by us {ours}, parsed by music21 {theirs}")

@@ -1,14 +1,72 @@
-"""Train, run and look inside attention models."""
+"""Train, run, explain and serve attention models.
+
+>>> import regard
+>>> run = regard.load("runs/demo")             # doctest: +SKIP
+>>> run("Tuesday, May 3rd, 1994").text         # doctest: +SKIP
+'1994-05-03'
+
+Names are imported when they are first used: `import regard` loads neither torch nor numpy.
+"""
+
+TYPE_CHECKING = False  # the name that type checkers know; importing typing would cost time
+
+if TYPE_CHECKING:
+    from regard.attention.core import Attention
+    from regard.attention.multihead import MultiHead
+    from regard.attention.observe import intervene, observe
+    from regard.run import Run
+    from regard.tasks.base import Prediction, Task
+    from regard.tasks.load import load_settings, resolve_settings
+    from regard.training.trainer import Trainer
+    from regard.view.attention_map import AttentionMap
 
 __version__ = "0.1.0"
 
-PLACES = {"AttentionMap": "regard.view.attention_map"}
+__all__ = [
+    "Attention",
+    "AttentionMap",
+    "MultiHead",
+    "Prediction",
+    "Run",
+    "Task",
+    "Trainer",
+    "intervene",
+    "load",
+    "load_settings",
+    "observe",
+    "resolve_settings",
+]
+
+MODULES = {
+    "Attention": "regard.attention.core",
+    "AttentionMap": "regard.view.attention_map",
+    "MultiHead": "regard.attention.multihead",
+    "Prediction": "regard.tasks.base",
+    "Run": "regard.run",
+    "Task": "regard.tasks.base",
+    "Trainer": "regard.training.trainer",
+    "intervene": "regard.attention.observe",
+    "load_settings": "regard.tasks.load",
+    "observe": "regard.attention.observe",
+    "resolve_settings": "regard.tasks.load",
+}
+
+
+def load(folder: str) -> "Run":
+    """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`)."""
+    from regard.run import Run
+
+    return Run.load(folder)
 
 
 def __getattr__(name: str):
-    """What is asked for is imported then: `import regard` costs nothing."""
-    if name not in PLACES:
+    """Import a public name when it is first used."""
+    if name not in MODULES:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(PLACES[name]), name)
+    return getattr(import_module(MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

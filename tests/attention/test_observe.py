@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 from regard.attention.core import Attention
 from regard.attention.masks import causal
 from regard.attention.multihead import MultiHead
-from regard.attention.observe import intervene, observe, replace, scale, zero
+from regard.attention.observe import intervene, named_attentions, observe, replace, scale, zero
 from regard.attention.scores import Additive, ScaledDot
 
 
@@ -62,7 +63,7 @@ def test_looks_may_be_nested_and_survive_an_error():
         model(torch.randn(1, 4, 8))
     assert len(inner["own"]) == 1
     assert len(outer["own"]) == 2
-    assert model.own.attention.recorded_weights is None
+    assert not model.own.attention.hooks
 
 
 def test_the_weights_may_keep_their_gradient():
@@ -82,7 +83,7 @@ def test_the_weights_may_keep_their_gradient():
     with observe(model, detach=False) as steps:
         model(states)
     assert all(call.requires_grad for calls in steps.values() for call in calls)
-    assert model.own.attention.detach_recorded
+    assert not model.own.attention.hooks
     with torch.no_grad(), observe(model, detach=False) as nothing:
         model(states)
     assert not any(call.requires_grad for calls in nothing.values() for call in calls)
@@ -128,7 +129,7 @@ def test_an_intervention_is_what_is_read():
     with intervene(model, {"own": replace(even, heads=[-1])}), observe(model) as seen:
         model.own(states, model.own.remember(states))
     assert (seen["own"][0][:, 1] == 0.2).all()
-    assert attention.edit is None
+    assert not attention.hooks
     assert torch.equal(model.own(states, model.own.remember(states)), plain)
 
 
@@ -235,3 +236,30 @@ def test_compiled():
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_threads_do_not_see_each_other():
+    """One thread observes or edits, others do neither: each gets the answers of a single thread."""
+    model, states = Small().eval(), torch.randn(2, 5, 8)
+    with torch.no_grad():
+        plain = model(states)
+        with observe(model) as alone:
+            model(states)
+        with intervene(model, {"own": zero()}):
+            silenced = model(states)
+
+    def call(number: int) -> bool:
+        with torch.no_grad():
+            if number % 3 == 0:
+                return torch.equal(model(states), plain)
+            if number % 3 == 1:
+                with observe(model) as recorded:
+                    output = model(states)
+                same = all(torch.equal(recorded.joined()[n], w) for n, w in alone.joined().items())
+                return same and len(recorded["own"]) == 1 and torch.equal(output, plain)
+            with intervene(model, {"own": zero()}):
+                return torch.equal(model(states), silenced)
+
+    with ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(call, range(600)))
+    assert not any(attention.hooks for attention in named_attentions(model).values())

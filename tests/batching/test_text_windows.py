@@ -5,8 +5,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.batching.text_windows import ContiguousWindows, RandomWindows, all_windows
-from regard.train.language import lane_windows
+from regard.batching.text_windows import (
+    ContiguousWindows,
+    RandomWindows,
+    all_windows,
+    lane_windows,
+)
 
 sizes = st.integers(1, 6)
 
@@ -23,7 +27,7 @@ def wanted(windows) -> list[int]:
 def test_every_token_but_the_first_is_wanted_once(length, rows, context):
     for windows in (
         list(all_windows(text(length), rows=rows, context=context)),
-        list(lane_windows(text(length), min(rows, length - 1), context)),
+        list(lane_windows(text(length), rows=min(rows, length - 1), context=context)),
     ):
         assert wanted(windows) == list(range(1, length))
         for one in windows:

@@ -10,12 +10,12 @@ import pytest
 
 import regard
 from regard.cli.align import align
-from regard.config.load import resolve
 from regard.data.build import build_corpus
 from regard.metrics.alignment import SYMMETRIZATIONS, agreement_from_files
 from regard.metrics.alignment_files import read_gold, read_links, write_links
-from regard.tasks.align import Aligner, WeightSelection, rank_by_gold
-from regard.train.run import Run, build_run
+from regard.run import Run
+from regard.tasks.alignment import Aligner, WeightSelection, rank_by_gold
+from regard.tasks.load import resolve_settings
 
 PAIRS = [("the house", "das Haus"), ("the old man", "der alte Mann"), ("oh !", "ach !")]
 TEXT = "".join(f"{source} ||| {target}\n" for source, target in PAIRS)
@@ -36,8 +36,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("fixed", "there", {"kind": "encdec", "dim": 8}),
     ):
         files = {"kind": "files", "train": str(folder / f"{data}.tsv")}
-        settings = resolve({"data": files, "text": {"size": 40}, "model": own})
-        build_run(settings, build_corpus(settings.data)).save(folder / name)
+        settings = resolve_settings({"data": files, "text": {"size": 40}, "model": own})
+        Run.create(settings, build_corpus(settings.data)).save(folder / name)
     (folder / "pairs.txt").write_text(TEXT)
     (folder / "gold.txt").write_text(GOLD)
     return folder
@@ -144,7 +144,7 @@ def test_chosen_by_agreement(capsys, tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"folder": "fixed"}, "fixed: model encdec has no attention to the source to align by"),
+        ({"folder": "fixed"}, "fixed: the run has no attention to a source to align by"),
         ({"pairs": ["bad.txt"]}, "bad.txt:2: 1 part, but source and target expected; put one |||"),
         ({"pairs": ["nowhere"]}, "nowhere: there is no such file"),
         ({"pairs": ["a", "b", "c"]}, "pairs must be in one file or two (source, target), not 3"),

@@ -12,8 +12,8 @@ from regard.cli.init import init
 from regard.cli.look import look
 from regard.cli.predict import predict
 from regard.cli.score import score
-from regard.config.load import load
 from regard.explain.comparison import check_models
+from regard.tasks.load import load_settings
 from regard.training.trainer import Trainer
 
 CONFIG = """
@@ -45,7 +45,7 @@ def test_all_verbs(monkeypatch, capsys):
     for one in ("questions seen before", "contexts also in train", "question tokens, median"):
         assert one in told
     assert "1 of 1 contexts are also in train" in told
-    list(Trainer(load("ask.toml"), Path("run"), lambda _: None).events())
+    list(Trainer(load_settings("ask.toml"), Path("run"), lambda _: None))
     score(Path("run"), as_json=True)
     assert set(json.loads(said())) >= {"exact", "f1", "loss", "questions"}
     lines = f"{QUESTION}\t{TEXT}\n".encode()
@@ -59,7 +59,7 @@ def test_all_verbs(monkeypatch, capsys):
         assert word in told
     with pytest.raises(ValueError, match="TEXT: no tab in it"):
         look(Path("run"), QUESTION)
-    check_models({"a": load("ask.toml")})  # of `regard compare`
+    check_models({"a": load_settings("ask.toml")})  # of `regard compare`
 
 
 def test_bad_data_is_one_line(folder, regard):

@@ -19,15 +19,15 @@ SURFACE = {
     "init": {"task", "changes"},
     "check": {"config", "changes", "--json"},
     "train": {"config", "changes", "--run", "--threads"},
-    "score": {"folder", "--split", "--tokenize", "--json"},
-    "predict": {"folder", "inputs", "--json"},
+    "score": {"folder", "--split", "--json", "--set"},
+    "predict": {"folder", "inputs", "--json", "--set"},
     "chat": {"folder", "--seed", "--show-belief"},
     "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}
     | {"--seed", "--temperature", "--tempo"},
     "look": {"folder", "text", "--target", "--save", "--html", "--png", "--svg", "--layer"}
     | {"--head", "--merge-subwords", "--faithfulness", "--split", "--limit", "--ablate"}
     | {"--force-attention", "--gradient-attention", "--style", "--gold", "--step-table"}
-    | {"--compare-run", "--compare-text"},
+    | {"--compare-run", "--compare-text", "--set"},
     "heads": {
         "folder",
         "--split",
@@ -53,7 +53,7 @@ SURFACE = {
         *("--threshold", "--dev", "--dev-gold", "--gold", "--gold-base", "--save", "--json"),
     },
     "compare": {"arguments", "--sweep", "--runs", "--report-folder", "--split", "--join", "--gold"}
-    | {"--pairs", "--gold-base", "--tokenize", "--show-attention", "--threads"},
+    | {"--pairs", "--gold-base", "--show-attention", "--threads"},
     "import": {"folder", "run"},
     "export": {"run", "folder"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},

@@ -98,7 +98,7 @@ FILES = {
     "all pairs too long": (
         {},
         ["train.max_tokens=1"],
-        ["no pair is left; is the data empty, or train.max_tokens small?"],
+        ["no example is left; is the data empty, or train.max_tokens small?"],
     ),
     "an unknown setting": (
         {},
@@ -156,7 +156,7 @@ def test_a_run_and_what_is_none(regard):
 
     assert regard("predict", "out", stdin=b"ab\nabc\n").code == 0
     long = b"ab\n" + b"a" * 13 + b"\n"
-    said = "13 tokens, but the run has learnt from texts of 12 at most; split it into sentences"
+    said = "13 tokens, but the run was trained on texts of at most 12; split it into sentences"
     says(regard("predict", "out", stdin=long), f"standard input:2: {said}")
     says(regard("look", "out", "a" * 13), f"TEXT: {said}")
     says(
@@ -169,10 +169,10 @@ def test_a_run_and_what_is_none(regard):
     config = Path("out/config.toml")
     config.write_text(config.read_text().replace('task = "translate"', 'task = "sing"'))
     says(regard(*TRAIN), "out: holds a run of task 'sing', not 'translate'; take another folder")
-    known = '"translate", "language", "classify", "pretrain", "tag", "understand", "chat", '
+    known = '"translate", "summarize", "language", "chat", "classify", "tag", "understand", '
     known += (
-        '"answer", "summarize", "music", "image", "copy", "recall", "bandit", "fewshot", '
-        '"caption", "fold"'
+        '"answer", "pretrain", "image", "caption", "music", "copy", "recall", "bandit", '
+        '"fewshot", "fold"'
     )
     says(regard("predict", "out"), f'out/config.toml: task: must be one of {known}, not "sing"')
     config.unlink()

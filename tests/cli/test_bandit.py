@@ -8,7 +8,7 @@ import pytest
 
 import regard as package
 from regard.cli.app import main
-from regard.config.load import loads
+from regard.tasks.load import parse_settings
 from regard.training.loop import Step
 from regard.training.trainer import Trainer
 
@@ -112,11 +112,11 @@ def test_a_page_and_a_record(inside, tmp_path):
 
 def test_it_is_resumed_exactly(tmp_path):
     """In the middle of a round, too: what is being learnt from is kept."""
-    settings = loads(BANDIT, ["train.steps=9", "train.rollout_epochs=2"])
-    list(Trainer(settings, tmp_path / "whole", lambda _: None).events())
+    settings = parse_settings(BANDIT, ["train.steps=9", "train.rollout_epochs=2"])
+    list(Trainer(settings, tmp_path / "whole", lambda _: None))
     for steps in (3, 2, 9):
         fit = Trainer(settings, tmp_path / "parts", lambda _: None)
-        events = fit.events()
+        events = iter(fit)
         for _ in range(steps):
             next((one for one in events if isinstance(one, Step)), None)
         events.close()
@@ -135,9 +135,13 @@ def test_it_is_resumed_exactly(tmp_path):
         (["predict", "bandit"], "1:1 " * 4 + "\n", "standard input:1: 4 actions, but 4 are a whol"),
         (["predict", "mdp"], "1 2:1\n", "standard input:1: it must end with the state one is in"),
         (["look", "bandit", "1"], "", "TEXT: '1' is not an action from 1 to 3 and what it paid"),
-        (["look", "lstm", "1:1"], "", "model lstm has no attention to look at"),
-        (["look", "lstm", "1:1", "--html", "x.html"], "", "model lstm has no attention to look at"),
-        (["look", "bandit", "1:1", "--target", "1"], "", "--target is for translations, summ"),
+        (["look", "lstm", "1:1"], "", "model Lstm has no attention to look at"),
+        (["look", "lstm", "1:1", "--html", "x.html"], "", "model Lstm has no attention to look at"),
+        (
+            ["look", "bandit", "1:1", "--target", "1"],
+            "",
+            "--target does not support the task bandit",
+        ),
         (
             ["score", "bandit", "--split", "train"],
             "",

@@ -61,7 +61,7 @@ def test_the_doctor_tells_what_cannot_be_remembered(inside):
     assert found["splits"]["test"]["largest"] == 9
     assert found["splits"]["train"]["sequences"] == 60
     assert found["warnings"] == []
-    assert "no pair is left" in inside("check", "copy.toml", "train.max_tokens=2", code=1)
+    assert "no example is left" in inside("check", "copy.toml", "train.max_tokens=2", code=1)
 
 
 def test_scores_by_size(inside):
@@ -81,11 +81,11 @@ def test_lines_in_lines_out(task, inside):
     text = ASKED[task]
     (line,) = inside("predict", task, stdin=f"{text}\n").splitlines()
     (facts,) = map(json.loads, inside("predict", task, "--json", stdin=f"{text}\n").splitlines())
-    assert facts["said"] == line
-    assert facts["wanted"] == {"copy": text, "recall": "11 00"}[task]
-    one, other = (facts[name].replace(" ", "") for name in ("said", "wanted"))
+    assert facts["text"] == line
+    assert facts["target"] == {"copy": text, "recall": "11 00"}[task]
+    one, other = (facts[name].replace(" ", "") for name in ("text", "target"))
     assert facts["wrong"] == sum(a != b for a, b in zip(one, other, strict=True))
-    assert 0.5 <= facts["sure"] <= 1
+    assert 0.5 <= facts["confidence"] <= 1
 
 
 def test_what_the_heads_did(inside):
@@ -120,7 +120,7 @@ def test_a_page_and_a_record(inside, tmp_path):
         (["predict", "recall"], "01 10\n", "standard input:1: nothing is asked for; write it as"),
         (["look", "copy", "0110"], "", "TEXT: '0110' is not a vector of 3 bits, as 011"),
         (["look", "lstm", "011"], "", "Lstm has no attention to look at"),
-        (["look", "copy", "011", "--target", "1"], "", "--target is for translations, summ"),
+        (["look", "copy", "011", "--target", "1"], "", "--target does not support the task copy"),
         (["init", "copy", "data.test_sizes=[]"], "", "data.test_sizes: must not be empty"),
         (
             ["train", "copy.toml", "data.max_vectors=0"],

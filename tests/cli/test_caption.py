@@ -105,7 +105,7 @@ def test_look(capsys):
     [
         (["predict", "runs/all", "no.png"], "input 1: no.png: there is no such picture"),
         (["predict", "runs/all", "all.toml"], "input 1: all.toml: not a picture"),
-        (["look", "runs/all", "no.png"], "no.png: there is no such file"),
+        (["look", "runs/all", "no.png"], "TEXT: no.png: there is no such picture"),
         (
             ["train", "all.toml", "model.normalize=reinforce"],
             (

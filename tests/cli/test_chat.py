@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from regard.config.load import resolve
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 ROWS = [{"name": "Copper Pot", "food": "thai"}, {"name": "Blue Door", "food": "greek"}]
@@ -58,7 +58,7 @@ def guide(tmp_path_factory):
         },
         "decode": {"kind": "greedy", "max_length": 8},
     }
-    list(Trainer(resolve(settings), folder / "run", lambda _: None).events())
+    list(Trainer(resolve_settings(settings), folder / "run", lambda _: None))
     return str(folder / "run")
 
 

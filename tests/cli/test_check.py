@@ -1,14 +1,12 @@
-"""`regard check` prints what the doctor found; what it finds is tested in tests/train."""
+"""`regard check` prints what the doctor found; what it finds is tested in tests/tasks."""
 
 import json
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from regard.batching.memory_forecast import BatchShape
 from regard.cli.app import main
-from regard.train.check import check_data
 from regard.training.memory import MemoryUsage
 
 TRAIN = "".join(f"satz {n}\tsentence {n}\n" for n in range(40))
@@ -22,7 +20,7 @@ def regard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         return MemoryUsage(*(n * 10**6 for n in (300, 1, 2, 3, 40, 5)), shape)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("regard.cli.check.examine", partial(check_data, memory_probe=guess))
+    monkeypatch.setattr("regard.cli.check.measure_memory", guess)
     Path("train.tsv").write_text(TRAIN)
     Path("dev.tsv").write_text("satz 1\tsentence 1\nneuer satz\t\n")
     Path("config.toml").write_text(
@@ -67,6 +65,6 @@ def test_json_is_the_same_for_a_program(regard):
 
 
 def test_what_was_not_counted_in_full_is_said(regard, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("regard.train.count.MAX_TOKENIZED_RECORDS", 10)
+    monkeypatch.setattr("regard.tasks.doctor.counts.MAX_TOKENIZED_RECORDS", 10)
     out, _ = regard()
     assert "train: tokens are from one pair in 4\n" in out

@@ -10,10 +10,14 @@ import pytest
 from regard.cli import compare as module
 from regard.cli.compare import compare, short_name
 from regard.data.corpus import Record
-from regard.explain.comparison import alignments_from_files, alignments_from_records
 from regard.metrics.alignment_files import Links
-from regard.tasks.align import Aligner, WeightSelection
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.alignment import (
+    Aligner,
+    WeightSelection,
+    gold_from_files,
+    gold_from_records,
+)
 from regard.training.log import read_log
 from regard.view import chart
 
@@ -103,7 +107,7 @@ def test_the_numbers_are_those_of_the_run(folder: Path):
         assert float(row["training_seconds"]) == pytest.approx(seconds)
         speed = sum(entry["tokens"] for entry in steps) / seconds
         assert float(row["training_tokens"]) == pytest.approx(speed)
-        truth = alignments_from_records(records)
+        truth = gold_from_records(records)
         assert truth is not None
         wrong = hits = total = 0
         for links, gold in zip(looked_up(run, records), truth.gold, strict=True):
@@ -155,8 +159,8 @@ def test_gold_of_a_file(undrawn: Path):
     record = next(Run.load("runs/base,score=dot").corpus().read("test"))
     Path("pairs.txt").write_text(f"{record['source']} ||| {record['target']}\n")
     Path("gold.txt").write_text(record["links"] + "\n")
-    truth = alignments_from_files(Path("gold.txt"), Path("pairs.txt"))
-    assert truth == alignments_from_records([record])._replace(records=truth.records)
+    truth = gold_from_files(Path("gold.txt"), Path("pairs.txt"))
+    assert truth == gold_from_records([record])._replace(records=truth.records)
     compare(
         ["base.toml"],
         sweep=["model.score=dot,location"],
@@ -170,12 +174,21 @@ def test_gold_of_a_file(undrawn: Path):
     assert float(table(undrawn)[0]["aer"]) == pytest.approx(wanted)
     Path("pairs.txt").write_text("a b c\n")
     with pytest.raises(ValueError, match=r"pairs\.txt:1: "):
-        alignments_from_files(Path("gold.txt"), Path("pairs.txt"))
+        gold_from_files(Path("gold.txt"), Path("pairs.txt"))
     Path("pairs.tsv").write_text("a\tb\nc\td\n")
     with pytest.raises(ValueError, match=r"gold\.txt"):
-        alignments_from_files(Path("gold.txt"), Path("pairs.tsv"))
+        gold_from_files(Path("gold.txt"), Path("pairs.tsv"))
     with pytest.raises(ValueError, match="--gold and --pairs belong together"):
         compare(["base.toml"], gold=Path("gold.txt"))
+
+
+def test_the_tokenizer_of_bleu_is_a_setting(undrawn: Path):
+    """A trained run is scored anew by it, not trained again."""
+    log = Path("runs/base,score=dot/log.jsonl")
+    before = log.read_bytes()
+    compare(["base.toml", "metrics.tokenize=none"], sweep=["model.score=dot,location"])
+    assert log.read_bytes() == before
+    assert "BLEU: nrefs:1|case:mixed|eff:no|tok:none" in Path("runs/report/report.md").read_text()
 
 
 def test_names_say_what_differs():

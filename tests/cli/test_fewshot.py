@@ -9,7 +9,7 @@ from PIL import Image
 
 import regard as package
 from regard.cli.app import main
-from regard.config.load import loads
+from regard.tasks.load import parse_settings
 from regard.training.loop import Step
 from regard.training.trainer import Trainer
 
@@ -127,14 +127,14 @@ def test_a_page_and_a_record(inside, tmp_path):
 def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
     """With the running means of its norms."""
     monkeypatch.chdir(folder)
-    settings = loads(PICTURES, ["train.steps=5"])
-    list(Trainer(settings, tmp_path / "whole", lambda _: None).events())
+    settings = parse_settings(PICTURES, ["train.steps=5"])
+    list(Trainer(settings, tmp_path / "whole", lambda _: None))
     for steps in (2, 9):
         fit = Trainer(settings, tmp_path / "parts", lambda _: None)
-        events = fit.events()
+        events = iter(fit)
         for _ in range(steps):
             next((one for one in events if isinstance(one, Step)), None)
-        events.close()
+        del events
         fit.close()
     one, other = (
         (tmp_path / name / "checkpoints/step-00000005/weights.safetensors").read_bytes()
@@ -154,7 +154,7 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
         (["predict", "pictures", "support\tgone.png"], "", "gone.png: there is no such file"),
         (["predict", "pictures", "gone\tfaces/face0/0.png"], "", "gone: there is no such folder"),
         (["predict", "pictures", "support"], "", "input 1: it must be a folder with a folder of p"),
-        (["look", "lstm", ASKED], "", "model lstm has no attention to look at"),
+        (["look", "lstm", ASKED], "", "model Lstm has no attention"),
         (
             ["train", "pictures.toml", "data.ways=7", "--run", "no"],
             "",

@@ -6,8 +6,8 @@ import pytest
 
 from regard.cli.heads import heads
 from regard.cli.look import look
-from regard.config.load import resolve
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 from regard.view.attention_map import AttentionMap
 
@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
         "decode": {"kind": "greedy", "max_length": 6},
     }
     place = tmp_path_factory.mktemp("run") / "run"
-    list(Trainer(resolve(settings), place, lambda _: None).events())
+    list(Trainer(resolve_settings(settings), place, lambda _: None))
     return place
 
 

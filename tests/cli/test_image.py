@@ -17,7 +17,8 @@ from regard.cli.predict import predict
 from regard.cli.score import score
 from regard.cli.train import train
 from regard.data.synthetic.shapes import Shapes
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.building import batch_options
 
 CONFIG = """
 task = "image"
@@ -107,8 +108,8 @@ def test_score_and_predict(capsys, regard):
     done = regard("predict", "runs/pets", one_of())
     assert (done.returncode, done.stdout) == (0, f"{one['label']}\n"), done.stderr
     run = Run.load("runs/pets")
-    assert [reply.text for reply in run.predict_lines([one_of()])] == [one["label"]]
-    assert run(np.asarray(Image.open(one_of()))).label == one["label"]
+    assert [reply.text for reply in run.predict([one_of()])] == [one["label"]]
+    assert run({"picture": np.asarray(Image.open(one_of()))}).label == one["label"]
 
 
 def test_look(capsys, tmp_path):
@@ -137,7 +138,7 @@ def test_what_is_wrong(capsys, tmp_path, said):
     assert f"input 2: {bad}: not a picture of a format that is known" in err
     assert "input 1: gone.png: there is no such picture" in said("predict", "runs/pets", "gone.png")
     assert f"{bad}: not a picture" in said("look", "runs/pets", bad)
-    assert "gone.png: there is no such file" in said("look", "runs/pets", "gone.png")
+    assert "gone.png: there is no such picture" in said("look", "runs/pets", "gone.png")
     assert "--layer must be from 1 to 3, not 4" in said(
         "look", "runs/pets", one_of(), "--layer", "4"
     )
@@ -178,7 +179,9 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
     one, back = Run.load(tmp_path / "run"), Run.load(tmp_path / "back")
     assert back.task.labels.names == one.task.labels.names
     pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
-    assert back(pixels).probabilities == pytest.approx(one(pixels).probabilities)
+    assert back({"picture": pixels}).probabilities == pytest.approx(
+        one({"picture": pixels}).probabilities
+    )
     capsys.readouterr()
     assert "image.size, of two sides has no form" in said(
         "export", "runs/pets", str(tmp_path / "no")
@@ -189,9 +192,10 @@ def test_more_pictures_than_memory(monkeypatch):
     """They are read when their batch is made, and are the same."""
     run = Run.load("runs/pets")
     corpus = run.corpus()
-    kept = next(run.batches(corpus))
-    monkeypatch.setattr("regard.train.image.MAX_PIXEL_BYTES_IN_MEMORY", 0)
-    batches = run.batches(corpus)
+    options = batch_options(run.settings)
+    kept = next(run.task.batches(corpus, options))
+    monkeypatch.setattr("regard.tasks.image.task.MAX_PIXEL_BYTES_IN_MEMORY", 0)
+    batches = run.task.batches(corpus, options)
     assert isinstance(batches.examples.examples[0].source[0], str)
     late = next(batches)
     assert late.indices.tolist() == kept.indices.tolist()

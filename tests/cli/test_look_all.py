@@ -12,8 +12,9 @@ from torch import Tensor
 from regard.attention.memory import Memory
 from regard.attention.observe import named_attentions, observe
 from regard.cli.look import look
-from regard.config.load import resolve
 from regard.models.catalogue import MODELS, model_settings
+from regard.tasks.building import batch_options
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 from regard.view.attention_map import AttentionMap
 from regard.view.export import SERIALIZERS
@@ -92,8 +93,8 @@ def trained(kind: str, task: str) -> Trainer:
     if task == "language":
         steps["context_length"] = 8
     settings = {"task": task, **TASKS[task], "model": {"kind": kind, **wanted}, "train": steps}
-    fit = Trainer(resolve(settings), Path("run"), lambda _: None)
-    list(fit.events())
+    fit = Trainer(resolve_settings(settings), Path("run"), lambda _: None)
+    list(fit)
     return fit
 
 
@@ -143,7 +144,8 @@ def read_with(run: Any, kind: str) -> int:
     """Of each call that was read the quick way: the weights seen times the values are what it gave,
     and nothing is on a slot that is not real. How many weights that were."""
     quick: dict[str, list[tuple[Memory, Tensor]]] = {}
-    batch = next(run.batches(run.corpus()))  # before: who learns by acting looks to make it
+    # Before the hooks: the batch of a task that acts is made with attention, too.
+    batch = next(run.task.batches(run.corpus(), batch_options(run.settings)))
     attentions = named_attentions(run.model.eval())
     hooks = [
         one.register_forward_hook(
@@ -154,7 +156,7 @@ def read_with(run: Any, kind: str) -> int:
         for name, one in attentions.items()
     ]
     with torch.no_grad(), observe(run.model) as seen:
-        run.loss(batch, 0)
+        run.task.loss(batch, 0)
     for hook in hooks:
         hook.remove()
     count = 0

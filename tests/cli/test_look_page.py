@@ -3,7 +3,7 @@
 import pytest
 
 import regard as package
-from regard.config.load import resolve
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 from regard.view.export import SERIALIZERS
 
@@ -35,8 +35,8 @@ def test_a_page_and_a_record(task, tmp_path, regard):
         settings["data"] = {"kind": "text", "train": str(tmp_path / "a.txt"), "unit": "line"}
         settings["data"] |= dict.fromkeys(("dev", "test"), str(tmp_path / "a.txt"))
         settings["train"] = {**SMALL, "context_length": 8}
-    fit = Trainer(resolve(settings), tmp_path / "run", lambda _: None)
-    list(fit.events())
+    fit = Trainer(resolve_settings(settings), tmp_path / "run", lambda _: None)
+    list(fit)
     record = next(fit.run.corpus().read("test"))
     text = record["source" if task == "translate" else "text"][:12].strip()
     files = [str(tmp_path / name) for name in ("map.html", "map.npz")]

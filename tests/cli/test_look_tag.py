@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.config.load import resolve
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 SENTENCES = [("Ada met Bob", "B-who O B-who"), ("in New York", "O B-where I-where")] * 4
@@ -19,7 +19,7 @@ def config(tmp_path):
 def trained(folder, data, model):
     settings = {"task": "tag", "data": {"kind": "tagged", **data}, "model": model}
     settings |= {"text": {"kind": "words"}, "train": {"steps": 2, "examples_per_batch": 4}}
-    list(Trainer(resolve(settings), folder, lambda _: None).events())
+    list(Trainer(resolve_settings(settings), folder, lambda _: None))
     return str(folder)
 
 
@@ -31,7 +31,7 @@ def test_look(tmp_path, config, regard):
     assert "weight:" in done.stdout
     done = regard("look", trained(tmp_path / "b", config, {"kind": "bilstm_crf", "dim": 8}), "Ada")
     assert done.returncode == 1
-    assert done.stderr == "regard: model bilstm_crf has no attention to look at\n"
+    assert done.stderr == "regard: model BilstmCrf has no attention to look at\n"
 
 
 def test_check(tmp_path, config, regard):

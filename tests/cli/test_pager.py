@@ -9,8 +9,8 @@ import pytest
 
 SHOW = """
 from rich.console import Console
-from regard.cli.pager import paged
-paged("\\n".join(map(str, range({lines}))), Console())
+from regard.cli.pager import print_paged
+print_paged("\\n".join(map(str, range({lines}))), Console())
 """
 
 

@@ -11,8 +11,8 @@ from regard.cli.init import init
 from regard.cli.look import look
 from regard.cli.play import play
 from regard.cli.score import score
-from regard.config.load import resolve
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 from regard.view.midi import midi_bytes as written
 from regard.view.midi import notes_from_roll
@@ -54,8 +54,8 @@ def folder(tmp_path_factory):
         },
     }
     for name, settings in made.items():
-        settings = resolve({"task": "music", **settings})
-        list(Trainer(settings, folder / name, lambda _: None).events())
+        settings = resolve_settings({"task": "music", **settings})
+        list(Trainer(settings, folder / name, lambda _: None))
     return folder
 
 
@@ -127,7 +127,7 @@ def test_what_is_wrong(folder, regard):
     assert "must end in .mid, .midi, .json" in one_line(play, rolls, save=Path("a.abc"))
     assert "must end in .mid, .midi, .abc" in one_line(play, tunes, save=Path("a.wav"))
     assert "must end in .png" in one_line(play, rolls, piano_roll=Path("a.jpg"))
-    assert "--max-length is for piano rolls" in one_line(play, tunes, max_length=3)
+    assert "--max-length does not support this kind of music" in one_line(play, tunes, max_length=3)
     assert "--temperature must be" in one_line(play, rolls, temperature=0.0)
     done = regard("play", str(rolls), "[[7]]")
     assert done.returncode == 1
@@ -139,13 +139,13 @@ def test_what_is_wrong(folder, regard):
 
 def test_lines_in_pieces_out(folder):
     run = Run.load(folder / "rolls")
-    one, two = run.predict_lines(["", "[[60]]"], "standard input:{}")
+    one, two = run.predict(["", "[[60]]"])
     assert len(json.loads(one.text)) == 5
     assert json.loads(two.text)[0] == [60]
-    assert two.data["beginning"] == [(60,)]
-    assert len(run.details("[[60]]")["next"]) == 8
+    assert run.records(["[[60]]"]) == [{"beginning": [(60,)]}]
+    assert len(run.task.details({"beginning": [(60,)]})["next"]) == 8
     with pytest.raises(ValueError, match=r"^standard input:2: not JSON"):
-        run.predict_lines(["", "x"], "standard input:{}")
+        run.predict(["", "x"], location="standard input:{}")
 
 
 @pytest.mark.parametrize(
@@ -163,4 +163,4 @@ def test_lines_in_pieces_out(folder):
 )
 def test_settings_that_do_not_fit(words, why):
     with pytest.raises(ValueError, match=why):
-        resolve({"task": "music"}, words)
+        resolve_settings({"task": "music"}, words)

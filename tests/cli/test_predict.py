@@ -5,13 +5,14 @@ import json
 from types import SimpleNamespace
 
 from regard.cli.predict import predict
-from regard.config.load import resolve
+from regard.run import Run
+from regard.tasks.language.task import LanguageTask
+from regard.tasks.load import resolve_settings
 from regard.text.train import train_tokenizer
-from regard.train.language import LanguageRun
 
 
 def test_next_words_are_for_json_only(tmp_path, monkeypatch, capsys):
-    settings = resolve(
+    settings = resolve_settings(
         {
             "task": "language",
             "model": {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 8},
@@ -20,11 +21,13 @@ def test_next_words_are_for_json_only(tmp_path, monkeypatch, capsys):
         }
     )
     text = train_tokenizer("characters", ["the cat sat on the mat"], 40)
-    LanguageRun(settings, {"text": text}).save(tmp_path)
+    Run(settings, {"text": text}).save(tmp_path)
     asked = list[str]()
-    inner = LanguageRun.next_words
+    inner = LanguageTask.next_words
     monkeypatch.setattr(
-        LanguageRun, "next_words", lambda run, *given: asked.append(given[0]) or inner(run, *given)
+        LanguageTask,
+        "next_words",
+        lambda task, *given: asked.append(given[0]) or inner(task, *given),
     )
 
     def told(as_json: bool) -> list[str]:

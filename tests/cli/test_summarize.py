@@ -10,8 +10,8 @@ import pytest
 from regard.batching.memory_forecast import BatchShape
 from regard.cli.check import report_lines
 from regard.cli.look import look
-from regard.config.load import resolve
-from regard.train.check import check_data as examine
+from regard.tasks.catalogue import find_task
+from regard.tasks.load import resolve_settings
 from regard.training.memory import MemoryUsage, measure_memory
 from regard.training.trainer import Trainer
 
@@ -25,7 +25,7 @@ def run(tmp_path_factory) -> str:
     train = {"steps": 3, "examples_per_batch": 8, "max_tokens": 30}
     decode = {"kind": "beam", "width": 2, "max_length": 6}
     settings = {"task": "summarize", "data": DATA, "model": model, "train": train, "decode": decode}
-    list(Trainer(resolve(settings), folder, lambda _: None).events())
+    list(Trainer(resolve_settings(settings), folder, lambda _: None))
     return str(folder)
 
 
@@ -58,9 +58,10 @@ def test_check():
     small = {"kind": "pointer", "dim": 8, "hidden_dim": 8}
 
     def found(**more):
-        wanted = resolve({**settings, "model": {**small, **more}})
+        wanted = resolve_settings({**settings, "model": {**small, **more}})
         memory = MemoryUsage(*[1] * 6, shape=BatchShape(1, 1, 1))
-        return examine(wanted, lambda *given: given[-1], lambda *_: memory)
+        builder = find_task(wanted.task).builder()
+        return builder.check_data(wanted, lambda *given: given[-1], lambda *_: memory)
 
     said = "\n".join(report_lines(found()))
     assert "cut at train.max_tokens" in said
@@ -71,7 +72,9 @@ def test_check():
 
 
 def test_memory_is_measured():
-    settings = resolve({"task": "summarize", "model": {"kind": "pointer", "hidden_dim": 8}})
+    settings = resolve_settings(
+        {"task": "summarize", "model": {"kind": "pointer", "hidden_dim": 8}}
+    )
     found = measure_memory(settings, {"source_size": 50, "target_size": 50}, BatchShape(2, 30, 5))
     assert found.peak > found.weights > 0
 
@@ -80,5 +83,5 @@ def test_bad_data_is_one_line(tmp_path):
     (tmp_path / "a.tsv").write_text("one\ttwo\n\ttwo\n")
     data = {"kind": "summaries", "train": str(tmp_path / "a.tsv"), "held_out": 0.0}
     with pytest.raises(ValueError, match=r"a\.tsv:2: the document is empty; write one, or take"):
-        Trainer(resolve({"task": "summarize", "data": data}), tmp_path / "run")
+        Trainer(resolve_settings({"task": "summarize", "data": data}), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.load import load
-from regard.config.settings import TranslateSettings
+from regard.tasks.load import load_settings
+from regard.tasks.translate.settings import TranslateSettings
 
 SMALL = [
     "text.kind=characters",
@@ -54,7 +54,7 @@ def test_init_prints_what_train_reads(regard, tmp_path: Path):
     done = regard("init", "translate")
     assert done.returncode == 0
     (tmp_path / "config.toml").write_text(done.stdout)
-    assert load(tmp_path / "config.toml") == TranslateSettings()
+    assert load_settings(tmp_path / "config.toml") == TranslateSettings()
     assert "# Updates to make. Or give epochs." in done.stdout
 
 
@@ -73,6 +73,18 @@ def test_score(run: Path):
     assert "nrefs:1|case:mixed" in shown.stdout
     found = json.loads(call(run, "score", "out", "--json", "--split", "dev").stdout)
     assert found["sentences"] == 6
+
+
+def test_settings_of_a_run_can_be_changed_for_one_call(run: Path):
+    done = call(run, "score", "out", "--json", "--set", "metrics.tokenize=none")
+    assert "tok:none" in json.loads(done.stdout)["bleu_signature"]
+    words = ["decode.kind=beam", "decode.width=3", "decode.n_best=3"]
+    changes = [word for change in words for word in ("--set", change)]
+    done = call(run, "predict", "out", "abc", "--json", *changes)
+    assert len(json.loads(done.stdout)["outputs"]) == 3
+    done = call(run, "look", "out", "abc", "--set", "decode.widht=3")
+    assert done.returncode == 1
+    assert done.stderr.startswith("regard: command line: decode.widht: unknown setting")
 
 
 def test_predict_answers_line_by_line(run: Path):

@@ -18,7 +18,6 @@ from regard.config.data import (
 )
 from regard.config.decode import BeamConfig, GreedyConfig, SampleConfig
 from regard.config.dump import dumps
-from regard.config.load import loads
 from regard.config.model import (
     EncDecConfig,
     LuongConfig,
@@ -27,7 +26,6 @@ from regard.config.model import (
     Seq2SeqConfig,
     TransformerConfig,
 )
-from regard.config.settings import TranslateSettings
 from regard.config.text import TextConfig
 from regard.config.train import (
     ALTERNATIVES,
@@ -40,8 +38,9 @@ from regard.config.train import (
     NoamScheduleConfig,
     PlateauScheduleConfig,
     SgdConfig,
-    TranslateTrainConfig,
 )
+from regard.tasks.load import parse_settings
+from regard.tasks.translate.settings import TranslateSettings, TranslateTrainConfig
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
 shares = st.floats(0, 1, exclude_max=True)
@@ -112,7 +111,7 @@ everything = st.builds(
 
 @given(everything)
 def test_what_was_written_is_read(settings):
-    assert loads(dumps(settings)) == settings
+    assert parse_settings(dumps(settings)) == settings
 
 
 def tables(settings):
@@ -160,7 +159,7 @@ def test_by_hand():
     assert "\n[train.optimizer]\n# Kingma & Ba 2015.\nkind = " in text
     assert "\n# patience = (not set)\n" in text
     assert max(map(len, text.splitlines())) < 140
-    assert text == dumps(loads(text))
+    assert text == dumps(parse_settings(text))
     assert tomllib.loads(text)["train"]["optimizer"]["betas"] == [0.9, 0.98]
 
 
@@ -173,11 +172,11 @@ def test_parts_of_a_mix():
     )
     text = dumps(TranslateSettings(data=mix))
     assert text.count("[[data.parts]]") == text.count("[data.parts.data]") == 2
-    assert loads(text).data == mix
+    assert parse_settings(text).data == mix
 
 
 def test_text_that_must_be_escaped():
     data = FilesDataConfig(
         train='a"b\\c\n\t\x00\x7f\u2028é', fields={"source": "s", "target": "a b"}
     )
-    assert loads(dumps(TranslateSettings(data=data))).data == data
+    assert parse_settings(dumps(TranslateSettings(data=data))).data == data

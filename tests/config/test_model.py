@@ -19,8 +19,8 @@ from regard.config import (
     model,
     music,
 )
-from regard.config.load import loads
 from regard.models.catalogue import MODELS, build_model, model_settings
+from regard.tasks.load import parse_settings
 
 ASKED = {
     "translate": model.TranslateModelConfig,
@@ -94,7 +94,7 @@ def test_a_model_is_built_from_its_table(kind):
     heads = "heads = 2\n" if "heads" in KINDS[kind].model_fields else ""
     task = MODELS[kind].tasks[0]
     text = 'text = { kind = "words", joint = true }'
-    small = loads(
+    small = parse_settings(
         f'task = "{task}"\n{text}\n[model]\nkind = "{kind}"\ndim = 8\n{heads}{patch}'
     ).model
     sizes = dict.fromkeys(SIZES & set(model_settings(kind)), 9)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.load import load
 from regard.config.presets import preset_description, preset_paths
+from regard.tasks.load import load_settings
 
 RESULTS = Path(__file__).parents[2] / "docs/results.md"
 
@@ -16,23 +16,23 @@ def test_they_are_found():
 
 @pytest.mark.parametrize("name", preset_paths())
 def test_each_loads_and_is_documented(name: str):
-    assert load(name, ["train.steps=5000"]).train.steps == 5000
+    assert load_settings(name, ["train.steps=5000"]).train.steps == 5000
     assert len(preset_description(preset_paths()[name])) > 20
     assert f"`{name}`" in RESULTS.read_text(encoding="utf-8")
 
 
 def test_a_near_miss_is_told():
     with pytest.raises(ValueError, match="no such file or preset; did you mean 'ladder-encdec'"):
-        load("lader-encdec")
+        load_settings("lader-encdec")
 
 
 def test_a_file_goes_before_a_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Path("ladder-encdec").write_text("seed = 77")
-    assert load("ladder-encdec").seed == 77
+    assert load_settings("ladder-encdec").seed == 77
 
 
 def test_a_folder_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Path("ladder-encdec").mkdir()
-    assert load("ladder-encdec").model.kind == "encdec"
+    assert load_settings("ladder-encdec").model.kind == "encdec"

@@ -98,7 +98,7 @@ def test_orders_are_those_that_can_be_made():
 
 def test_no_torch_and_no_numpy():
     code = (
-        "import sys; import regard.config.load, regard.config.dump, regard.data.build;"
+        "import sys; import regard.tasks.load, regard.config.dump, regard.data.build;"
         "import regard.text.train; print(sorted({'torch', 'numpy'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.config.load import resolve
 from regard.convert.run import export_run, import_run
 from regard.decoding.constraints import Constraints
+from regard.decoding.prompts import ID_SHIFT
 from regard.models.catalogue import build_model
-from regard.tasks.generation import build_search
-from regard.tasks.language import SHIFT, LanguageTask
+from regard.run import Run
+from regard.tasks.generation import Decoding, build_search
+from regard.tasks.language.task import LanguageTask
+from regard.tasks.load import resolve_settings
+from regard.tasks.pretrain.task import PretrainTask
 from regard.text.external import ExternalTokenizer
 from regard.text.special import PAD, START
 from regard.text.train import train_tokenizer
-from regard.train.language import LanguageRun
-from regard.train.pretrain import PretrainRun
-from regard.train.run import Run
 from regard.training.trainer import Trainer
 
 TEXT = "the cat sat on the mat. a dog ran to the log.\n"
@@ -47,8 +47,8 @@ def own(request, tmp_path) -> Path:
             "decode": {"kind": "greedy", "max_length": 6},
         },
     }
-    settings = resolve({"data": data, **tasks[request.param]})
-    list(Trainer(settings, tmp_path / "own", quiet).events())
+    settings = resolve_settings({"data": data, **tasks[request.param]})
+    list(Trainer(settings, tmp_path / "own", quiet))
     return tmp_path / "own"
 
 
@@ -57,20 +57,20 @@ def test_out_and_back(own, tmp_path, transformers):
     made, notes = import_run(tmp_path / "folder", tmp_path / "back")
     assert not notes
     one, back = Run.load(own), Run.load(tmp_path / "back")
-    assert type(back) is type(made) is type(one)
+    assert type(back.task) is type(made.task) is type(one.task)
     for name, weight in one.model.state_dict().items():
         assert torch.equal(weight, back.model.state_dict()[name]), name
     theirs = transformers.AutoModel.from_pretrained(tmp_path / "folder").eval()
     ids = torch.tensor([[1, *one.vocabularies["text"].encode_ids([TEXT])[0][:8], 2]])
     with torch.no_grad():
         state = theirs(ids).last_hidden_state
-        if isinstance(one, LanguageRun):
+        if isinstance(one.task, LanguageTask):
             ours = one.model.eval().teacher_forced(None, ids)
         else:
             ours = one.model.eval().encode(ids, torch.ones_like(ids, dtype=torch.bool)).states
     assert torch.allclose(ours, state, atol=1e-5)
-    if isinstance(one, PretrainRun):
-        assert one.predict_lines(["the [MASK] sat"]) == back.predict_lines(["the [MASK] sat"])
+    if isinstance(one.task, PretrainTask):
+        assert one.predict(["the [MASK] sat"]) == back.predict(["the [MASK] sat"])
     else:
         ours, theirs = (dict(run.task.next_tokens("the cat")) for run in (one, back))
         assert ours == pytest.approx(theirs)
@@ -80,17 +80,16 @@ def test_with_their_ids_a_search_says_the_same():
     """Ids of ours, moved about: the same model under other numbers."""
     own = train_tokenizer("characters", [TEXT], 60)
     model = build_model("gpt2", {**SMALL, "size": own.size}).eval()
-    one, other = (
-        LanguageTask(model, own),
-        LanguageTask(model, ExternalTokenizer.from_tokenizer(own)),
-    )
+    tokenizers = own, ExternalTokenizer.from_tokenizer(own)
     # PAD and START, which ours never says, are tokens like others there
-    rules = Constraints(5), Constraints(5, forbidden=(PAD, START, SHIFT + PAD, SHIFT + START))
+    rules = Constraints(5), Constraints(5, forbidden=(PAD, START, ID_SHIFT + PAD, ID_SHIFT + START))
     for kind in ("greedy", "beam"):
-        decode = resolve({"task": "language", "decode": {"kind": kind}}).decode
+        decode = resolve_settings({"task": "language", "decode": {"kind": kind}}).decode
         ours, theirs = (
-            task.predict(["the cat", "a"], build_search(decode), rule)
-            for task, rule in zip((one, other), rules, strict=True)
+            LanguageTask(model, tokenizer, decoding=Decoding(build_search(decode), rule)).complete(
+                ["the cat", "a"]
+            )
+            for tokenizer, rule in zip(tokenizers, rules, strict=True)
         )
         for a, b in zip(ours, theirs, strict=True):
             assert a[0].ids == b[0].ids

@@ -2,17 +2,17 @@
 
 import pytest
 
-from regard.config.load import loads
 from regard.data.build import build_corpus
 from regard.data.formats.text_pairs import TextPairFiles
 from regard.data.mix import MixedCorpus
 from regard.data.public.translation import PublicTranslation
 from regard.data.synthetic.dates import Dates
 from regard.data.synthetic.reorder import ReorderedSentences
+from regard.tasks.load import parse_settings
 
 
 def made(text):
-    return build_corpus(loads(text).data)
+    return build_corpus(parse_settings(text).data)
 
 
 def test_dates():

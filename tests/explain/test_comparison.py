@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.load import resolve
 from regard.explain.comparison import final_step
+from regard.tasks.load import resolve_settings
 from regard.training.log import entry_step, read_log
 from regard.training.trainer import Trainer
 
@@ -15,7 +15,7 @@ TRAIN = {"examples_per_batch": 4, "validate_every": 2, "accumulate": 2, "learnin
 
 
 def logged(folder: Path, end: dict[str, int]) -> tuple[list[dict], object]:
-    settings = resolve(
+    settings = resolve_settings(
         {
             "task": "classify",
             "data": {
@@ -31,7 +31,7 @@ def logged(folder: Path, end: dict[str, int]) -> tuple[list[dict], object]:
             "train": {**TRAIN, **end},
         }
     )
-    for _ in Trainer(settings, folder).events():
+    for _ in Trainer(settings, folder):
         pass
     return read_log(folder), settings.train
 

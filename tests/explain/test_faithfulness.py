@@ -7,15 +7,14 @@ import pytest
 import torch
 
 from regard.attention.observe import intervene, observe
-from regard.config.load import resolve
 from regard.explain.faithfulness import (
     attention_per_token,
     build_permutation_edit,
-    build_scorer,
     faithfulness,
     gradient_attention,
     uniform,
 )
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 
@@ -39,8 +38,8 @@ def judge(tmp_path_factory):
         "model": {"kind": "birnn", "dim": 16, "hidden_dim": 16},
         "train": {"steps": 60, "examples_per_batch": 32, "learning_rate": 0.01},
     }
-    fit = Trainer(resolve(settings), folder / "run", lambda _: None)
-    list(fit.events())
+    fit = Trainer(resolve_settings(settings), folder / "run", lambda _: None)
+    list(fit)
     return fit.run
 
 
@@ -54,14 +53,14 @@ def translator(tmp_path_factory):
         "train": {"steps": 4, "examples_per_batch": 8},
         "decode": {"kind": "greedy", "max_length": 6},
     }
-    fit = Trainer(resolve(settings), tmp_path_factory.mktemp("run"), lambda _: None)
-    list(fit.events())
+    fit = Trainer(resolve_settings(settings), tmp_path_factory.mktemp("run"), lambda _: None)
+    list(fit)
     return fit.run
 
 
 def test_the_word_that_decides_is_found(judge):
     for record in list(judge.corpus().read("test"))[:5]:
-        found = faithfulness(judge, record["text"])
+        found = faithfulness(judge, record)
         assert found.output == record["label"]  # else the model has not learnt it
         best = max(found.tokens, key=lambda one: one.leave_one_out)
         assert best.text == f"{record['label']}word"
@@ -69,18 +68,18 @@ def test_the_word_that_decides_is_found(judge):
 
 def test_leaving_out_is_what_it_says(judge):
     text = next(judge.corpus().read("test"))["text"]
-    found, read = faithfulness(judge, text), build_scorer(judge, text)
+    found, read = faithfulness(judge, {"text": text}), judge.task.readout({"text": text})
     with torch.no_grad():
-        whole = float(read.log_p(read.ids))
-        less = float(read.log_p([n for at, n in enumerate(read.ids) if at != 1]))
+        whole = float(read.log_prob(read.ids))
+        less = float(read.log_prob([n for at, n in enumerate(read.ids) if at != 1]))
     assert found.tokens[1].leave_one_out == pytest.approx(whole - less, abs=1e-5)
 
 
 def test_gradients_are_those_of_a_difference(judge):
     """|x . g| is how log p moves as the vector is made a little longer."""
     text = next(judge.corpus().read("test"))["text"]
-    read = build_scorer(judge, text)
-    found = faithfulness(judge, text).tokens
+    read = judge.task.readout({"text": text})
+    found = faithfulness(judge, {"text": text}).tokens
     table = judge.model.encoder.words.weight
     number = read.ids[2]
     assert read.ids.count(number) == 1
@@ -89,14 +88,14 @@ def test_gradients_are_those_of_a_difference(judge):
         ends = []
         for factor in (1 + small, 1 - small):
             table[number] = kept * factor
-            ends.append(float(read.log_p(read.ids)))
+            ends.append(float(read.log_prob(read.ids)))
         table[number] = kept
     slope = abs(ends[0] - ends[1]) / (2 * small)
     assert found[2].gradient == pytest.approx(slope, abs=2e-3, rel=0.05)
 
 
 def test_a_translation_has_no_verdict(translator):
-    found = faithfulness(translator, next(translator.corpus().read("test"))["source"])
+    found = faithfulness(translator, next(translator.corpus().read("test")))
     assert found.label_changes is None
     numbers = [
         found.uniform_drop,
@@ -109,10 +108,10 @@ def test_a_translation_has_no_verdict(translator):
 
 def test_attention_is_the_mean_of_all_that_looked(translator):
     text = next(translator.corpus().read("test"))["source"]
-    read = build_scorer(translator, text)
+    read = translator.task.readout({"source": text})
     _, looked = attention_per_token(translator.model, read)
-    with torch.no_grad(), observe(translator.model, read.attention_names) as weights:
-        read.log_p(read.ids)
+    with torch.no_grad(), observe(translator.model, read.attentions) as weights:
+        read.log_prob(read.ids)
     table = torch.stack(list(weights.joined().values()))  # l b h t s
     assert looked == pytest.approx(table.mean((0, 1, 2, 3))[: len(read.ids)].tolist(), abs=1e-6)
 
@@ -129,24 +128,26 @@ def test_uniform_and_permuted_keep_their_sums_and_what_is_hidden():
 
 def test_edits_reach_the_model(translator):
     text = next(translator.corpus().read("test"))["source"]
-    read = build_scorer(translator, text)
+    read = translator.task.readout({"source": text})
     with torch.no_grad():
-        before = float(read.log_p(read.ids))
-        with intervene(translator.model, dict.fromkeys(read.attention_names, uniform)):
-            after = float(read.log_p(read.ids))
-    assert faithfulness(translator, text).uniform_drop == pytest.approx(before - after, abs=1e-5)
+        before = float(read.log_prob(read.ids))
+        with intervene(translator.model, dict.fromkeys(read.attentions, uniform)):
+            after = float(read.log_prob(read.ids))
+    assert faithfulness(translator, {"source": text}).uniform_drop == pytest.approx(
+        before - after, abs=1e-5
+    )
 
 
 def test_one_token_is_too_few(judge):
     with pytest.raises(ValueError, match="two tokens or more"):
-        faithfulness(judge, "word")
+        faithfulness(judge, {"text": "word"})
 
 
 def test_a_pull_is_the_slope_of_an_attention(translator):
     """a da is how log p moves as one weight is made a little greater, by differences."""
     text = next(translator.corpus().read("test"))["source"]
-    read, name = build_scorer(translator, text), translator.task.cross_attentions[0]
-    found, small = gradient_attention(translator, text)[name][0], 1e-2
+    read, name = translator.task.readout({"source": text}), translator.task.cross_attentions[0]
+    found, small = gradient_attention(translator, {"source": text})[name][0], 1e-2
 
     def moved(head: int, q: int, k: int, by: float) -> float:
         def edit(weights: torch.Tensor) -> torch.Tensor:
@@ -155,7 +156,7 @@ def test_a_pull_is_the_slope_of_an_attention(translator):
             return other
 
         with torch.no_grad(), intervene(translator.model, {name: edit}):
-            return float(read.log_p(read.ids))
+            return float(read.log_prob(read.ids))
 
     for head, q, k in ((0, 0, 0), (1, 2, 1), (0, 1, 3)):
         slope = (moved(head, q, k, small) - moved(head, q, k, -small)) / (2 * small)

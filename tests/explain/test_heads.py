@@ -5,7 +5,6 @@ import torch
 
 from regard.attention.observe import named_attentions
 from regard.batching.example import Example, collate
-from regard.config.load import resolve
 from regard.data.build import build_corpus
 from regard.explain.heads import (
     ablated_loss,
@@ -19,7 +18,8 @@ from regard.explain.heads import (
     prune_heads,
     separator_mask,
 )
-from regard.train.run import Run, build_run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 
@@ -33,8 +33,8 @@ def run(tmp_path_factory):
         "train": {"steps": 20, "examples_per_batch": 8, "learning_rate": 0.01},
         "decode": {"kind": "greedy", "max_length": 6},
     }
-    fit = Trainer(resolve(settings), tmp_path_factory.mktemp("run"), lambda _: None)
-    list(fit.events())
+    fit = Trainer(resolve_settings(settings), tmp_path_factory.mktemp("run"), lambda _: None)
+    list(fit)
     return fit.run
 
 
@@ -111,7 +111,7 @@ def test_heads_that_look_at_separators(tmp_path):
     """A BERT for pairs whose heads look everywhere alike: two of seven tokens are marks."""
     (tmp_path / "pairs.tsv").write_text("a b\tc d\tyes\nb a\td c\tno\n")
     labeled = {"kind": "labeled", "columns": ["text", "pair", "label"]}
-    settings = resolve(
+    settings = resolve_settings(
         {
             "task": "classify",
             "data": {**labeled, "train": str(tmp_path / "pairs.tsv")},
@@ -119,7 +119,7 @@ def test_heads_that_look_at_separators(tmp_path):
             "model": {"kind": "bert", "dim": 8, "heads": 2, "layers": 1, "hidden_dim": 8},
         }
     )
-    run = build_run(settings, build_corpus(settings.data))
+    run = Run.create(settings, build_corpus(settings.data))
     for weight in run.model.parameters():
         torch.nn.init.zeros_(weight)
     [[place, _]] = attention_patterns(run, list(run.corpus().read("train"))).values()
@@ -159,8 +159,8 @@ def test_heads_of_an_alignment_are_found_and_taken_away(tmp_path, unchecked):
     )
     size = {"dim": 8, "pair_dim": 4, "heads": 3, "pair_heads": 2, "head_dim": 4, "layers": 1}
     data = {"kind": "proteins", "train": str(tmp_path / "a.fa"), "held_out": 0.0}
-    settings = resolve({"task": "fold", "data": data, "model": {"kind": "msa", **size}})
-    run = build_run(settings, build_corpus(settings.data))
+    settings = resolve_settings({"task": "fold", "data": data, "model": {"kind": "msa", **size}})
+    run = Run.create(settings, build_corpus(settings.data))
     for weight in run.model.parameters():
         torch.nn.init.normal_(weight, std=0.4)
     records = list(run.corpus().read("train"))

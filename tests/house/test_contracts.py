@@ -18,6 +18,12 @@ APART = "Models never import each other"
 WRONGS = [
     ({"attention/wrong.py": "import regard.layers"}, FLOW),
     ({"layers/wrong.py": "import regard.view.terminal"}, FLOW),
+    ({"view/wrong.py": "import regard.tasks.base"}, FLOW),
+    ({"view/wrong.py": "import regard.decoding"}, FLOW),
+    ({"tasks/wrong.py": "import regard.run"}, FLOW),
+    ({"tasks/translate/wrong.py": "from regard.training.trainer import Trainer"}, FLOW),
+    ({"training/wrong.py": "import regard.explain"}, FLOW),
+    ({"explain/wrong.py": "import regard.convert"}, FLOW),
     ({"utils/__init__.py": ""}, FLOW),
     ({"layers/wrong.py": "import regard.text"}, ALONE),
     ({"attention/wrong.py": "from regard.config import x"}, ALONE),

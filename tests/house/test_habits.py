@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from regard.tasks.catalogue import TASKS
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "regard"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -85,6 +87,24 @@ def given_names(text: str) -> Iterator[str]:
                 yield name
 
 
+def imported_modules(text: str) -> set[str]:
+    """The modules of an import statement anywhere in a text."""
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Import(names=names):
+                modules |= {name.name for name in names}
+            case ast.ImportFrom(module=str() as module, names=names):
+                modules |= {module, *(f"{module}.{name.name}" for name in names)}
+    return modules
+
+
+def task_imports(text: str, tasks: set[str]) -> set[str]:
+    """The packages of tasks that a text imports."""
+    parts = [module.split(".") for module in imported_modules(text)]
+    return {part[2] for part in parts if part[:2] == ["regard", "tasks"] and len(part) > 2} & tasks
+
+
 TEXTS = {str(file.relative_to(PACKAGE)): file.read_text() for file in SOURCES}
 
 
@@ -121,6 +141,42 @@ def test_names_are_of_the_glossary():
     assert offenders(lambda text: set(given_names(text)) & OTHER_NAMES) == {}
     parts = {part for name in TEXTS for part in Path(name).with_suffix("").parts}
     assert parts & NO_ROOM == set()
+
+
+TASK_PACKAGES = {entry.package.rpartition(".")[2] for entry in TASKS.values()}
+# Settings stop at these files of a task; the others take flat parameters.
+SETTINGS_READERS = {"build", "check", "comparison", "settings"}
+
+
+def test_tasks_never_import_each_other():
+    found = {
+        name: others
+        for name, text in TEXTS.items()
+        if name.startswith("tasks/")
+        and (others := task_imports(text, TASK_PACKAGES) - {Path(name).parts[1]})
+    }
+    assert found == {}
+
+
+def test_only_builders_of_tasks_read_settings():
+    found = {}
+    for name, text in TEXTS.items():
+        parts = Path(name).with_suffix("").parts
+        if parts[0] == "tasks" and parts[1] in TASK_PACKAGES and parts[-1] not in SETTINGS_READERS:
+            modules = imported_modules(text)
+            if wrong := {m for m in modules if m.startswith("regard.config") or "settings" in m}:
+                found[name] = wrong
+    assert found == {}
+
+
+@pytest.mark.parametrize("package", sorted(TASK_PACKAGES))
+def test_a_task_is_one_folder(package):
+    folder = PACKAGE / "tasks" / package
+    assert {"__init__.py", "settings.py", "build.py"} <= {file.name for file in folder.iterdir()}
+    builder = ast.parse((folder / "build.py").read_text())
+    assert any(
+        isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "BUILDER" for n in builder.body
+    )
 
 
 def test_files_say_what_they_are():
@@ -162,3 +218,5 @@ def test_the_rules_find_what_they_forbid():
         "src",
     }
     assert list(unsafe("model.eval()")) == []
+    assert task_imports("from regard.tasks.tag.task import T", {"tag", "chat"}) == {"tag"}
+    assert task_imports("def f():\n    from regard.tasks import chat", {"tag", "chat"}) == {"chat"}

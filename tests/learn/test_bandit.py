@@ -1,8 +1,8 @@
 """A small actor that learns to explore: better than chance, and never better than theory."""
 
-from regard.config.load import resolve
 from regard.metrics.bandit import optimal_return
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 
@@ -17,9 +17,9 @@ def test_an_actor_learns_to_stay_with_what_pays(tmp_path, unchecked):
         "learning_rate": 0.01,
     }
     settings = {"task": "bandit", "seed": 2, "data": data, "model": model, "train": train}
-    list(Trainer(resolve(settings), tmp_path / "run", lambda _: None).events())
+    list(Trainer(resolve_settings(settings), tmp_path / "run", lambda _: None))
     run = Run.load(tmp_path / "run")
-    found = run.score(run.corpus().read("test"))
+    found = run.score("test")
     most = optimal_return(2, 6)
     assert most is not None
     assert found["return"] > found["random"] + 0.35, found

@@ -1,8 +1,8 @@
 """A small machine that learns to copy, and how it does it."""
 
 from regard.attention.observe import intervene, zero
-from regard.config.load import resolve
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 
@@ -12,9 +12,9 @@ def test_a_copier_learns_by_writing(tmp_path, unchecked):
     model = {"kind": "ntm", "controller": "feedforward", "dim": 48, "slots": 8, "slot_dim": 10}
     train = {"steps": 500, "examples_per_batch": 16, "learning_rate": 0.005}
     settings = {"task": "copy", "seed": 3, "data": data, "model": model, "train": train}
-    list(Trainer(resolve(settings), tmp_path / "run", lambda _: None).events())
+    list(Trainer(resolve_settings(settings), tmp_path / "run", lambda _: None))
     run = Run.load(tmp_path / "run")
-    found = run.score(run.corpus().read("test"))
+    found = run.score("test")
     assert found["bits_3"] < 9, found
     with intervene(run.model, {"writer": zero()}):
-        assert run.score(run.corpus().read("test"))["bits_3"] > 17.9
+        assert run.score("test")["bits_3"] > 17.9

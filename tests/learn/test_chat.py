@@ -5,9 +5,9 @@ import random
 
 import pytest
 
-from regard.config.load import resolve
-from regard.tasks.chat import Turn
-from regard.train.chat import ChatRun
+from regard.run import Run
+from regard.tasks.chat.turns import Turn
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 FOODS = ["thai", "greek", "indian", "french"]
@@ -39,8 +39,8 @@ def replied(wishes):
 
 
 def trained(folder, settings):
-    list(Trainer(resolve(settings), folder, lambda _: None).events())
-    return ChatRun.load(folder)
+    list(Trainer(resolve_settings(settings), folder, lambda _: None))
+    return Run.load(folder)
 
 
 SMALL = {"kind": "gpt2", "dim": 48, "heads": 4, "layers": 2, "max_positions": 64, "dropout": 0.0}
@@ -84,18 +84,18 @@ def test_a_clerk_finds_what_is_wished(clerk):
     assert found["entity_match"] > 97
     assert found["bleu"] > 97
     true = [reply for record in records for reply in record["turns"][1::2]]
-    said = [one.text for some in clerk.replay_dialogues(records) for one in some]
+    said = [one.text for some in clerk.task.replay(records) for one in some.replies]
     assert sum(mine == reply for mine, reply in zip(said, true, strict=True)) > 0.97 * len(true)
 
 
 def test_it_needs_its_history(clerk):
-    assert clerk("please greek", "which area ?", "please south") == "greeksouthhouse is good ."
-    assert clerk("please south") == "which food ?"
-    facts = clerk.predict_lines(["please greek\twhich area ?\tplease south"])[0].data
+    assert clerk("please greek\twhich area ?\tplease south").text == "greeksouthhouse is good ."
+    assert clerk("please south").text == "which food ?"
+    facts = clerk("please greek\twhich area ?\tplease south").as_dict()
     assert facts["wishes"] == {"food": "greek", "area": "south"}
     assert facts["row"] == {"name": "greeksouthhouse", "food": "greek", "area": "south"}
     heard = []
-    [said] = clerk.generate_replies([[Turn("user", "please south")]], heard.append)
+    [said] = clerk.task.generate_replies([[Turn("user", "please south")]], heard.append)
     assert heard[-1] == said.text
     assert all(said.text.startswith(part) for part in heard)
 
@@ -124,13 +124,13 @@ def test_ranking_by_what_is_replied_to(tmp_path):
     back = {**settings, "train": {**settings["train"], "reverse_turns": True}}
     trained(tmp_path / "back", back)
     run = trained(tmp_path / "run", settings)
-    plain = [run(word) for word in words]
+    plain = [run(word).text for word in words]
     rank = {"backward_run": str(tmp_path / "back"), "candidates": 4, "backward_weight": 0.6}
-    ranked = ChatRun(resolve({**settings, "rerank": rank}), run.vocabularies)
+    ranked = Run(resolve_settings({**settings, "rerank": rank}), run.vocabularies)
     ranked.model.load_state_dict(run.model.state_dict())
     assert set(plain) == {"no idea really"}
-    assert [ranked(word) for word in words] == [f"oh nice {word}" for word in words]
+    assert [ranked(word).text for word in words] == [f"oh nice {word}" for word in words]
     rank = {"backward_run": str(tmp_path / "run")}
-    forward = ChatRun(resolve({**settings, "rerank": rank}), run.vocabularies)
+    forward = Run(resolve_settings({**settings, "rerank": rank}), run.vocabularies)
     with pytest.raises(ValueError, match=r"train it with train\.reverse_turns"):
         forward("w1")

@@ -1,7 +1,7 @@
 """A learner that is shown points of classes which it has never met."""
 
-from regard.config.load import resolve
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 
@@ -11,8 +11,8 @@ def test_it_learns_to_compare(tmp_path, unchecked):
     model = {"kind": "snail", "blocks": ["A(16, 16)", "TC(16)", "A(16, 16)"]}
     train = {"steps": 250, "examples_per_batch": 32, "queries": 3, "learning_rate": 0.005}
     settings = {"task": "fewshot", "seed": 1, "data": data, "model": model, "train": train}
-    list(Trainer(resolve(settings), tmp_path / "run", lambda _: None).events())
+    list(Trainer(resolve_settings(settings), tmp_path / "run", lambda _: None))
     run = Run.load(tmp_path / "run")
-    found = run.score(run.corpus().read("test"))
+    found = run.score("test")
     assert found["accuracy"] > 70, found
     assert found["accuracy"] < found["optimal"] + 3 * found["within"]

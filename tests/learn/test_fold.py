@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from regard.config.load import resolve
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 SMALL = {"dim": 16, "pair_dim": 8, "heads": 2, "pair_heads": 2, "head_dim": 8, "layers": 1}
@@ -14,7 +14,7 @@ STILL = {"dropout": 0.0, "pair_dropout": 0.0}
 
 
 def trained(folder, settings):
-    list(Trainer(resolve({"task": "fold", **settings}), folder, lambda _: None).events())
+    list(Trainer(resolve_settings({"task": "fold", **settings}), folder, lambda _: None))
     return Run.load(folder)
 
 
@@ -47,7 +47,7 @@ def test_a_state_that_hangs_on_a_neighbour(tmp_path, model, rate):
     train |= {"validate_every": 45, "metric": "accuracy"}
     data = {"kind": "proteins", **data, "held_out": 0.0}
     run = trained(tmp_path / "run", {"data": data, "model": model, "train": train})
-    found = run.score(run.corpus().read("dev"))
+    found = run.score("dev")
     assert found["accuracy"] > 97
     assert found["majority"] < 60
 
@@ -69,7 +69,7 @@ def test_an_alignment_tells_what_a_sequence_does_not(tmp_path):
         "train": {"steps": 80, "examples_per_batch": 16, "learning_rate": 0.01},
     }
     run = trained(tmp_path / "run", settings)
-    assert run.score(run.corpus().read("dev"))["accuracy"] > 97
+    assert run.score("dev")["accuracy"] > 97
 
 
 def test_points_on_a_line_are_told_by_their_neighbours(tmp_path):
@@ -101,6 +101,6 @@ def test_points_on_a_line_are_told_by_their_neighbours(tmp_path):
         "train": {"steps": 150, "examples_per_batch": 32, "learning_rate": 0.01},
     }
     run = trained(tmp_path / "run", settings)
-    found = run.score(run.corpus().read("dev"))
+    found = run.score("dev")
     assert found["mae"] < 0.75 * found["mae_bounds"]  # what triangles bound is where it began
     assert found["contacts_fifth"] > 80

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from regard.config.load import resolve
 from regard.metrics.alignment import agreement
 from regard.metrics.alignment_files import GoldAlignment, to_pharaoh
-from regard.tasks.align import Aligner
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.alignment import Aligner
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 WORDS = [f"w{n}" for n in range(12)]
@@ -44,7 +44,7 @@ def test_the_error_rate_falls_sooner(kind, own, steps, tmp_path: Path, seed: int
     gold = [GoldAlignment(frozenset(one), frozenset(one)) for one in truth]
     rates = []
     for weight in (0.0, 1.0):
-        settings = resolve(
+        settings = resolve_settings(
             {
                 "seed": seed,
                 "data": {"kind": "files", "train": str(tmp_path / "train.tsv")},
@@ -60,7 +60,7 @@ def test_the_error_rate_falls_sooner(kind, own, steps, tmp_path: Path, seed: int
             }
         )
         folder = tmp_path / f"run{weight}"
-        for _ in Trainer(settings, folder).events():
+        for _ in Trainer(settings, folder):
             pass
         aligner = Aligner(Run.load(folder).task)
         found = aligner.links(texts, [aligner.default_selection()])[0]

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import torch
 
-from regard.config.load import resolve
 from regard.layers.pictures import resize_position_table
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 SMALL = {"patch_size": 4, "dim": 32, "heads": 2, "layers": 2}
 
 
 def trained(folder, settings):
-    list(Trainer(resolve({"task": "image", **settings}), folder, lambda _: None).events())
+    list(Trainer(resolve_settings({"task": "image", **settings}), folder, lambda _: None))
     return Run.load(folder)
 
 
@@ -75,7 +75,7 @@ def shapes(tmp_path_factory):
 
 def test_circles_and_crosses(shapes):
     run = shapes[1]
-    assert run.score(list(run.corpus().read("test")))["accuracy"] >= 75
+    assert run.score("test")["accuracy"] >= 75
 
 
 def test_a_start_from_another_run(shapes, tmp_path):

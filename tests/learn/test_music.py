@@ -6,16 +6,16 @@ import random
 
 import pytest
 
-from regard.config.load import resolve
 from regard.data.formats.abc_notation import parse_tune
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 TUNE = "X:1\nT:Up\nM:3/4\nL:1/4\nK:G\nGAB|cde|f2d|g3|]\n"
 
 
 def trained(folder, settings):
-    list(Trainer(resolve({"task": "music", **settings}), folder, lambda _: None).events())
+    list(Trainer(resolve_settings({"task": "music", **settings}), folder, lambda _: None))
     return Run.load(folder)
 
 
@@ -46,7 +46,7 @@ def test_a_coin_and_what_it_decides(tmp_path, model, rate):
     train = {"steps": 200, "examples_per_batch": 16, "learning_rate": rate, "validate_every": 100}
     settings = {"data": {"kind": "rolls", **data, "held_out": 0.0}, "model": model, "train": train}
     run = trained(tmp_path / "run", settings)
-    found = run.score(run.corpus().read("dev"))
+    found = run.score("dev")
     assert found["nll_all"] == pytest.approx(math.log(2), abs=0.06)
     # 20 steps, of which the first is a toss
     assert found["nll"] == pytest.approx(2 * math.log(2) * 9 / 19, abs=0.06)
@@ -63,11 +63,11 @@ def test_a_tune_by_heart(tmp_path):
     model = {"kind": "rnnlm", "dim": 16, "hidden_dim": 48}
     settings = {"data": data, "model": model, "train": train, "decode": decode}
     run = trained(tmp_path / "run", settings)
-    [new, begun] = run.predict_lines(["", r"X:7\nT:Up\nM: 3/4"])
+    [new, begun] = run.predict(["", r"X:7\nT:Up\nM: 3/4"])
     assert new.text == TUNE.removesuffix("\n") + "\n"
     assert begun.text == TUNE.replace("X:1", "X:2")
-    assert len(parse_tune(begun.data["text"])) == 9
-    assert begun.data["tries"] >= 1
+    assert len(parse_tune(begun.tune)) == 9
+    assert begun.tries >= 1
     music21 = pytest.importorskip("music21")
     read = music21.converter.parse(new.text, format="abc")
     assert [note.pitch.midi for note in read.recurse().notes] == [

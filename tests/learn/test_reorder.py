@@ -3,15 +3,15 @@
 import time
 from pathlib import Path
 
-from regard.config.load import resolve
-from regard.explain.comparison import alignment_error, alignments_from_records
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.alignment import alignment_error, gold_from_records
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
 
 def test_attention_finds_what_was_planted(tmp_path: Path, seed: int, unchecked: None):
     """Sentences are turned around, so that words move far; benchmarks/reorder.py has the others."""
-    settings = resolve(
+    settings = resolve_settings(
         {
             "seed": seed,
             "data": {"kind": "reorder", "order": "far", "size": 5000, "held_out": 200}
@@ -25,13 +25,13 @@ def test_attention_finds_what_was_planted(tmp_path: Path, seed: int, unchecked: 
         }
     )
     start = time.process_time()
-    for _ in Trainer(settings, tmp_path).events():
+    for _ in Trainer(settings, tmp_path):
         pass
     run = Run.load(tmp_path)
     records = list(run.corpus().read("test"))
-    aer = alignment_error(run.task, alignments_from_records(records))
-    outputs = run.predict([record["source"] for record in records])
-    right = sum(o[0].text == r["target"] for o, r in zip(outputs, records, strict=True))
+    aer = alignment_error(run.task.aligner(), gold_from_records(records))
+    outputs = run.predict(records)
+    right = sum(o.text == r["target"] for o, r in zip(outputs, records, strict=True))
     seconds = time.process_time() - start
     print(f"AER {aer:.3f}, {right} of {len(records)} right after {seconds:.1f} s, seed {seed}")
     assert aer is not None

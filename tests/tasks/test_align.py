@@ -1,5 +1,6 @@
 """Word alignments: weights against steps taken one by one, planted patterns, and what is chosen."""
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,11 +11,13 @@ import torch
 
 from regard.attention.observe import intervene, observe, replace
 from regard.batching.example import Example, collate
+from regard.config.decode import GreedyConfig
 from regard.metrics.alignment import flipped, strong_links
 from regard.metrics.alignment_files import GoldAlignment, Links
 from regard.models.catalogue import build_model
-from regard.tasks.align import Aligner, WeightSelection, rank_by_agreement, rank_by_gold
-from regard.tasks.translate import TranslateTask
+from regard.tasks.alignment import Aligner, WeightSelection, rank_by_agreement, rank_by_gold
+from regard.tasks.generation import build_decoding
+from regard.tasks.translate.task import TranslateTask
 from regard.text.special import END, START
 from regard.text.train import train_tokenizer
 
@@ -35,7 +38,8 @@ def translator(kind: str, how: str = "bpe", **settings: Any) -> TranslateTask:
         for side in (0, 1)
     ]
     sizes = {"source_size": sides[0].size, "target_size": sides[1].size}
-    return TranslateTask(build_model(kind, {**sizes, "dim": 8, **settings}).eval(), *sides)
+    model = build_model(kind, {**sizes, "dim": 8, **settings}).eval()
+    return TranslateTask(model, *sides, decoding=build_decoding(GreedyConfig(), math.inf))
 
 
 def by_steps(task: TranslateTask, source: str, target: str) -> dict[str, torch.Tensor]:
@@ -99,7 +103,7 @@ def test_a_model_of_the_other_direction_reads_the_targets(monkeypatch: pytest.Mo
     """And a few pairs at a time are as good as all at once."""
     task = translator("luong")
     wanted = dict(Aligner(task).word_weight_tables(TEXTS, [WeightSelection(0)]))
-    monkeypatch.setattr("regard.tasks.align.RECORDS_PER_CHUNK", 3)
+    monkeypatch.setattr("regard.tasks.alignment.RECORDS_PER_CHUNK", 3)
     swapped = [(target, source) for source, target in TEXTS]
     found = dict(
         Aligner(task, target_to_source=True).word_weight_tables(swapped, [WeightSelection(0)])
@@ -200,7 +204,7 @@ def test_links_by_threshold():
     assert links[0] == {(i, j) for i in range(3) for j in range(3)}
 
 
-def test_what_cannot_be_aligned():
+def test_what_cannot_be_aligned(unchecked: None):
     with pytest.raises(ValueError, match="EncoderDecoder has no attention to the source"):
         Aligner(translator("encdec"))
     aligner = Aligner(translator("transformer", layers=3, heads=2))

@@ -15,8 +15,8 @@ from regard.batching.batches import Batches, InMemoryExamples
 from regard.config.decode import BeamConfig, DecodeConfig, GreedyConfig, SampleConfig
 from regard.decoding.constraints import Constraints
 from regard.models.catalogue import MODELS, build_model, model_settings
-from regard.tasks.generation import build_search
-from regard.tasks.translate import TranslateTask, sampling_seeds
+from regard.tasks.generation import Decoding, build_search, sampling_seeds
+from regard.tasks.translate.task import TranslateTask
 from regard.text.train import train_tokenizer
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # the shapes of models are tested elsewhere
@@ -48,7 +48,9 @@ def translator(kind: str, trained: bool) -> TranslateTask:
     # the starts of the papers are for layers of 1000 units
     start = {"init": "scaled"} if "init" in model_settings(kind) else {}
     model: Any = build_model(kind, {**sizes, **start, "dim": 32, "dropout": 0.0})
-    task = TranslateTask(model, tokeniser, tokeniser)
+    task = TranslateTask(
+        model, tokeniser, tokeniser, decoding=Decoding(build_search(GreedyConfig()), RULES)
+    )
     if not trained:
         for weight in model.parameters():
             if weight.ndim > 1:
@@ -59,7 +61,7 @@ def translator(kind: str, trained: bool) -> TranslateTask:
     optimiser = torch.optim.Adam(model.parameters(), RATE)
     for _ in range(STEPS):
         optimiser.zero_grad()
-        loss = task.loss(next(batches))
+        loss = task.loss(next(batches), 0)
         (loss.total / loss.count).backward()
         optimiser.step()
     return task
@@ -68,8 +70,12 @@ def translator(kind: str, trained: bool) -> TranslateTask:
 def outputs(
     task: TranslateTask, given: list[str], decode: DecodeConfig, sentences: int
 ) -> dict[str, Any]:
-    found = task.predict(given, build_search(decode), RULES, examples_per_batch=sentences)
-    return {text: [one.text for one in best] for text, best in zip(given, found, strict=True)}
+    decoding = Decoding(build_search(decode), RULES)
+    found = task.decode(given, decoding=decoding, examples_per_batch=sentences)
+    return {
+        text: [one.text for one in prediction.outputs]
+        for text, prediction in zip(given, found, strict=True)
+    }
 
 
 @pytest.mark.parametrize("trained", [False, True], ids=["random", "trained"])
@@ -87,8 +93,9 @@ def test_any_batch_any_order(kind: str, trained: bool):
 
 def test_a_text_that_comes_again_is_drawn_anew():
     task = translator("rnnsearch", trained=False)
-    found = task.predict(["abc"] * 20, build_search(SampleConfig(temperature=5.0)), RULES)
-    assert len({best[0].text for best in found}) > 10
-    pairs = list(task.examples({"source": word, "target": ""} for word in ("a", "b", "a")))
-    assert len(set(sampling_seeds(pairs))) == 3
-    assert sampling_seeds(pairs)[:2] == sampling_seeds(pairs[1::-1])[::-1]
+    decoding = Decoding(build_search(SampleConfig(temperature=5.0)), RULES)
+    found = task.decode(["abc"] * 20, decoding=decoding)
+    assert len({prediction.text for prediction in found}) > 10
+    sources = task.source.encode_ids(["a", "b", "a"])
+    assert len(set(sampling_seeds(sources))) == 3
+    assert sampling_seeds(sources)[:2] == sampling_seeds(sources[1::-1])[::-1]

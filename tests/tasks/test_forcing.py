@@ -1,13 +1,16 @@
 """The translator's loss when the decoder reads some of its own guesses."""
 
+import math
 from typing import Any
 
 import pytest
 import torch
 
 from regard.batching.example import Example, collate
+from regard.config.decode import GreedyConfig
 from regard.models.catalogue import build_model
-from regard.tasks.translate import TranslateTask
+from regard.tasks.generation import build_decoding
+from regard.tasks.translate.task import TranslateTask
 from regard.text.train import train_tokenizer
 
 
@@ -15,8 +18,9 @@ from regard.text.train import train_tokenizer
 def task(seed: int) -> TranslateTask:
     words = train_tokenizer("characters", ["abcdefgh"], 20)
     sizes = {"source_size": words.size, "target_size": words.size}
+    model = build_model("transformer", {**sizes, "dim": 16, "dropout": 0.0})
     return TranslateTask(
-        build_model("transformer", {**sizes, "dim": 16, "dropout": 0.0}), words, words
+        model, words, words, decoding=build_decoding(GreedyConfig(), max_positions=math.inf)
     )
 
 
@@ -33,7 +37,8 @@ def heard(task: TranslateTask, monkeypatch: pytest.MonkeyPatch, forcing: float) 
         return forced(memory, target)
 
     monkeypatch.setattr(task.model, "teacher_forced", listen)
-    task.loss(BATCH, teacher_forcing_rate=forcing)
+    monkeypatch.setattr(task, "teacher_forcing_rate", lambda _: forcing)
+    task.loss(BATCH, 0)
     return given[-1]
 
 

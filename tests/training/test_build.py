@@ -3,6 +3,7 @@
 import pytest
 from torch import nn
 
+from regard.tasks.base import ParameterGroup
 from regard.training.build import with_rate_multipliers
 
 
@@ -13,13 +14,13 @@ def model() -> nn.Module:
     return made
 
 
-def whole(model: nn.Module) -> list[dict]:
-    return [{"params": list(model.parameters()), "rate": 1.0}]
+def whole(model: nn.Module) -> list[ParameterGroup]:
+    return [ParameterGroup(list(model.parameters()))]
 
 
-def named(model: nn.Module, groups: list[dict]) -> list[tuple[set[str], float]]:
+def named(model: nn.Module, groups: list[ParameterGroup]) -> list[tuple[set[str], float]]:
     names = {p: name for name, p in model.named_parameters()}
-    return [({names[p] for p in group["params"]}, group["rate"]) for group in groups]
+    return [({names[p] for p in group.parameters}, group.rate) for group in groups]
 
 
 def test_without_rates_all_learn_alike(model):
@@ -45,8 +46,8 @@ def test_of_two_names_the_longer_counts(model):
 
 def test_shares_multiply(model):
     layers = [
-        {"params": list(model["attentive"].parameters()), "rate": 1.0},
-        {"params": list(model["deep"].parameters()), "rate": 0.5},
+        ParameterGroup(list(model["attentive"].parameters()), 1.0),
+        ParameterGroup(list(model["deep"].parameters()), 0.5),
     ]
     groups = named(model, with_rate_multipliers(model, layers, {"deep.0": 0.1}))
     assert [rate for _, rate in groups] == [1.0, 0.5, 0.05]

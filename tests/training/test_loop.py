@@ -48,7 +48,7 @@ def begin(kind: str = "adam", accumulate: int = 1) -> Training:
         "sgd": lambda p: torch.optim.SGD(p, 0.01, momentum=0.9),
     }[kind](model.parameters())
 
-    def loss_of(batch: tuple[torch.Tensor, torch.Tensor]) -> Loss:
+    def loss_of(batch: tuple[torch.Tensor, torch.Tensor], step: int) -> Loss:
         x, y = batch
         return Loss(F.mse_loss(model(x), y, reduction="sum"), len(x))
 
@@ -119,7 +119,7 @@ def test_a_step_tells_what_it_did():
 def test_a_gradient_that_is_not_finite_stops_before_it_does_harm():
     training = begin()
     before = [p.clone() for p in training.model.parameters()]
-    training.loss_function = lambda batch: Loss(training.model(batch[0]).sum() * torch.inf, 1)
+    training.loss_function = lambda batch, _: Loss(training.model(batch[0]).sum() * torch.inf, 1)
     with pytest.raises(ValueError, match="step 1: the gradient is"):
         training.step()
     assert all(torch.equal(a, b) for a, b in zip(training.model.parameters(), before, strict=True))

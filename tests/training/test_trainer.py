@@ -5,13 +5,14 @@ import json
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
-from regard.config.load import loads
 from regard.config.settings import Settings
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.load import parse_settings
 from regard.training.trainer import Trainer, Validation
 
 SMALL = """
@@ -39,7 +40,7 @@ kind = "greedy"
 
 
 def settings(kind: str = "rnnsearch", more: str = "") -> Settings:
-    return loads(SMALL.format(kind=kind, more=more))
+    return parse_settings(SMALL.format(kind=kind, more=more))
 
 
 def silent(line: str) -> None:
@@ -50,14 +51,14 @@ def silent(line: str) -> None:
 @pytest.mark.parametrize("stop", [0, 2, 5, 11])
 def test_stopped_and_taken_up_again(tmp_path: Path, kind: str, stop: int):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    events = list(Trainer(settings(kind), whole, silent).events())
+    events = list(Trainer(settings(kind), whole, silent))
     assert sum(isinstance(event, Validation) for event in events) == 3
     torch.manual_seed(7)
-    for number, _ in enumerate(Trainer(settings(kind), parts, silent).events(), 1):
+    for number, _ in enumerate(Trainer(settings(kind), parts, silent), 1):
         if number > stop:
             break
     torch.manual_seed(8)
-    list(Trainer(settings(kind), parts, silent).events())
+    list(Trainer(settings(kind), parts, silent))
     for name in ("weights.safetensors", "config.toml", "source.json"):
         assert (whole / name).read_bytes() == (parts / name).read_bytes(), name
     last = "checkpoints/step-00000012/weights.safetensors"
@@ -75,7 +76,7 @@ def test_stopped_and_taken_up_again(tmp_path: Path, kind: str, stop: int):
 
 
 def test_a_run_folder_is_all_that_is_needed(tmp_path: Path):
-    list(Trainer(settings(), tmp_path / "run", silent).events())
+    list(Trainer(settings(), tmp_path / "run", silent))
     (tmp_path / "run").rename(tmp_path / "moved")
     run = Run.load(tmp_path / "moved")
     records = list(run.corpus().read("test"))
@@ -83,7 +84,7 @@ def test_a_run_folder_is_all_that_is_needed(tmp_path: Path):
     assert scores["sentences"] == 20
     assert 1 < float(scores["perplexity"]) < 20
     assert str(scores["bleu_signature"]).startswith("nrefs:1")
-    best = run(records[0]["source"])
+    best = run(records[0]).best
     looked = run.task.alignment(records[0]["source"], best.ids)
     assert looked.weights.shape == (len(looked.target), len(looked.source))
     assert looked.target[-1] == looked.source[-1] == "</s>"
@@ -91,7 +92,7 @@ def test_a_run_folder_is_all_that_is_needed(tmp_path: Path):
 
 
 def test_what_is_too_long_for_the_perplexity_is_told(tmp_path: Path):
-    list(Trainer(settings(), tmp_path, silent).events())
+    list(Trainer(settings(), tmp_path, silent))
     run = Run.load(tmp_path)
     short, long = {"source": "1", "target": "1"}, {"source": "1", "target": "1" * 300}
     assert "not_in_perplexity" not in run.score([short])
@@ -101,17 +102,17 @@ def test_what_is_too_long_for_the_perplexity_is_told(tmp_path: Path):
 
 
 def test_a_run_may_be_trained_longer_but_not_otherwise(tmp_path: Path):
-    list(Trainer(settings(), tmp_path, silent).events())
+    list(Trainer(settings(), tmp_path, silent))
     longer = settings().model_copy(
         update={"train": settings().train.model_copy(update={"steps": 14})}
     )
-    assert len(list(Trainer(longer, tmp_path, silent).events())) == 2
+    assert len(list(Trainer(longer, tmp_path, silent))) == 2
     with pytest.raises(ValueError, match="holds a run with other settings"):
         Trainer(settings("transformer"), tmp_path)
 
 
 def test_a_damaged_checkpoint_is_told_and_passed_over(tmp_path: Path):
-    list(Trainer(settings(), tmp_path, silent).events())
+    list(Trainer(settings(), tmp_path, silent))
     weights = tmp_path / "checkpoints/step-00000012/weights.safetensors"
     data = bytearray(weights.read_bytes())
     data[-1] ^= 1
@@ -126,10 +127,10 @@ def test_a_damaged_checkpoint_is_told_and_passed_over(tmp_path: Path):
 def test_what_is_validated_is_what_is_kept(tmp_path: Path):
     """With averaged weights: the loss that is told is that of the weights in the folder."""
     fit = Trainer(settings(more="ema = 0.9"), tmp_path, silent)
-    seen = [event for event in fit.events() if isinstance(event, Validation)]
+    seen = [event for event in fit if isinstance(event, Validation)]
     best = min(seen, key=lambda event: event.loss)
     run = Run.load(tmp_path)
-    loss = run.task.negative_log_likelihood(list(run.task.examples(run.corpus().read("dev"))))
+    loss = run.task.negative_log_likelihood(run.read_split("dev"))
     assert loss.total.item() / loss.count == pytest.approx(best.loss, rel=1e-6)
 
 
@@ -137,28 +138,25 @@ def test_what_is_validated_is_what_is_kept(tmp_path: Path):
 def test_scheduled_sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int):
     more = f"teacher_forcing = 0.5\nteacher_forcing_steps = {steps}"
     fit, rates = Trainer(settings(more=more), tmp_path, silent), list[float]()
-    loss = fit.run.task.loss
+    task: Any = fit.run.task
+    forcing_rate = task.teacher_forcing_rate
 
-    def listen(batch, smoothing, forcing):
-        rates.append(forcing)
-        return loss(batch, smoothing, forcing)
+    def listen(step: int) -> float:
+        rates.append(forcing_rate(step))
+        return rates[-1]
 
-    monkeypatch.setattr(fit.run.training_task, "loss", listen)
+    monkeypatch.setattr(task, "teacher_forcing_rate", listen)
     monkeypatch.setattr(fit, "validate", lambda: Validation(0, 0.0, 0.0, False))
-    list(fit.events())
+    list(fit)
     falling = [1 - 0.5 * min(step / 8, 1) for step in range(12)]
     assert rates == pytest.approx(falling if steps else [0.5] * 12)
 
 
 def test_averages_and_patience(tmp_path: Path):
-    list(
-        Trainer(
-            settings(more="average_checkpoints = 2\nema = 0.9"), tmp_path / "a", silent
-        ).events()
-    )
+    list(Trainer(settings(more="average_checkpoints = 2\nema = 0.9"), tmp_path / "a", silent))
     assert Run.load(tmp_path / "a").model is not None
     more = 'patience = 1\nlearning_rate = 1e-9\nmetric = "exact"'
-    events = list(Trainer(settings(more=more), tmp_path / "b", silent).events())
+    events = list(Trainer(settings(more=more), tmp_path / "b", silent))
     assert events[-1] == Validation(8, events[-1].loss, 0.0, False)
 
 
@@ -171,7 +169,7 @@ def test_averages_and_patience(tmp_path: Path):
     ],
 )
 def test_a_damaged_run(tmp_path: Path, name: str, damage, says: str):
-    list(Trainer(settings(), tmp_path, silent).events())
+    list(Trainer(settings(), tmp_path, silent))
     damage(tmp_path / name)
     with pytest.raises(ValueError, match=says):
         Run.load(tmp_path)
@@ -185,7 +183,7 @@ def test_compiled_it_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyP
     short = ["train.steps=3", "train.validate_every=2", "model.dropout=0", "model.layers=1"]
     text = SMALL.format(kind="transformer", more="")
     plain, compiled = (
-        list(Trainer(loads(text, [*short, f"train.compile={on}"]), tmp_path / on, silent).events())
+        list(Trainer(parse_settings(text, [*short, f"train.compile={on}"]), tmp_path / on, silent))
         for on in ("false", "true")
     )
     assert [e.loss for e in compiled] == pytest.approx([e.loss for e in plain], rel=1e-4)
@@ -208,12 +206,12 @@ def test_guided_alignment(tmp_path: Path, unchecked: None):
     named = lines_of(tmp_path / "links")
     runs = {"without": "", "nothing": named, "whole": f"{named}\nguided_alignment_weight = 0.5"}
     for name, more in runs.items():
-        list(Trainer(settings("transformer", more), tmp_path / name, silent).events())
+        list(Trainer(settings("transformer", more), tmp_path / name, silent))
     taught = settings("transformer", runs["whole"])
-    for _ in islice(Trainer(taught, tmp_path / "parts", silent).events(), 6):
+    for _ in islice(Trainer(taught, tmp_path / "parts", silent), 6):
         pass
     torch.manual_seed(8)
-    list(Trainer(taught, tmp_path / "parts", silent).events())
+    list(Trainer(taught, tmp_path / "parts", silent))
     weights = {
         name: (tmp_path / name / "checkpoints/step-00000012/weights.safetensors").read_bytes()
         for name in (*runs, "parts")

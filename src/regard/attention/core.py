@@ -1,6 +1,8 @@
 """The one attention: score the keys, normalise, read the values."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from threading import get_ident
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +23,19 @@ from regard.attention.validation import (
 )
 
 
+@dataclass
+class AttentionHook:
+    """What one thread records of an attention, and how it edits the weights."""
+
+    recorded: list[Tensor] | None = None
+    detach: bool = True  # recorded weights have no gradient
+    edit: Callable[[Tensor], Tensor] | None = None
+
+    def record(self, weights: Tensor) -> None:
+        if self.recorded is not None:
+            self.recorded.append(weights.detach() if self.detach else weights)
+
+
 class Attention(nn.Module):
     """context = normalise(score(query, keys)) @ values.
 
@@ -38,11 +53,21 @@ class Attention(nn.Module):
         super().__init__()
         check_dropout(dropout)
         self.score, self.normalize, self.window, self.dropout = score, normalize, window, dropout
-        # Set by `observe` and `intervene`, never by a model; attributes, because torch.compile
-        # can trace those and not a ContextVar.
-        self.recorded_weights: list[Tensor] | None = None
-        self.detach_recorded = True  # what the tap is given has no gradient
-        self.edit: Callable[[Tensor], Tensor] | None = None
+        # Set by `observe` and `intervene`, by thread, never by a model: a thread that observes
+        # changes nothing in another. A dictionary, because torch.compile can guard on an empty one.
+        self.hooks: dict[int, AttentionHook] = {}
+
+    @property
+    def hook(self) -> "AttentionHook | None":
+        """The observer and the edit of this thread, if there are any.
+
+        A compiled model cannot ask for its thread: it is observed by one thread at a time.
+        """
+        if not self.hooks:
+            return None
+        if torch.compiler.is_compiling():
+            return next(iter(self.hooks.values()))
+        return self.hooks.get(get_ident())
 
     def remember(
         self,
@@ -78,11 +103,12 @@ class Attention(nn.Module):
         """
         self.check(query, memory, bias)
         dot = self.fused_score
-        if dot is None or self.edit is not None:
+        hook = self.hook
+        if dot is None or (hook is not None and hook.edit is not None):
             return self.read(self._weigh(query, memory, mask, bias, start), memory)
-        if self.recorded_weights is not None:  # looking costs a second pass, and changes nothing
-            with torch.set_grad_enabled(torch.is_grad_enabled() and not self.detach_recorded):
-                self.record(self._weigh(query, memory, mask, bias, start))
+        if hook is not None and hook.recorded is not None:  # a second pass, which changes nothing
+            with torch.set_grad_enabled(torch.is_grad_enabled() and not hook.detach):
+                hook.record(self._weigh(query, memory, mask, bias, start))
         return self._attend_fused(dot, query, memory, mask, bias, start)
 
     def weigh(
@@ -128,15 +154,14 @@ class Attention(nn.Module):
         return matmul_shared_heads(weights, repeat_for_heads(memory.values, weights))
 
     def intercept(self, weights: Float[Tensor, "*b q k"]) -> Float[Tensor, "*b q k"]:
-        """The weights as they are used, edited and shown: for those who write with them."""
-        if self.edit is not None:
-            weights = self.edit(weights)
-        self.record(weights)
+        """Return the weights as they are used, after the edit and the observer of this thread."""
+        hook = self.hook
+        if hook is None:
+            return weights
+        if hook.edit is not None:
+            weights = hook.edit(weights)
+        hook.record(weights)
         return weights
-
-    def record(self, weights: Tensor) -> None:
-        if self.recorded_weights is not None:
-            self.recorded_weights.append(weights.detach() if self.detach_recorded else weights)
 
     @property
     def fused_score(self) -> Dot | None:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace as replace_fields
 from difflib import get_close_matches
+from threading import get_ident
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.attention.core import Attention
+from regard.attention.core import Attention, AttentionHook
 
 Edit = Callable[[Tensor], Tensor]  # weights [*b q k] -> weights of the same shape
 
@@ -28,41 +30,51 @@ def observe(
     """`with observe(model) as seen: model(batch)` records the weights of every attention.
 
     Or only of those with these `names`. Outputs are bit-identical with and without. The weights are
-    those read, before dropout; `detach=False` leaves them their gradient, for a loss on them. A
-    `torch.compile`d model is compiled once more to be looked at.
+    those read, before dropout; `detach=False` leaves them their gradient, for a loss on them. Only
+    calls of the same thread are recorded. A `torch.compile`d model is compiled once more.
     """
     attentions = named_attentions(model)
     if names is not None:
         attentions = {name: find_attention(attentions, name, "names") for name in names}
     recorded = AttentionWeights({name: [] for name in attentions})
-    previous = {
-        name: (attention.recorded_weights, attention.detach_recorded)
-        for name, attention in attentions.items()
-    }
+    outer = {name: attention.hook for name, attention in attentions.items()}
     for name, attention in attentions.items():
-        attention.recorded_weights, attention.detach_recorded = recorded[name], detach
+        edit = None if (hook := outer[name]) is None else hook.edit
+        attention.hooks[get_ident()] = AttentionHook(recorded[name], detach, edit)
     try:
         yield recorded
     finally:
         for name, attention in attentions.items():
-            attention.recorded_weights, attention.detach_recorded = previous[name]
-            for weights in recorded[name]:
-                attention.record(weights)
+            restore_hook(attention, hook := outer[name])
+            if hook is not None:  # an observer around this one sees the same
+                for weights in recorded[name]:
+                    hook.record(weights)
 
 
 @contextmanager
 def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Generator[None]:
-    """`with intervene(model, {"layers.0.own": zero(heads=[3])}): model(batch)` edits weights."""
+    """`with intervene(model, {"layers.0.own": zero(heads=[3])}): model(batch)` edits weights.
+
+    Only calls of the same thread are edited.
+    """
     attentions = named_attentions(model)
     attentions = {name: find_attention(attentions, name, "edits") for name in edits}
-    previous = {name: attentions[name].edit for name in edits}
+    outer = {name: attention.hook for name, attention in attentions.items()}
     for name, edit in edits.items():
-        attentions[name].edit = edit
+        hook = outer[name] or AttentionHook()
+        attentions[name].hooks[get_ident()] = replace_fields(hook, edit=edit)
     try:
         yield
     finally:
-        for name, edit in previous.items():
-            attentions[name].edit = edit
+        for name, hook in outer.items():
+            restore_hook(attentions[name], hook)
+
+
+def restore_hook(attention: Attention, hook: AttentionHook | None) -> None:
+    if hook is None:
+        attention.hooks.pop(get_ident(), None)
+    else:
+        attention.hooks[get_ident()] = hook
 
 
 def find_attention(attentions: Mapping[str, Attention], name: str, argument: str) -> Attention:

@@ -1,5 +1,6 @@
 """Batches of about equal work, in an order that a seed fixes and that can be taken up anywhere.
 
+An example is anything with a `source` and a `target` that have lengths, and an `index`.
 Examples come shuffled, a window of them is sorted by length, cut into batches by a budget, and the
 batches of the window are shuffled again: little padding, and still a random order.
 """
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from regard.batching.example import Example, collate
+from regard.batching.example import Example, collate, with_index
 from regard.batching.packed import PackedExamples
 from regard.data.corpus import Record
 from regard.data.mix import shuffled_stream
@@ -22,7 +23,7 @@ class SortWindow(NamedTuple):
     """Examples that are sorted by length together, and where they begin in their epoch."""
 
     start: int
-    examples: list[Example]
+    examples: list[Any]
 
 
 class EpochPosition(NamedTuple):
@@ -35,7 +36,7 @@ class EpochPosition(NamedTuple):
 class InMemoryExamples:
     """Examples in memory: each epoch is a new permutation of all of them."""
 
-    def __init__(self, examples: Sequence[Example], seed: int = 0):
+    def __init__(self, examples: Sequence[Any], seed: int = 0):
         if not examples:
             raise ValueError("pairs are missing: there is nothing to train on")
         self.examples, self.seed = examples, seed
@@ -62,10 +63,13 @@ class StreamedExamples:
         to_examples: Callable[[Iterable[Record]], Iterable[Example]],
         seed: int = 0,
         buffer: int = 10_000,
+        *,
+        packed: bool = True,
     ):
         if buffer < 1:
             raise ValueError(f"buffer must be positive, not {buffer}")
         self.read, self.to_examples, self.seed, self.buffer = read, to_examples, seed, buffer
+        self.packed = packed  # whether examples are ids and nothing else
 
     def windows(self, epoch: int, size: int, start: int = 0) -> Iterator[SortWindow]:
         records = shuffled_stream(enumerate(self.read()), self.buffer, f"{self.seed} {epoch}")
@@ -73,13 +77,8 @@ class StreamedExamples:
             pass
         while chunk := list(islice(records, size)):
             examples = self.to_examples(record for _, record in chunk)
-            yield SortWindow(
-                start,
-                [
-                    example._replace(index=chunk[example.index][0])
-                    for example in PackedExamples(examples)
-                ],
-            )
+            held = PackedExamples(examples) if self.packed else list(examples)
+            yield SortWindow(start, [with_index(one, chunk[one.index][0]) for one in held])
             start += len(chunk)
 
 
@@ -100,7 +99,7 @@ class Batches:
         window_size: int = 20_000,
         rank: int = 0,
         ranks: int = 1,
-        collate: Callable[[list[Example]], Any] = collate,
+        collate: Callable[[list[Any]], Any] = collate,
     ):
         if (tokens_per_batch is None) == (examples_per_batch is None):
             raise ValueError(
@@ -137,7 +136,7 @@ class Batches:
             batches = self.next_round()
         return self.collate(batches[self.rank])
 
-    def next_round(self) -> list[list[Example]] | None:
+    def next_round(self) -> list[list[Any]] | None:
         """One batch for each rank; None when the epoch has not that many any more."""
         if self.remaining_batches is None:
             self.remaining_batches = self.epoch_batches()
@@ -147,7 +146,7 @@ class Batches:
         self.is_new_epoch = False
         return batches
 
-    def epoch_batches(self) -> Iterator[list[Example]]:
+    def epoch_batches(self) -> Iterator[list[Any]]:
         """The batches from our place in the epoch on, which goes with them."""
         rng = random.Random(f"{self.seed} {self.epoch} batches")
         for count in self.batches_per_window:  # draws what was drawn for them
@@ -172,7 +171,7 @@ class Batches:
         self.batches_per_window: list[
             int
         ] = []  # how many batches each earlier window of the epoch had
-        self.remaining_batches: Iterator[list[Example]] | None = None
+        self.remaining_batches: Iterator[list[Any]] | None = None
         self.is_new_epoch = True  # nothing of this epoch was given yet
 
     def state_dict(self) -> dict[str, Any]:
@@ -192,10 +191,10 @@ class Batches:
 
 
 def split_into_batches(
-    examples: Iterable[Example], tokens_per_batch: int | None, examples_per_batch: int | None
-) -> Iterator[list[Example]]:
+    examples: Iterable[Any], tokens_per_batch: int | None, examples_per_batch: int | None
+) -> Iterator[list[Any]]:
     """Runs of pairs within the budget; a pair over the budget is a batch of its own."""
-    batch, max_length = list[Example](), 0
+    batch, max_length = list[Any](), 0
     for example in examples:
         new_max_length = max(max_length, len(example.source) + 1, len(example.target) + 1)
         is_full = len(batch) == examples_per_batch or (
@@ -211,11 +210,11 @@ def split_into_batches(
 
 
 def iterate_by_length(
-    examples: Sequence[Example],
+    examples: Sequence[Any],
     *,
     tokens_per_batch: int,
     examples_per_batch: int | None = None,
-    collate: Callable[[list[Example]], Any] = collate,
+    collate: Callable[[list[Any]], Any] = collate,
 ) -> Iterator[Any]:
     """Every pair once, sorted by length: for scoring and predicting. `Batch.numbers` says which."""
     ordered = sorted(examples, key=lambda example: (len(example.source), len(example.target)))

@@ -4,8 +4,8 @@ b: pairs in the batch   s: source positions   t: target positions
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -42,6 +42,13 @@ class Batch:
     def target_token_count(self) -> int:
         """How many target tokens are real, the end included."""
         return int(self.target_valid.sum())
+
+
+def with_index(example: Any, index: int) -> Any:
+    """Return the example with another index; it is a named tuple or a dataclass."""
+    if isinstance(example, tuple):
+        return cast(Any, example)._replace(index=index)
+    return replace(example, index=index)
 
 
 def collate(examples: Sequence[Example]) -> Batch:

@@ -95,6 +95,14 @@ def all_windows(ids: Int[Tensor, " n"], *, rows: int, context: int) -> Iterator[
         yield build_window(ids_by_row, valid)
 
 
+def lane_windows(ids: Int[Tensor, " n"], *, rows: int, context: int) -> Iterator[TextWindow]:
+    """Yield contiguous windows of `rows` lanes, then the rest: each token is a target once."""
+    lanes = ContiguousWindows(ids, rows=rows, context=min(context, len(ids) - 1))
+    while lanes.position < lanes.inputs.shape[1]:
+        yield next(lanes)
+    yield from all_windows(ids[lanes.inputs.numel() :], rows=1, context=context)
+
+
 def build_window(ids: Int[Tensor, "b t1"], valid: Tensor | None = None) -> TextWindow:
     ids = ids.long()
     inputs, targets = ids[:, :-1], ids[:, 1:]

@@ -16,8 +16,10 @@ from regard.data.formats.text_pairs import read_pairs as read_pairs
 from regard.files import write_atomic
 from regard.metrics.alignment import SYMMETRIZATIONS, agreement, best_links, strong_links
 from regard.metrics.alignment_files import GoldAlignment, Links, read_gold, to_pharaoh
-from regard.tasks.align import (
+from regard.run import Run
+from regard.tasks.alignment import (
     Aligner,
+    LinkExtractor,
     ScoredSelection,
     TextPairs,
     WeightSelection,
@@ -25,7 +27,6 @@ from regard.tasks.align import (
     rank_by_gold,
 )
 from regard.text.tokenizer import WORD_PATTERN
-from regard.train.translate import TranslateRun
 
 DEFAULT_SYMMETRIZATION = "grow-diag"  # as Garg et al. 2019 and Chen et al. 2020 do
 FORWARD = "forward"  # what signatures say of one direction
@@ -93,13 +94,13 @@ def align(
     check_options(dev, dev_gold, reverse, (layer, head, shift))
     if save is not None and not save.parent.is_dir():
         raise ValueError(f"{save.parent}: there is no such folder")
-    runs = [load_run(item) for item in (folder, reverse) if item is not None]
-    find_links = best_links if threshold is None else partial(strong_links, threshold=threshold)
+    extract_links = best_links if threshold is None else partial(strong_links, threshold=threshold)
+    folders = [path for path in (folder, reverse) if path is not None]
     aligners = [
-        Aligner(run.task, target_to_source=n == 1, extract_links=find_links)
-        for n, run in enumerate(runs)
+        load_aligner(path, extract_links, target_to_source=number == 1)
+        for number, path in enumerate(folders)
     ]
-    texts = text_pairs(read_pairs(pairs) if pairs else runs[0].corpus().read(split))
+    texts = text_pairs(read_pairs(pairs) if pairs else Run.load(folder).read_split(split))
     gold_links = None if gold is None else read_gold(gold, gold_base, sizes=word_counts(texts))
     tables = select_on_dev(dev, dev_gold, gold_base, aligners) if dev else []
     selections = [selection for table in tables for selection in table[0].selections]
@@ -128,12 +129,13 @@ def check_options(
         raise ValueError("--dev-gold needs --dev: the pairs whose links these are")
 
 
-def load_run(folder: Path) -> TranslateRun:
-    run = TranslateRun.load(folder)
-    if not run.model.cross_attentions:
-        kind = run.settings.model.kind
-        raise ValueError(f"{folder}: model {kind} has no attention to the source to align by")
-    return run
+def load_aligner(folder: Path, extract_links: LinkExtractor, *, target_to_source: bool) -> Aligner:
+    """Return the aligner of the run in a folder."""
+    aligner = Run.load(folder).task.aligner()
+    if aligner is None:
+        raise ValueError(f"{folder}: the run has no attention to a source to align by")
+    aligner.extract_links, aligner.target_to_source = extract_links, target_to_source
+    return aligner
 
 
 def text_pairs(records: Iterable[Record]) -> TextPairs:

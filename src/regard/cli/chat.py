@@ -2,13 +2,13 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from regard.tasks.chat import Turn, format_belief
-from regard.train.chat import ChatReply, ChatRun
+from regard.run import Run
+from regard.tasks.protocols import Conversation
 
 HELP = "/new begins anew, /undo takes the last exchange back, /quit or Ctrl-D ends."
 
@@ -22,25 +22,23 @@ def chat(
     ] = False,
 ) -> None:
     """Talk to a run, a line for each turn; replies appear as they are written."""
-    run = ChatRun.load(folder)
-    if run.task.backwards:
-        raise ValueError(f"{folder}: reads backwards, and ranks replies; talk to another run")
-    decode = run.settings.decode
-    if decode.kind == "sample":
-        settings = run.settings.model_copy(
-            update={"decode": decode.model_copy(update={"seed": seed})}
-        )
-        run.settings = settings
+    run = Run.load(folder)
+    if getattr(getattr(run.settings, "decode", None), "kind", None) == "sample":
+        run = run.override([f"decode.seed={seed}"])
+    task = run.task
+    if not isinstance(task, Conversation):
+        raise ValueError(f"{folder}: holds a run of task {task.name!r}, which does not converse")
+    task.check_can_reply(str(folder))
     is_interactive = sys.stdin.isatty()
     console = Console(highlight=False, markup=False)
     if is_interactive:
         console.print(HELP, style="dim", soft_wrap=True)
-    talk(run, console, is_interactive=is_interactive, show_belief=show_belief)
+    talk(task, console, is_interactive=is_interactive, show_belief=show_belief)
 
 
-def talk(run: ChatRun, console: Console, *, is_interactive: bool, show_belief: bool) -> None:
+def talk(task: Conversation, console: Console, *, is_interactive: bool, show_belief: bool) -> None:
     """Until there is nothing more to read."""
-    histories: list[list[Turn]] = [[]]  # the conversation after each exchange
+    histories: list[list[Any]] = [[]]  # the conversation after each exchange
     while (line := read_line(is_interactive)) is not None:
         match line.strip():
             case "":
@@ -56,15 +54,14 @@ def talk(run: ChatRun, console: Console, *, is_interactive: bool, show_belief: b
             case text:
                 if not is_interactive:
                     console.print(f"> {text}", soft_wrap=True)
-                history = [*histories[-1], Turn("user", text)]
-                reply = print_reply(run, history, console)
-                if show_belief and run.task.database:
-                    belief_line = f"({format_belief(reply.belief)}: {len(reply.rows)} found)"
-                    console.print(belief_line, style="dim", soft_wrap=True)
-                histories.append(run.extended_history(history, reply))
+                history = [*histories[-1], task.user_turn(text)]
+                reply = print_reply(task, history, console)
+                if show_belief and (belief := task.describe_belief(reply)):
+                    console.print(belief, style="dim", soft_wrap=True)
+                histories.append(task.append_reply(history, reply))
 
 
-def print_reply(run: ChatRun, history: list[Turn], console: Console) -> ChatReply:
+def print_reply(task: Conversation, history: list[Any], console: Console) -> Any:
     """Written while it is found, as far as it will not change."""
     printed_text = ""
 
@@ -75,7 +72,7 @@ def print_reply(run: ChatRun, history: list[Turn], console: Console) -> ChatRepl
             sys.stdout.flush()
             printed_text = text
 
-    [reply] = run.generate_replies([history], on_text)
+    [reply] = task.generate_replies([history], on_text)
     on_text(reply.text)
     if printed_text != reply.text:  # what was shown is not how it ends
         console.print()

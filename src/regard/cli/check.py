@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.progress import progress_bar
-from regard.config.load import load
 from regard.data.corpus import Record
-from regard.train.check import check_data as examine
+from regard.tasks.catalogue import find_task
+from regard.tasks.load import load_settings
+from regard.training.memory import measure_memory
 from regard.view.terminal import label
 
 RECORDS_PER_UPDATE = 1000  # records between two looks at the clock
@@ -111,7 +112,9 @@ def check(
 
     Trains nothing.
     """
-    findings = examine(load(config, changes or ()), track_records)
+    settings = load_settings(config, changes or ())
+    builder = find_task(settings.task).builder()
+    findings = builder.check_data(settings, track_records, measure_memory)
     print(
         json.dumps(findings, indent=1, ensure_ascii=False)
         if as_json

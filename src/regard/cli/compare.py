@@ -2,24 +2,24 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import torch
 import typer
 from rich.console import Console
 
-from regard.cli.contest import CONTESTS, Contest, Options
 from regard.cli.progress import progress_bar
-from regard.cli.score import TokenizeOption
 from regard.cli.train import train_with_progress
 from regard.config.settings import Settings
-from regard.config.sweep import expand_sweep, seed_groups
 from regard.data.build import build_corpus
 from regard.data.corpus import check_split
-from regard.explain.comparison import check_models, check_training_lengths
+from regard.explain.comparison import check_models, check_training_lengths, measure_run
 from regard.files import write_atomic
 from regard.metrics.comparison import ModelResult, seed_spread
-from regard.train.run import Run
+from regard.run import Run
+from regard.tasks.catalogue import find_task
+from regard.tasks.comparison import Comparison, ComparisonOptions
+from regard.tasks.sweep import expand_sweep, seed_groups
 from regard.training.log import LogEntry, read_log
 from regard.training.trainer import Trainer
 from regard.view import chart, report
@@ -61,7 +61,6 @@ def compare(
         Path | None, typer.Option(help="The pairs of --gold: source ||| target.")
     ] = None,
     gold_base: Annotated[int, typer.Option(min=0, max=1, help="First word of --gold: 0 or 1.")] = 0,
-    tokenize: TokenizeOption = "13a",
     show_attention: ShowAttentionOption = False,
     threads: ThreadsOption = None,
 ) -> None:
@@ -72,32 +71,29 @@ def compare(
     """
     if threads is not None:
         torch.set_num_threads(threads)
-    models, options = (
-        expand_sweep(arguments, sweep or ()),
-        Options(join, gold, pairs, gold_base, tokenize, show_attention),
-    )
+    models = expand_sweep(arguments, sweep or ())
+    options = ComparisonOptions(join, gold, pairs, gold_base, show_attention)
     first_settings = next(iter(models.values()))
-    CONTESTS[first_settings.task].check(options, first_settings.task)
+    comparison_class = find_task(first_settings.task).builder().comparison_class
+    comparison_class.check_options(options, first_settings.task)
     check_models(models)
     check_training_lengths(models, runs)
     corpus = build_corpus(first_settings.data)
     check_split(split, corpus.splits)
-    comparison = CONTESTS[first_settings.task](models, list(corpus.read(split)), options)
+    comparison = comparison_class(models, list(corpus.read(split)), options)
     writer = ReportWriter(report_folder, f"{split} of {corpus.describe()}", comparison, models)
     for name, settings in models.items():
         if not train_model(name, settings, runs / name):
             print(f"{name}: stopped. The same command goes on from there.")
             break
-        run, log = Run.load(runs / name), read_log(runs / name)
+        run, log = load_run(runs / name, settings), read_log(runs / name)
         with progress_bar(f"scoring {name}", comparison.total) as progress:
-            result = comparison.measure(short_name(name, models), run, log, progress.advance)
+            result = measure_run(short_name(name, models), run, log, comparison, progress.advance)
         writer.add(name, result, run, log)
-        if (
-            show_attention
-            and (rendering := comparison.render_attention(run, Surface.from_console(Console())))
-            is not None
-        ):
-            print(f"{result.name}: {rendering}\n")
+        if show_attention:
+            surface = Surface.from_console(Console())
+            if (rendering := comparison.render_attention(run.task, surface)) is not None:
+                print(f"{result.name}: {rendering}\n")
     writer.print_summary()
 
 
@@ -105,6 +101,15 @@ def train_model(name: str, settings: Settings, folder: Path) -> bool:
     """Train to the end; False if Ctrl-C came first."""
     with progress_bar(f"training {name}", settings.train.steps) as progress:
         return not train_with_progress(Trainer(settings, folder, progress.log), progress)
+
+
+def load_run(folder: Path, settings: Settings) -> Run:
+    """Load a trained run with the metrics of `settings`, which may differ from those it saved."""
+    run = Run.load(folder)
+    metrics = getattr(settings, "metrics", None)
+    if metrics is None:
+        return run
+    return Run(run.settings.model_copy(update={"metrics": metrics}), run.vocabularies, run.model)
 
 
 def short_name(name: str, models: Iterable[str]) -> str:
@@ -119,7 +124,7 @@ class ReportWriter:
     """A folder that is written anew after each model, so that what there is can be read."""
 
     def __init__(
-        self, folder: Path, title: str, comparison: Contest[Any], models: Mapping[str, Settings]
+        self, folder: Path, title: str, comparison: Comparison, models: Mapping[str, Settings]
     ):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.title, self.comparison = folder, title, comparison
@@ -162,7 +167,7 @@ class ReportWriter:
             pictures.append(self.write_length_chart())
         if any(self.curves.values()):
             pictures.append(self.write_learning_chart())
-        if (heatmap := self.comparison.attention_png(name, run)) is not None:
+        if (heatmap := self.comparison.attention_png(name, run.task)) is not None:
             write_atomic(self.folder / f"heat-{name}.png", heatmap)
             self.heatmaps.append([f"where {name} looked", f"heat-{name}.png"])
         return [*pictures, *self.heatmaps]

@@ -8,12 +8,11 @@ import torch
 import typer
 from rich.console import Console
 
-from regard.cli.look import render_translation
 from regard.cli.progress import progress_bar
 from regard.cli.train import train_with_progress
-from regard.config.load import resolve
 from regard.config.settings import Settings
-from regard.train.translate import TranslateRun
+from regard.run import Run
+from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 from regard.view.terminal import Surface
 
@@ -52,7 +51,7 @@ def idle_cores() -> int:
 
 def demo_settings(steps: int, seed: int) -> Settings:
     """What the demo trains: small enough for two minutes, large enough to be right."""
-    return resolve(
+    return resolve_settings(
         {
             "seed": seed,
             "data": {"kind": "dates", "size": 40_000},
@@ -74,23 +73,14 @@ def demo_settings(steps: int, seed: int) -> Settings:
 
 def print_report(folder: Path) -> None:
     """How well it does on dates it has never seen, some of them, and where it looked in one."""
-    run = TranslateRun.load(folder)
-    records = list(run.corpus().read("test"))
-    predictions = run.predict([record["source"] for record in records])
-    is_correct = [
-        hypotheses[0].text == r["target"]
-        for hypotheses, r in zip(predictions, records, strict=True)
-    ]
-    print(
-        f"{sum(is_correct) / len(is_correct):.1%} of {len(is_correct)} unseen dates are "
-        "right. Some of them:\n"
-    )
-    for record, hypotheses in list(zip(records, predictions, strict=True))[:PRINTED_EXAMPLES]:
-        correction = (
-            "" if hypotheses[0].text == record["target"] else f"   (it is {record['target']})"
-        )
-        print(f"  {record['source']:32} {hypotheses[0].text}{correction}")
-    print(
-        "\nWhere it looked: rows are what it wrote, columns what it read; the cell is the weight.\n"
-    )
-    print(render_translation(run, EXAMPLE_DATE, Surface.from_console(Console())))
+    run = Run.load(folder)
+    records = run.read_split("test")
+    outputs = [prediction.text for prediction in run.predict(records)]
+    right = [output == r["target"] for output, r in zip(outputs, records, strict=True)]
+    print(f"{sum(right) / len(right):.1%} of {len(right)} unseen dates are right. Some of them:\n")
+    for record, output in list(zip(records, outputs, strict=True))[:PRINTED_EXAMPLES]:
+        wrong = "" if output == record["target"] else f"   (it is {record['target']})"
+        print(f"  {record['source']:32} {output}{wrong}")
+    print("\nIts attention: rows are what it wrote, columns what it read.\n")
+    surface = Surface.from_console(Console())
+    print(run.task.render(run.records([EXAMPLE_DATE])[0], surface))

@@ -18,7 +18,7 @@ from regard.explain.heads import (
     prune_heads,
 )
 from regard.files import write_atomic
-from regard.train.run import Run
+from regard.run import Run
 from regard.view.chart import line_chart_png
 from regard.view.curve import ChartLabels, check_path
 from regard.view.report import render_table

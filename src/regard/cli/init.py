@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from regard.config.dump import dumps
-from regard.config.load import resolve
+from regard.tasks.load import resolve_settings
 
 
 def init(
@@ -17,4 +17,4 @@ def init(
     ] = None,
 ) -> None:
     """Print a config for TASK; `regard init translate > config.toml`."""
-    print(dumps(resolve({"task": task}, changes or ())), end="")
+    print(dumps(resolve_settings({"task": task}, changes or ())), end="")

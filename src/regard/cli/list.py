@@ -41,7 +41,7 @@ def inventory() -> dict[str, list[CatalogueRow]]:
     """Every catalogue, by name. A room that is built brings its own, and replaces an empty list."""
     return {
         "models": model_rows(),
-        "tasks": [{"name": name, "what": what} for name, what in TASKS.items()],
+        "tasks": [{"name": name, "what": entry.description} for name, entry in TASKS.items()],
         "presets": [
             {"name": name, "what": preset_description(path)}
             for name, path in preset_paths().items()

@@ -1,21 +1,17 @@
 """`regard play`: a piece of music from a run, as MIDI or ABC, and as a picture."""
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from regard.data.formats.abc_notation import parse_tune
 from regard.files import write_atomic
-from regard.train.music import PianoRollRun, parse_beginning
-from regard.train.run import Run
-from regard.train.tunes import TuneRun
-from regard.view.midi import MidiNote, midi_bytes, notes_from_roll
+from regard.run import Run
+from regard.tasks.protocols import MusicComposer
+from regard.view.midi import MidiNote, midi_bytes
 
 MIDI_SUFFIXES = (".mid", ".midi")
-OUTPUT_SUFFIXES = {"music": (*MIDI_SUFFIXES, ".json"), "tunes": (*MIDI_SUFFIXES, ".abc")}
 DEFAULT_TEMPO = 90
 
 
@@ -45,22 +41,17 @@ def play(
 ) -> None:
     """Draw a piece of music from RUN and write it to files."""
     run = Run.load(folder)
-    if not isinstance(run, PianoRollRun | TuneRun):
-        raise ValueError(f"{folder}: holds a run of task {run.settings.task!r}, which has no music")
-    check_options(
-        run.settings.run_kind, save, piano_roll, {"max-length": max_length, "voices": voices}
-    )
+    check_options(folder, run.task, save, piano_roll, {"max-length": max_length, "voices": voices})
     if temperature is not None and not 0 < temperature < math.inf:
         raise ValueError(f"--temperature must be positive, not {temperature}")
-    decode_settings = {"max_length": max_length, "seed": seed, "temperature": temperature}
-    override_decoding(
-        run, {name: value for name, value in decode_settings.items() if value is not None}
+    decoding = {"max_length": max_length, "seed": seed, "temperature": temperature}
+    run = run.override(
+        [f"decode.{name}={value}" for name, value in decoding.items() if value is not None]
     )
-    if isinstance(run, TuneRun):
-        text, notes = compose_tune(run, beginning)
-    else:
-        text, notes = compose_roll(run, beginning, voices)
-    title = f"{run.settings.model.kind}, seed {run.settings.decode.seed}"
+    composer: Any = run.task
+    [piece] = composer.predict([composer.parse(beginning, "BEGINNING")], voices=voices)
+    text, notes = piece.file_text, piece.notes
+    title = f"{run.settings.model.kind}, seed {decode_seed(run)}"
     picture_data = None if piano_roll is None else draw_piano_roll(notes, title)
     if save is not None:
         data = (
@@ -80,41 +71,28 @@ def play(
 
 
 def check_options(
-    kind: str, save: Path | None, piano_roll: Path | None, roll_options: dict[str, int | None]
+    folder: Path,
+    task: object,
+    save: Path | None,
+    piano_roll: Path | None,
+    options: dict[str, int | None],
 ) -> None:
-    """What cannot be done is said before the work."""
-    if save is not None and save.suffix not in OUTPUT_SUFFIXES[kind]:
-        raise ValueError(
-            f"--save {save}: must end in {', '.join(OUTPUT_SUFFIXES[kind])} for this run"
-        )
+    """Raise an error for what this run cannot do, before any work is done."""
+    if not isinstance(task, MusicComposer):
+        raise ValueError(f"{folder}: holds a run that does not compose music")
+    suffixes = (*MIDI_SUFFIXES, task.text_suffix)
+    if save is not None and save.suffix not in suffixes:
+        raise ValueError(f"--save {save}: must end in {', '.join(suffixes)} for this run")
     if piano_roll is not None and piano_roll.suffix != ".png":
         raise ValueError(f"--piano-roll {piano_roll}: must end in .png")
-    for name, value in roll_options.items():
-        if value is not None and kind == "tunes":
-            raise ValueError(f"--{name} is for piano rolls, and this run writes tunes")
+    for name, value in options.items():
+        if value is not None and name not in task.play_options:
+            raise ValueError(f"--{name} does not support this kind of music")
 
 
-def override_decoding(run: Any, changes: dict[str, Any]) -> None:
-    """The run, with another way to draw."""
-    decode = type(run.settings.decode).model_validate(run.settings.decode.model_dump() | changes)
-    run.settings = run.settings.model_copy(update={"decode": decode})
-
-
-def compose_roll(
-    run: PianoRollRun, beginning: str, voices: int | None
-) -> tuple[str, list[MidiNote]]:
-    composition = run(parse_beginning(beginning, "BEGINNING"), voices)
-    return json.dumps(composition.steps) + "\n", notes_from_roll(composition.steps)
-
-
-def compose_tune(run: TuneRun, beginning: str) -> tuple[str, list[MidiNote]]:
-    [composition] = run.compose([beginning], "BEGINNING")
-    notes = [
-        (n.pitch, n.start * 4, n.length * 4)
-        for n in parse_tune(composition.text)
-        if n.pitch is not None
-    ]
-    return composition.to_abc(), notes
+def decode_seed(run: Run) -> int:
+    settings: Any = run.settings
+    return settings.decode.seed
 
 
 def draw_piano_roll(notes: list[MidiNote], title: str) -> bytes:

@@ -1,4 +1,4 @@
-"""`regard predict`: lines in, lines out."""
+"""`regard predict`: one prediction for each line of input."""
 
 import json
 import sys
@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from regard.train.run import Run
+from regard.cli.options import SetOption
+from regard.run import Run
 from regard.view.highlight import render_highlighted
 from regard.view.sequence import render_annotated_sequence
 from regard.view.terminal import Surface
@@ -21,23 +22,29 @@ def predict(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="INPUT…", help="What to answer, such as photo.png; else stdin."),
+        typer.Argument(
+            metavar="INPUT…",
+            help="Inputs, such as a sentence or photo.png. Default: lines of stdin.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="JSON lines with all outputs and their scores.")
     ] = False,
+    overrides: SetOption = None,
 ) -> None:
-    """Answer each INPUT, or each line of standard input, on standard output, in order.
+    """Predict for each INPUT, or for each line of standard input, in order.
 
-    For a run of pictures, each is the path of one.
+    Input of an image run is the path of a picture.
     """
-    run, surface = Run.load(folder), Surface.from_console(Console())
-    texts, location_format = (
+    run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
+    lines, location = (
         (inputs, "input {}") if inputs else (decoded_lines(sys.stdin.buffer), STDIN_LOCATION)
     )
-    for text, prediction in zip(texts, run.predict_lines(texts, location_format), strict=True):
+    records = run.records(lines, location)
+    for record, prediction in zip(records, run.predict(records), strict=True):
         if as_json:
-            print(json.dumps(prediction.data | run.details(text), ensure_ascii=False))
+            fields = {**record, **prediction.as_dict(), **run.task.details(record)}
+            print(json.dumps(fields, ensure_ascii=False))
         elif prediction.spans and surface.ink in ("256", "truecolor"):
             print(render_highlighted(prediction.spans))
         elif prediction.annotation and surface.ink in ("256", "truecolor"):

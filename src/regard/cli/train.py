@@ -8,8 +8,8 @@ import torch
 import typer
 
 from regard.cli.progress import ProgressBar, progress_bar
-from regard.config.load import load
 from regard.files import write_atomic
+from regard.tasks.load import load_settings
 from regard.training.log import LOSS_PLOT, read_log
 from regard.training.trainer import Trainer, Validation
 from regard.view import chart
@@ -36,7 +36,7 @@ def train(
     """Train as CONFIG says. The same command again resumes, exactly where it was left."""
     if threads is not None:
         torch.set_num_threads(threads)
-    settings = load(config, changes or ())
+    settings = load_settings(config, changes or ())
     folder = folder or Path("runs", config.stem)
     with progress_bar("training", settings.train.steps) as progress:
         trainer = Trainer(settings, folder, progress.log)
@@ -56,7 +56,7 @@ def train_with_progress(trainer: Trainer, progress: ProgressBar) -> bool:
     """Show each step; Ctrl-C ends the training, and loses nothing."""
     drawing = LossPicture(trainer.folder)
     try:
-        for event in trainer.events():
+        for event in trainer:
             if isinstance(event, Validation):
                 best = ", the best so far" if event.best else ""
                 metric = trainer.settings.train.metric
@@ -65,7 +65,7 @@ def train_with_progress(trainer: Trainer, progress: ProgressBar) -> bool:
                 drawing.update_if_due()
             else:
                 speed = event.tokens / event.seconds
-                unit = trainer.run.unit
+                unit = trainer.run.task.unit
                 progress.update(event.number, f"loss {event.loss:.4f}  {speed:,.0f} {unit}/s")
     except KeyboardInterrupt:
         trainer.close()

@@ -8,7 +8,6 @@ from regard.config.base import Config, Count, Fraction, NonEmptyTuple, Positive,
 from regard.config.data import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 from regard.config.encoder import BertConfig, BiRnnConfig, CharacterFilter
 from regard.config.model import DIM_HELP, DROPOUT_HELP
-from regard.config.train import TrainConfig
 
 
 class FactsDataConfig(Config):
@@ -87,32 +86,3 @@ class BidafConfig(Config):
 
 
 AnswerModelConfig = Annotated[BidafConfig | BiRnnConfig | BertConfig, Field(discriminator="kind")]
-
-
-class AnswerHeadConfig(Config):
-    """From the states of a context to a stretch of it."""
-
-    max_answer_tokens: Positive = Field(default=30, description="Tokens of an answer, at most.")
-    stride: Positive = Field(
-        default=128,
-        description="Of a context that is too long: tokens from the beginning of one window to "
-        "that of the next.",
-    )
-    allow_no_answer: bool = Field(
-        default=False, description="A question may have no answer in its context (SQuAD 2.0)."
-    )
-    hidden_dim: Positive | None = Field(
-        default=None, description="Width of a layer before the energies; none where not set."
-    )
-    dropout: Rate = Field(default=0.1, description="Share of values set to zero in training.")
-
-
-class AnswerTrainConfig(TrainConfig):
-    """Training to answer."""
-
-    max_tokens: Positive = Field(
-        default=384, description="Longer contexts (in tokens) are read in windows; see head.stride."
-    )
-    metric: Literal["loss", "exact", "f1"] = Field(
-        default="f1", description="What is better, on dev: loss, exact or f1."
-    )

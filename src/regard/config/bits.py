@@ -6,7 +6,6 @@ from pydantic import Field
 
 from regard.config.base import Config, Count, NonEmptyTuple, Positive, Rate
 from regard.config.model import DROPOUT_HELP
-from regard.config.train import TrainConfig
 
 SIZE_HELP, SEED_HELP = "Sequences to train on.", "Another seed, other sequences."
 HELD_OUT_HELP = "Sequences in dev, and in the test for each size that is tested."
@@ -76,23 +75,3 @@ class LstmConfig(Config):
 
 
 BitsModelConfig = Annotated[NtmConfig | LstmConfig, Field(discriminator="kind")]
-
-
-class BitsTrainConfig(TrainConfig):
-    """Training to remember."""
-
-    tokens_per_batch: Positive | None = Field(
-        default=None, description="Size of a batch, in steps. Or give examples_per_batch."
-    )
-    examples_per_batch: Positive | None = Field(
-        default=16, description="Sequences of a batch. Or give tokens_per_batch."
-    )
-    max_tokens: Positive = Field(
-        default=256, description="Longer sequences, in steps, are left out."
-    )
-    max_grad_norm: float = Field(
-        default=10.0, ge=0, description="Longest gradient; longer ones are cut; 0: none."
-    )
-    metric: Literal["loss"] = Field(
-        default="loss", description="What is better, on dev: loss, in bits of a sequence."
-    )

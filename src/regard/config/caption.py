@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from regard.config.base import Config, Count, Fraction, Positive, Rate
 from regard.config.data import HELD_OUT_HELP, FilePaths
@@ -16,7 +16,6 @@ from regard.config.model import (
     NormalizerName,
     ScoreName,
 )
-from regard.config.train import TrainConfig
 
 IMAGE_DIM_HELP = "Width of the convolutions, and of what is known of a place."
 IMAGE_LAYERS_HELP = "Convolutions, one on the other."
@@ -111,70 +110,3 @@ class ShowAttendConfig(Config):
 
 
 CaptionModelConfig = Annotated[ShowTellConfig | ShowAttendConfig, Field(discriminator="kind")]
-
-
-class CaptionTrainConfig(TrainConfig):
-    """Training to say what is in a picture."""
-
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for pictures.")
-    examples_per_batch: Positive | None = Field(default=32, description="Captions of a batch.")
-    max_tokens: Positive = Field(
-        default=50, description="Longer captions (in tokens) are left out."
-    )
-    crop_padding: Count = Field(
-        default=0,
-        description="A picture gets so many black pixels around it, and its own size is cut out of "
-        "that anywhere: each time, it stands a little elsewhere.",
-    )
-    doubly_stochastic_weight: float = Field(
-        default=0.0,
-        ge=0,
-        description="Weight of (1 - what a place got in all)^2, summed over places: lambda, in the "
-        "paper 1; for soft attention.",
-    )
-    soft_attention_steps: Count = Field(
-        default=0,
-        description="For so many steps all places are read, before hard attention draws one.",
-    )
-    metric: Literal["loss", "bleu1", "bleu2", "bleu3", "bleu4", "cider", "exact", "pointing"] = (
-        Field(
-            default="loss",
-            description="What is better, on dev: loss, bleu1 to bleu4, cider, exact or pointing.",
-        )
-    )
-
-    @model_validator(mode="after")
-    def _check_batch_size(self) -> "CaptionTrainConfig":
-        if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for pictures: give examples_per_batch")
-        return self
-
-
-def check_attention_settings(
-    model: ShowTellConfig | ShowAttendConfig, train: CaptionTrainConfig
-) -> None:
-    """What is for one of the two attentions only."""
-    is_hard = isinstance(model, ShowAttendConfig) and model.normalize == "reinforce"
-    if train.doubly_stochastic_weight and (is_hard or isinstance(model, ShowTellConfig)):
-        unsupported = "hard attention" if is_hard else f"model.kind = {model.kind!r}"
-        raise ValueError(
-            f"train.doubly_stochastic_weight is for soft attention, not for {unsupported}: "
-            "set it to 0"
-        )
-    if train.soft_attention_steps and not is_hard:
-        raise ValueError(
-            'train.soft_attention_steps is for hard attention: set model.normalize = "reinforce"'
-        )
-    if is_hard and train.label_smoothing:
-        raise ValueError("train.label_smoothing is not for hard attention: set it to 0")
-
-
-def check_pooled_size(size: tuple[int, int], pooling_layers: int) -> None:
-    """A place is left of a picture, on each side."""
-    if min(size) >> pooling_layers == 0:
-        min_side = 2**pooling_layers
-        raise ValueError(
-            f"image.size = {list(size)} is too small for model.pooling_layers = "
-            f"{pooling_layers}: each side must "
-            f"be at least {min_side} pixels"
-        )

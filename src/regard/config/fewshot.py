@@ -2,13 +2,12 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from regard.config.bandit import SnailConfig
 from regard.config.base import Config, Count, Fraction, Positive
 from regard.config.bits import LstmConfig
 from regard.config.data import PUBLIC_NAME_HELP
-from regard.config.train import TrainConfig
 
 Ways = Annotated[int, Field(ge=2)]
 HeightAndWidth = Annotated[tuple[Positive, Positive], Field(strict=False)]
@@ -79,43 +78,10 @@ FewshotModelConfig = Annotated[SnailConfig | LstmConfig, Field(discriminator="ki
 DEFAULT_BLOCKS = ("A(64, 32)", "TC(128)", "A(256, 128)", "TC(128)", "A(512, 256)")
 
 
-class EmbedConfig(Config):
-    """From a picture to a vector: convolutions that each halve it (Vinyals et al. 2016)."""
-
-    dim: Positive = Field(default=64, description="Width of the vector.")
-    hidden_dim: Positive = Field(default=64, description="Filters of each convolution.")
-    layers: Positive = Field(default=4, description="Convolutions, one on the other.")
-
-
-class FewshotTrainConfig(TrainConfig):
-    """Training to learn from a few examples."""
-
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for episodes.")
-    examples_per_batch: Positive | None = Field(default=32, description="Episodes of a batch.")
-    max_tokens: Positive = Field(default=1, description="Not for episodes: all have one length.")
-    queries: Positive = Field(
-        default=5, description="Pictures of an episode that are asked for, one after another."
-    )
-    vary_shots: bool = Field(
-        default=False, description="Batches have 1 to data.shots shots, as in the paper."
-    )
-    metric: Literal["loss", "accuracy"] = Field(
-        default="accuracy", description="What is better, on dev: loss or accuracy."
-    )
-
-    @model_validator(mode="after")
-    def _check_batch_size_and_steps(self) -> "FewshotTrainConfig":
-        if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for episodes: give examples_per_batch")
-        if self.epochs is not None:
-            raise ValueError("epochs are not for episodes, which have no end: give steps")
-        return self
-
-
 def check_image_size(size: tuple[int, int], layers: int) -> None:
     """Each layer halves a picture."""
     if min(size) >> layers == 0:
         raise ValueError(
-            f"data.image_size = {list(size)} is too small for embed.layers = {layers}, each of which "
-            f"halves it: at least {2**layers} x {2**layers}"
+            f"data.image_size = {list(size)} is too small for embed.layers = {layers}, each of "
+            f"which halves it: at least {2**layers} x {2**layers}"
         )

@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 from regard.config.base import Config, Count, Fraction, Positive, Rate
 from regard.config.data import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 from regard.config.encoder import BertConfig, BiRnnConfig
-from regard.config.train import TrainConfig
 
 VISIBLE_FRACTION_HELP = "Share of the distances that are shown; the others are to be told."
 
@@ -115,45 +114,3 @@ class MsaConfig(Config):
 
 
 FoldModelConfig = Annotated[MsaConfig | BiRnnConfig | BertConfig, Field(discriminator="kind")]
-
-
-class FoldHeadConfig(Config):
-    """From states to states of residues, or from pairs to distances."""
-
-    hidden_dim: Positive | None = Field(
-        default=None, description="Width of a layer before the classes; none where not set."
-    )
-    dropout: Rate = Field(default=0.1, description="Share of values set to zero in training.")
-    bins: Positive = Field(default=64, description="Of distances: classes that they fall into,")
-    min_distance: float = Field(default=2.0, ge=0, description="from here,")
-    max_distance: float = Field(
-        default=22.0, gt=0, description="to there; the last has all beyond."
-    )
-    contact_distance: float = Field(default=8.0, gt=0, description="Nearer than this is a contact.")
-
-    @model_validator(mode="after")
-    def _check_distances(self) -> "FoldHeadConfig":
-        if self.bins < 2 or not self.min_distance < self.contact_distance <= self.max_distance:
-            raise ValueError(
-                f"min_distance = {self.min_distance}, contact_distance = {self.contact_distance} "
-                f"and max_distance = {self.max_distance} must rise, and bins be 2 or more"
-            )
-        return self
-
-
-class FoldTrainConfig(TrainConfig):
-    """Training to fold."""
-
-    max_tokens: Positive = Field(
-        default=128,
-        description="Residues that are read at once; longer proteins are read in windows that "
-        "overlap by half. Sets of more points are left out.",
-    )
-    examples_per_batch: Positive | None = Field(default=8, description="Windows of a batch.")
-    tokens_per_batch: Positive | None = Field(
-        default=None, description="Size of a batch, padding included. Or give examples_per_batch."
-    )
-    metric: Literal["loss", "accuracy", "mae"] = Field(
-        default="loss",
-        description="What is better, on dev: loss, accuracy (of states) or mae (of distances).",
-    )

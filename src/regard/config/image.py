@@ -8,7 +8,6 @@ from regard.config.base import Config, Count, Fraction, NonEmptyTuple, Positive,
 from regard.config.data import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 from regard.config.encoder import HEADS_HELP
 from regard.config.model import ACTIVATION_HELP, DROPOUT_HELP, ActivationName
-from regard.config.train import TrainConfig
 
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
 
@@ -131,29 +130,6 @@ class VitConfig(Config):
             raise ValueError(
                 f"stem = 'convolution' needs patch_size = 2, 4, 8, …, not {self.patch_size}"
             )
-        return self
-
-
-class ImageTrainConfig(TrainConfig):
-    """Training to tell what is in a picture."""
-
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for pictures.")
-    examples_per_batch: Positive | None = Field(default=64, description="Pictures of a batch.")
-    max_tokens: Positive = Field(default=1, description="Not for pictures: all have one size.")
-    crop_padding: Count = Field(
-        default=0,
-        description="A picture gets so many black pixels around it, and its own size is cut out of "
-        "that anywhere: each time, it stands a little elsewhere.",
-    )
-    flip: bool = Field(default=False, description="Half of the pictures are seen in a mirror.")
-    metric: Literal["loss", "accuracy", "f1"] = Field(
-        default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
-    )
-
-    @model_validator(mode="after")
-    def _check_batch_size(self) -> "ImageTrainConfig":
-        if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for pictures: give examples_per_batch")
         return self
 
 

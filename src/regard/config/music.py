@@ -8,7 +8,6 @@ from regard.config.base import Config, Fraction, Positive, Rate
 from regard.config.data import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 from regard.config.language import Gpt2Config, LstmnConfig, RnnlmConfig
 from regard.config.model import ACTIVATION_HELP, DROPOUT_HELP, ActivationName
-from regard.config.train import TrainConfig
 
 ROLL_MODELS = ("roll_rnn", "roll_gpt")  # models that read keys; the others read text
 
@@ -109,19 +108,3 @@ MusicModelConfig = Annotated[
     RollRnnConfig | RollGptConfig | RnnlmConfig | Gpt2Config | LstmnConfig,
     Field(discriminator="kind"),
 ]
-
-
-class MusicTrainConfig(TrainConfig):
-    """Training to make music."""
-
-    max_tokens: Positive = Field(
-        default=512, description="Longer pieces (piano rolls, in steps) are trained on in parts."
-    )
-    context_length: Positive = Field(
-        default=128, description="Tokens of tunes that are read at a time."
-    )
-    carry_state: bool = Field(
-        default=False,
-        description="Of tunes: go on with what was read before, window after window (rnnlm).",
-    )
-    metric: Literal["loss"] = Field(default="loss", description="What is better, on dev: loss.")

@@ -198,80 +198,6 @@ class TrainConfig(Config):
         return self
 
 
-class TranslateTrainConfig(TrainConfig):
-    """Training to translate."""
-
-    max_tokens: Positive = Field(
-        default=256, description="Longer pairs (in tokens, a side) are left out."
-    )
-    metric: Literal["loss", "bleu", "chrf", "ter", "exact"] = Field(
-        default="loss", description="What is better: loss, bleu, chrf, ter or exact, on dev."
-    )
-    teacher_forcing: Fraction = Field(
-        default=1.0,
-        description="How often the decoder reads the true token before, not its own: 1 is always, "
-        "less is scheduled sampling.",
-    )
-    teacher_forcing_steps: Count = Field(
-        default=0, description="Steps in which that falls from 1, along a line; 0: at once."
-    )
-    compile: bool = Field(
-        default=False, description="Compile the transformer first (torch.compile)."
-    )
-    guided_alignment_weight: float = Field(
-        default=0.0, ge=0, description="Weight of a loss on given alignments; 0 is none."
-    )
-    alignments: str | None = Field(
-        default=None,
-        description="These alignments: Pharaoh format, a line for each pair of training data.",
-    )
-
-    @model_validator(mode="after")
-    def _check_alignments(self) -> "TranslateTrainConfig":
-        if self.guided_alignment_weight and self.alignments is None:
-            raise ValueError(
-                "guided_alignment_weight needs alignments: name the file that holds them"
-            )
-        return self
-
-
-class SummarizeTrainConfig(TrainConfig):
-    """Training to summarize."""
-
-    max_tokens: Positive = Field(
-        default=400, description="Of longer documents (in tokens) the end is cut."
-    )
-    max_summary_tokens: Positive = Field(
-        default=100, description="Of longer summaries (in tokens) the end is cut."
-    )
-    metric: Literal["loss", "rouge1", "rouge2", "rougeL"] = Field(
-        default="loss", description="What is better, on dev: loss, rouge1, rouge2 or rougeL."
-    )
-    coverage_weight: float = Field(
-        default=1.0, ge=0, description="Weight of the coverage loss (pointer): lambda."
-    )
-    coverage_after: Count = Field(
-        default=0,
-        description="Steps before coverage is switched on (pointer); in the paper, almost all.",
-    )
-
-    @model_validator(mode="after")
-    def _check_coverage(self) -> "SummarizeTrainConfig":
-        if not self.coverage_after:
-            return self
-        if self.patience is not None:
-            reason = "patience may end the training before coverage_after"
-            raise ValueError(f"{reason} = {self.coverage_after}: leave one of them out")
-        if self.steps is not None:
-            last_validation = self.steps - self.steps % self.validate_every
-            if last_validation <= self.coverage_after:
-                raise ValueError(
-                    f"coverage_after = {self.coverage_after} leaves no validation with coverage: "
-                    f"the last is after {last_validation} steps"
-                )
-        return self
-
-
 class LanguageTrainConfig(TrainConfig):
     """Training to write."""
 
@@ -286,24 +212,6 @@ class LanguageTrainConfig(TrainConfig):
     )
 
 
-class ChatTrainConfig(TrainConfig):
-    """Training to converse."""
-
-    max_tokens: Positive = Field(
-        default=256, description="Tokens of a row; longer conversations go on in a further row."
-    )
-    replies_only: bool = Field(
-        default=False, description="Only replies count in the loss, and not what people say."
-    )
-    reverse_turns: bool = Field(
-        default=False,
-        description="Read turns in reverse, for a run that reranks replies (rerank.backward_run).",
-    )
-    metric: Literal["loss", "bleu", "wishes", "entity_match"] = Field(
-        default="loss", description="What is better, on dev: loss, bleu, wishes or entity_match."
-    )
-
-
 class ClassifyTrainConfig(TrainConfig):
     """Training to classify."""
 
@@ -312,35 +220,4 @@ class ClassifyTrainConfig(TrainConfig):
     )
     metric: Literal["loss", "accuracy", "f1"] = Field(
         default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
-    )
-
-
-class PretrainTrainConfig(TrainConfig):
-    """Training to be built on."""
-
-    max_tokens: Positive = Field(default=128, description="Tokens of a pair of stretches of text.")
-    metric: Literal["loss", "accuracy"] = Field(
-        default="loss", description="What is better, on dev: loss or accuracy, of hidden words."
-    )
-
-
-class TagTrainConfig(TrainConfig):
-    """Training to name stretches of words."""
-
-    max_tokens: Positive = Field(
-        default=256, description="Of longer sentences (in tokens) the end is cut."
-    )
-    metric: Literal["loss", "f1"] = Field(
-        default="loss", description="What is better, on dev: loss or f1."
-    )
-
-
-class UnderstandTrainConfig(TrainConfig):
-    """Training to understand."""
-
-    max_tokens: Positive = Field(
-        default=256, description="Of longer sentences (in tokens) the end is cut."
-    )
-    metric: Literal["loss", "slot_f1", "intent", "sentence"] = Field(
-        default="loss", description="What is better, on dev: loss, slot_f1, intent or sentence."
     )

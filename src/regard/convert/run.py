@@ -1,31 +1,28 @@
 """Imported folders as runs, and runs as folders."""
 
 from pathlib import Path
+from typing import Any
 
-from regard.config.load import resolve
 from regard.convert.folder import ImportedModel, read_folder, write_folder
 from regard.convert.image_head import ImageHead
+from regard.run import Run
+from regard.tasks.catalogue import TASK_OF_IMPORTED_MODEL
+from regard.tasks.load import resolve_settings
+from regard.tasks.run_folder import CONFIG_FILE
 from regard.text.external import ExternalTokenizer
 from regard.text.labels import Labels
-from regard.train.classify import ClassifyRun
-from regard.train.image import ImageRun
-from regard.train.language import LanguageRun
-from regard.train.pretrain import PretrainRun
-from regard.train.run import CONFIG_FILE, Run, find_run_class
 from regard.training.trainer import check_folder_is_free
 
-TASK_BY_MODEL = {"bert": "pretrain", "gpt2": "language", "vit": "image"}
 PLACEHOLDER_LABELS = ("0", "1")  # classes of an encoder that came without any
 
 
 def import_run(folder: Path | str, run_folder: Path) -> tuple[Run, tuple[str, ...]]:
     """A run of the model in a folder, with its tokeniser; and lines on what was left behind."""
     imported = read_folder(folder)
-    if imported.kind not in TASK_BY_MODEL:
+    if imported.kind not in TASK_OF_IMPORTED_MODEL:
         raise ValueError(f"{folder}: a {imported.format} has no task yet that it could be run for")
     if imported.image_head is None:
         check_tokenizer_size(folder, imported)
-    check_folder_is_free(run_folder)
     if (run_folder / CONFIG_FILE).is_file():
         raise ValueError(f"{run_folder}: holds a run already; take another folder")
     if imported.image_head is not None:
@@ -33,6 +30,7 @@ def import_run(folder: Path | str, run_folder: Path) -> tuple[Run, tuple[str, ..
     else:
         run = build_text_run(imported)
         run.model.load_state_dict(imported.weights)
+    check_folder_is_free(run_folder, run.settings)
     run.save(run_folder)
     return run, imported.notes
 
@@ -55,7 +53,7 @@ def build_image_run(folder: Path | str, imported: ImportedModel, image_head: Ima
     side, channels = imported.settings["size"], imported.settings["channels"]
     reading = {"size": (side, side), "channels": channels, "fit": "stretch"}
     raw = {
-        "task": "image",
+        "task": TASK_OF_IMPORTED_MODEL[imported.kind],
         "model": {"kind": imported.kind, **settings},
         "image": {**reading, "mean": image_head.mean, "std": image_head.std},
         "head": {"dropout": 0.0},
@@ -65,55 +63,54 @@ def build_image_run(folder: Path | str, imported: ImportedModel, image_head: Ima
         raise ValueError(
             f"{folder}: two classes are called {duplicate!r}; give them different names"
         )
-    resolved = resolve(raw)
-    run = ImageRun(resolved, {"labels": Labels(image_head.labels or PLACEHOLDER_LABELS)})
-    run.task.model.encoder.load_state_dict(imported.weights)
+    resolved = resolve_settings(raw)
+    run = Run(resolved, {"labels": Labels(image_head.labels or PLACEHOLDER_LABELS)})
+    run.model.encoder.load_state_dict(imported.weights)
     if image_head.head:
-        run.task.model.head.output.load_state_dict(image_head.head)
+        run.model.head.output.load_state_dict(image_head.head)
     return run
 
 
 def build_text_run(imported: ImportedModel) -> Run:
     settings = {name: value for name, value in imported.settings.items() if name != "size"}
-    raw = {"task": TASK_BY_MODEL[imported.kind], "model": {"kind": imported.kind, **settings}}
+    raw = {
+        "task": TASK_OF_IMPORTED_MODEL[imported.kind],
+        "model": {"kind": imported.kind, **settings},
+    }
     if imported.kind == "gpt2":
         raw["train"] = {"context_length": min(128, settings["max_positions"])}
-    resolved = resolve(raw)
-    return find_run_class(resolved.run_kind)(resolved, {"text": imported.tokenizer})
+    resolved = resolve_settings(raw)
+    return Run(resolved, {"text": imported.tokenizer})
 
 
 def export_run(folder: Path, target_folder: Path) -> None:
     """The model of a run; of a classifier, its encoder."""
     run = Run.load(folder)
     kind = run.settings.model.kind
-    if kind not in TASK_BY_MODEL:
-        supported = ", ".join(TASK_BY_MODEL)
+    if kind not in TASK_OF_IMPORTED_MODEL:
+        supported = ", ".join(TASK_OF_IMPORTED_MODEL)
         raise ValueError(f"{folder}: a {kind} has no form of Hugging Face's; there are {supported}")
-    if isinstance(run, ImageRun):
+    if kind == "vit":
         export_image_run(folder, run, target_folder)
         return
     tokenizer = run.vocabularies["text"]
     if not isinstance(tokenizer, ExternalTokenizer):
         tokenizer = ExternalTokenizer.from_tokenizer(tokenizer, mask=kind == "bert")
     settings = run.settings.model.model_dump(exclude={"kind"})
-    match run:
-        case PretrainRun() | LanguageRun():
-            model = run.model
-        case ClassifyRun():
-            if run.settings.start.lora_rank:
-                raise ValueError(f"{folder}: its weights are apart (lora), which has no form there")
-            model = run.task.model.encoder
-        case _:
-            raise ValueError(f"{folder}: task {run.settings.task} has no form of Hugging Face's")
+    try:
+        model: Any = run.task.exportable_model()
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from None
     size = len(model.words.weight)
     write_folder(
         target_folder, kind, {**settings, "size": size}, dict(model.state_dict()), tokenizer
     )
 
 
-def export_image_run(folder: Path, run: ImageRun, target_folder: Path) -> None:
+def export_image_run(folder: Path, run: Run, target_folder: Path) -> None:
     """A classifier of pictures, with its classes and its way of reading."""
-    reading, head, start = run.settings.image, run.settings.head, run.settings.start
+    all_settings: Any = run.settings
+    reading, head, start = all_settings.image, all_settings.head, all_settings.start
     unsupported = {
         "start.lora_rank": start.lora_rank > 0,
         "head.hidden_dim": head.hidden_dim is not None,
@@ -122,14 +119,14 @@ def export_image_run(folder: Path, run: ImageRun, target_folder: Path) -> None:
     }
     if unsupported_names := [name for name, is_set in unsupported.items() if is_set]:
         raise ValueError(f"{folder}: {unsupported_names[0]} has no form of Hugging Face's")
-    model = run.task.model
+    model = run.model
     settings = run.settings.model.model_dump(exclude={"kind"})
     settings |= {"size": reading.size[0], "channels": reading.channels}
     mean, std = (
         values * (reading.channels // len(values)) for values in (reading.mean, reading.std)
     )
     output = dict(model.head.output.state_dict())
-    image_head = ImageHead(tuple(run.task.labels.names), output, mean, std)
+    image_head = ImageHead(tuple(run.vocabularies["labels"].names), output, mean, std)
     write_folder(
         target_folder, "vit", settings, dict(model.encoder.state_dict()), image_head=image_head
     )

@@ -1,58 +1,41 @@
 """One run of a comparison: how good, how quick, and whether it looked where it should."""
 
-import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
 from regard.config.settings import Settings
 from regard.config.train import TrainConfig
-from regard.data.corpus import Record
 from regard.data.database import Database
 from regard.data.formats.text_pairs import read_pairs as read_pairs
-from regard.metrics.alignment import agreement
-from regard.metrics.alignment_files import GoldAlignment, parse_links, read_gold
-from regard.metrics.comparison import ModelResult, Number, length_bin_edges
-from regard.metrics.translation import bleu, score_by_length
-from regard.tasks.align import Aligner
-from regard.tasks.translate import TranslateTask
+from regard.metrics.comparison import ModelResult, Number
+from regard.run import Run
+from regard.tasks.base import ProgressCallback
+from regard.tasks.catalogue import find_task
+from regard.tasks.comparison import Comparison
 from regard.text.labels import Labels
 from regard.text.train import train_tokenizer
-from regard.train.run import ProgressCallback, Run, find_run_class
-from regard.train.translate import TranslateRun
+from regard.training.build import with_rate_multipliers
 from regard.training.log import LogEntry, entry_step, read_log
 
 
-class GoldAlignments(NamedTuple):
-    """Pairs whose word alignment is known."""
-
-    records: Sequence[Record]
-    gold: Sequence[GoldAlignment]
-
-
 def check_models(models: Mapping[str, Settings]) -> None:
-    """Fail before the first is trained, not when the last one's turn has come."""
+    """Build every model without memory, so that an error shows before the first is trained."""
     tokenizer, labels = train_tokenizer("wordpiece", ["ab"], 8), Labels(["a", "b"])
-    other_vocabularies = {
-        "labels": labels,
-        "tags": labels,
-        "states": labels,
-        "database": Database([], []),
-    }
+    others = {"labels": labels, "tags": labels, "states": labels, "database": Database([], [])}
     for name, settings in models.items():
-        run_class = find_run_class(settings.run_kind)
-        placeholder_vocabularies = {
-            vocabulary_name: other_vocabularies.get(vocabulary_name, tokenizer)
-            for vocabulary_name in run_class.vocabulary_loaders
-        }
+        builder = find_task(settings.task).builder()
         try:
-            with torch.device("meta"):  # shapes without memory
-                run_class(
-                    run_class.resolve_settings(settings), placeholder_vocabularies
-                ).parameter_groups()
+            settings = builder.resolve_settings(settings)
+            vocabularies = {
+                vocabulary: others.get(vocabulary, tokenizer)
+                for vocabulary in builder.vocabulary_loaders(settings)
+            }
+            with torch.device("meta"):
+                task = Run(settings, vocabularies).task
+                groups = task.parameter_groups()
+                with_rate_multipliers(task.model, groups, settings.train.rate_multipliers)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
 
@@ -90,65 +73,19 @@ def measure_run(
     name: str,
     run: Run,
     log: Sequence[LogEntry],
-    records: Sequence[Record],
-    on_progress: ProgressCallback | None = None,
+    comparison: Comparison,
+    on_progress: ProgressCallback,
 ) -> ModelResult:
-    """A run with its log, by the metrics of its task on these records."""
-    metrics = run.score(records, on_progress)
-    numeric_metrics = {
-        metric: value for metric, value in metrics.items() if isinstance(value, float)
-    }
+    """Return the numbers of a run: size, metrics of its task, speed of its training."""
+    measurement = comparison.measure(run.task, on_progress)
     speed, seconds = training_speed(log)
     values: dict[str, Number | None] = {
         "parameters": parameter_count(run),
-        **numeric_metrics,
-        f"training_{run.unit}": speed,
+        **measurement.values,
+        f"training_{run.task.unit}": speed,
         "training_seconds": seconds,
     }
-    return ModelResult(name, values, {})
-
-
-def measure_translation_run(
-    name: str,
-    run: TranslateRun,
-    log: Sequence[LogEntry],
-    records: Sequence[Record],
-    *,
-    longer: Sequence[Record] = (),
-    truth: GoldAlignments | None = None,
-    on_progress: ProgressCallback | None = None,
-    tokenize: str = "13a",
-) -> tuple[ModelResult, str]:
-    """The same with AER, BLEU by length and the speed of the search; the signature of its BLEU.
-
-    BLEU by length is that of the records, or of `longer` ones if they are given.
-    """
-    start_time = time.perf_counter()
-    outputs = translated_texts(run, records, on_progress)
-    seconds = time.perf_counter() - start_time
-    metrics = run.metrics(records, outputs, tokenize)
-    length_records = longer or records
-    sources, references = (
-        [record[side] for record in length_records] for side in ("source", "target")
-    )
-    bins = score_by_length(
-        sources,
-        translated_texts(run, length_records, on_progress) if longer else outputs,
-        references,
-        score=partial(bleu, tokenize=tokenize, force=tokenize == "none"),
-        edges=length_bin_edges(sources),
-    )
-    speed, training_seconds = training_speed(log)
-    values: dict[str, Number | None] = {
-        "parameters": parameter_count(run),
-        **{metric: float(metrics[metric]) for metric in ("bleu", "chrf", "exact", "perplexity")},
-        "aer": alignment_error(run.task, truth),
-        "training_tokens": speed,
-        "decoding_sentences": len(records) / seconds,
-        "training_seconds": training_seconds,
-    }
-    measurement = ModelResult(name, values, {bucket.name: bucket.score.value for bucket in bins})
-    return measurement, str(metrics["bleu_signature"])
+    return ModelResult(name, values, measurement.by_length)
 
 
 def parameter_count(run: Run) -> int:
@@ -160,38 +97,3 @@ def training_speed(log: Sequence[LogEntry]) -> tuple[float, float]:
     steps = [entry for entry in log if entry["kind"] == "step"]
     seconds = float(sum(entry["seconds"] for entry in steps))
     return sum(entry["tokens"] for entry in steps) / seconds if seconds else 0.0, seconds
-
-
-def translated_texts(
-    run: TranslateRun, records: Sequence[Record], on_progress: ProgressCallback | None = None
-) -> list[str]:
-    return [
-        best[0].text
-        for best in run.predict([r["source"] for r in records], on_progress=on_progress)
-    ]
-
-
-def alignment_error(task: TranslateTask, truth: GoldAlignments | None) -> float | None:
-    """AER of the source word that each target word looked at most; None where there is none."""
-    if truth is None or not task.model.cross_attentions:
-        return None
-    aligner = Aligner(task)
-    texts = [(record["source"], record["target"]) for record in truth.records]
-    return agreement(aligner.links(texts, [aligner.default_selection()])[0], truth.gold).aer
-
-
-def alignments_from_records(records: Sequence[Record]) -> GoldAlignments | None:
-    """The truth that the records carry themselves, as those of `reorder` do."""
-    if not all("links" in record for record in records):
-        return None
-    link_sets = [
-        parse_links(entry["links"], f"record {number}") for number, entry in enumerate(records, 1)
-    ]
-    return GoldAlignments(records, [GoldAlignment(links, links) for links in link_sets])
-
-
-def alignments_from_files(gold: Path, pairs: Path, base: int = 0) -> GoldAlignments:
-    """The truth of a gold file, and its pairs in any format that `regard align` reads."""
-    records = list(read_pairs([pairs]))
-    sizes = [(len(record["source"].split()), len(record["target"].split())) for record in records]
-    return GoldAlignments(records, read_gold(gold, base, sizes=sizes))

@@ -9,21 +9,19 @@ is? Wiegreffe & Pinter 2019 (D19-1002): is uniform attention as good? And the si
 word that was looked at missed more than any other?
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import mean
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from regard.attention.observe import Edit, intervene, join_calls, named_attentions, observe
-from regard.batching.example import Example, collate
+from regard.attention.observe import Edit, intervene, join_calls, observe
+from regard.data.corpus import Record
 from regard.layers.embedding import Embedding
 from regard.metrics.rank_correlation import kendall_tau, top_overlap
-from regard.tasks.inputs import BertInputs, CharacterInputs, SentenceInputs
-from regard.train.classify import ClassifyRun, parse_records
-from regard.train.run import Run
-from regard.train.translate import TranslateRun
+from regard.run import Run
+from regard.tasks.base import Readout
 
 TOP_TOKENS = 3  # tokens that are compared as the most important
 
@@ -56,89 +54,18 @@ class FaithfulnessReport(NamedTuple):
     label_changes: tuple[bool, bool] | None
 
 
-class OutputScorer(NamedTuple):
-    """A text as ids, what was said to it, and how likely that is for any other ids."""
-
-    ids: list[int]
-    tokens: list[str]
-    removable: range  # places of ids that may be left out: no marks
-    output: str
-    log_p: Callable[[Sequence[int]], Tensor]
-    attention_names: tuple[str, ...]  # attentions that are looked at
-    predict_label: Callable[[Sequence[int]], int] | None  # the verdict
-
-
-def build_scorer(run: Run, text: str) -> OutputScorer:
-    match run:
-        case ClassifyRun():
-            return build_classification_scorer(run, text)
-        case TranslateRun():
-            return build_translation_scorer(run, text)
-        case _:
-            raise ValueError(
-                f"trust is told of classify and translate, not of {run.settings.task} yet"
-            )
-
-
-def build_classification_scorer(run: ClassifyRun, text: str) -> OutputScorer:
-    task = run.task
-    if isinstance(task.inputs, CharacterInputs | SentenceInputs):
-        kind = run.settings.model.kind
-        raise ValueError(f"trust is told of models that read a row of tokens, not of {kind} yet")
-    [row] = task.inputs.rows(parse_records([text]), run.max_tokens)
-
-    def logits(ids: Sequence[int]) -> Tensor:
-        return task.model(task.inputs.tensors([list(ids)]))[0].log_softmax(-1)
-
-    with torch.no_grad():
-        label = int(logits(row).argmax())
-    names = tuple(named_attentions(task.model))
-    tokens = task.inputs.tokens(row)
-    removable = range(1 if isinstance(task.inputs, BertInputs) else 0, len(row) - 1)  # no marks
-    output = task.labels.names[label]
-    return OutputScorer(
-        list(row),
-        tokens,
-        removable,
-        output,
-        lambda ids: logits(ids)[label],
-        names,
-        lambda ids: int(logits(ids).argmax()),
-    )
-
-
-def build_translation_scorer(run: TranslateRun, text: str) -> OutputScorer:
-    run.check_inputs([text], "TEXT")
-    task, translation = run.task, run(text)
-    ids = task.source.encode_ids([text])[0]
-    model = task.model
-
-    def log_p(source_ids: Sequence[int]) -> Tensor:
-        batch = collate([Example(0, list(source_ids), translation.ids)])
-        states = model.teacher_forced(
-            model.remember(batch.source, batch.source_valid), batch.target_in
-        )
-        log_probs = model.logits(states).log_softmax(-1)
-        return log_probs.gather(-1, batch.target_out[..., None]).sum()
-
-    tokens = [task.source.token(n) for n in ids]
-    return OutputScorer(
-        ids, tokens, range(len(ids)), translation.text, log_p, task.cross_attentions, None
-    )
-
-
-def faithfulness(run: Run, text: str, seed: int = 0) -> FaithfulnessReport:
+def faithfulness(run: Run, record: Record, seed: int = 0) -> FaithfulnessReport:
     """All of it, for one text."""
     model = run.model.eval()
-    scorer = build_scorer(run, text)
+    scorer = run.task.readout(record)
     if len(scorer.removable) < 2:
-        raise ValueError("trust needs a text of two tokens or more")
+        raise ValueError("--faithfulness needs a text of two tokens or more")
     positions = list(scorer.removable)
     with torch.no_grad():
-        label = None if scorer.predict_label is None else scorer.predict_label(scorer.ids)
+        label = None if scorer.predict_class is None else scorer.predict_class(scorer.ids)
         full_log_p, attention_by_token = attention_per_token(model, scorer)
         drops = [
-            full_log_p - float(scorer.log_p(without_token(scorer.ids, position)))
+            full_log_p - float(scorer.log_prob(without_token(scorer.ids, position)))
             for position in positions
         ]
     gradient_by_token = gradient_per_token(model, scorer)
@@ -150,11 +77,11 @@ def faithfulness(run: Run, text: str, seed: int = 0) -> FaithfulnessReport:
     for name, edit in edits.items():
         with (
             torch.no_grad(),
-            intervene(model, dict[str, Edit].fromkeys(scorer.attention_names, edit)),
+            intervene(model, dict[str, Edit].fromkeys(scorer.attentions, edit)),
         ):
-            edit_drops[name] = full_log_p - float(scorer.log_p(scorer.ids))
-            if scorer.predict_label is not None:
-                label_changes.append(scorer.predict_label(scorer.ids) != label)
+            edit_drops[name] = full_log_p - float(scorer.log_prob(scorer.ids))
+            if scorer.predict_class is not None:
+                label_changes.append(scorer.predict_class(scorer.ids) != label)
     top_index = max(range(len(positions)), key=attention.__getitem__)
     other_drops = [drop for index, drop in enumerate(drops) if index != top_index]
     tokens = [
@@ -177,16 +104,16 @@ def faithfulness(run: Run, text: str, seed: int = 0) -> FaithfulnessReport:
 
 
 @torch.no_grad()
-def attention_per_token(model: nn.Module, scorer: OutputScorer) -> tuple[float, list[float]]:
+def attention_per_token(model: nn.Module, scorer: Readout) -> tuple[float, list[float]]:
     """log p of what was said, and how much each token was looked at, in the mean."""
-    with observe(model, scorer.attention_names) as weights:
-        log_p = float(scorer.log_p(scorer.ids))
+    with observe(model, scorer.attentions) as weights:
+        log_p = float(scorer.log_prob(scorer.ids))
     size = len(scorer.ids)
     mean_weights = [table[..., :size].flatten(0, -2).mean(0) for table in weights.joined().values()]
     return log_p, torch.stack(mean_weights).mean(0).tolist()
 
 
-def gradient_per_token(model: nn.Module, scorer: OutputScorer) -> list[float]:
+def gradient_per_token(model: nn.Module, scorer: Readout) -> list[float]:
     """|x . d log p / d x| for the vector x of each token."""
     embeddings: list[Tensor] = []
 
@@ -205,7 +132,7 @@ def gradient_per_token(model: nn.Module, scorer: OutputScorer) -> list[float]:
         if isinstance(m, Embedding)
     ]
     try:
-        log_p = scorer.log_p(scorer.ids)
+        log_p = scorer.log_prob(scorer.ids)
     finally:
         for hook in hooks:
             hook.remove()
@@ -215,12 +142,12 @@ def gradient_per_token(model: nn.Module, scorer: OutputScorer) -> list[float]:
     return (gradient * embeddings[0]).sum(-1).abs().flatten()[: len(scorer.ids)].tolist()
 
 
-def gradient_attention(run: Run, text: str) -> dict[str, Tensor]:
+def gradient_attention(run: Run, record: Record) -> dict[str, Tensor]:
     """a da of every weight a, where da = d log p / da: what was said would be less likely without.
 
     By attention, [b (h) q k]; what speaks against it is 0 (Chefer et al. 2021, 2103.15679, eq. 5).
     """
-    scorer, captured = build_scorer(run, text), dict[str, list[Tensor]]()
+    scorer, captured = run.task.readout(record), dict[str, list[Tensor]]()
 
     def build_capture_edit(name: str) -> Edit:
         def edit(weights: Tensor) -> Tensor:
@@ -230,9 +157,9 @@ def gradient_attention(run: Run, text: str) -> dict[str, Tensor]:
         return edit
 
     with intervene(
-        run.model.eval(), {name: build_capture_edit(name) for name in scorer.attention_names}
+        run.model.eval(), {name: build_capture_edit(name) for name in scorer.attentions}
     ):
-        log_p = scorer.log_p(scorer.ids)
+        log_p = scorer.log_prob(scorer.ids)
     all_weights = [weights for calls in captured.values() for weights in calls]
     gradients = iter(torch.autograd.grad(log_p, all_weights))
     return {

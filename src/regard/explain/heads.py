@@ -4,7 +4,7 @@ Losses are those of a run on some records, in nats a token, with the head's weig
 (Michel et al. 2019, 1905.10650). Where heads look is told by the shares of their weight.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,19 +16,17 @@ from regard.attention.core import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.observe import Edit, intervene, named_attentions, observe, zero
 from regard.data.corpus import Record
-from regard.explain.comparison import alignment_error, alignments_from_records
 from regard.layers.embedding import Embedding
 from regard.layers.evoformer import GatedAttention
 from regard.metrics.alignment import agreement
-from regard.tasks.align import Aligner, WeightSelection
-from regard.tasks.translate import TranslateTask
+from regard.run import Run
+from regard.tasks.alignment import WeightSelection, alignment_error, gold_from_records
+from regard.tasks.base import ProgressCallback
 from regard.text.external import ExternalTokenizer
 from regard.text.special import END
-from regard.train.run import Run
 
 MAX_PATTERN_RECORDS = 64  # records that are looked at one by one
 HeadName = tuple[str, int]  # of the attention, and the number of the head in it, from 0
-ProgressCallback = Callable[[int], None]
 MULTI_HEAD_MODULES = (MultiHead, GatedAttention)  # what has heads
 
 
@@ -76,7 +74,7 @@ def ablation_edits(run: Run, names: Sequence[HeadName]) -> dict[str, Edit]:
 def ablated_loss(run: Run, records: Sequence[Record], names: Sequence[HeadName] = ()) -> float:
     """Of the run on these records, in nats a token, without these heads."""
     with torch.no_grad(), intervene(run.model.eval(), ablation_edits(run, names)):
-        loss_sum = run.negative_log_likelihood(records)
+        loss_sum = run.task.negative_log_likelihood(records)
     return float(loss_sum.total) / loss_sum.count
 
 
@@ -86,9 +84,8 @@ def ablated_metrics(
     """The standard metrics without these heads; AER of the model's links, where truth is known."""
     with intervene(run.model, ablation_edits(run, names)):
         metrics = {k: v for k, v in run.score(records).items() if isinstance(v, float)}
-        if isinstance(run.task, TranslateTask):
-            error_rate = alignment_error(run.task, alignments_from_records(records))
-            metrics |= {} if error_rate is None else {"aer": error_rate}
+        error_rate = alignment_error(run.task.aligner(), gold_from_records(records))
+        metrics |= {} if error_rate is None else {"aer": error_rate}
     return metrics
 
 
@@ -137,14 +134,13 @@ def measure_heads(
 
 def alignment_error_rates(run: Run, records: Sequence[Record]) -> dict[HeadName, float]:
     """The alignment error rate of each head that looks at a source, where records carry links."""
-    task, truth = run.task, alignments_from_records(records)
-    if truth is None or not isinstance(task, TranslateTask) or not task.model.cross_attentions:
+    truth, aligner = gold_from_records(records), run.task.aligner()
+    if truth is None or aligner is None:
         return {}
-    aligner = Aligner(task)
     texts = [(record["source"], record["target"]) for record in truth.records]
     ways_by_head = {
         (name, head): WeightSelection(layer, head)
-        for layer, name in enumerate(task.cross_attentions)
+        for layer, name in enumerate(run.task.attention_names())
         for head in range(aligner.heads)
     }
     link_sets = aligner.links(texts, list(ways_by_head.values()))
@@ -164,7 +160,7 @@ def attention_patterns(run: Run, records: Sequence[Record]) -> dict[str, list[He
             observe(run.model.eval()) as observed,
             record_token_ids(run.model) as id_rows,
         ):
-            run.negative_log_likelihood([record])
+            run.task.negative_log_likelihood([record])
         for name, weights in observed.joined().items():
             if counts[name]:  # [… h q k]: an alignment has many rows
                 table = weights.flatten(0, -4)

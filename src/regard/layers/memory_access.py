@@ -99,7 +99,8 @@ def updated_matrix(
 def can_access_fast(reader: Attention, writer: Attention, controls: HeadControls) -> bool:
     """Nobody edits weights or wants their gradient, and one head writes."""
     is_unobserved = all(
-        attention.edit is None and (attention.recorded_weights is None or attention.detach_recorded)
+        (hook := attention.hook) is None
+        or (hook.edit is None and (hook.recorded is None or hook.detach))
         for attention in (reader, writer)
     )
     return is_unobserved and controls.add.shape[1] == 1 and isinstance(reader.score, Cosine)

@@ -1,21 +1,118 @@
-"""Every task by name. No torch here."""
+"""Every task by name: the only table of tasks. A task is found when it is needed; no torch here."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from regard.config.errors import choice_message
+from regard.config.settings import Settings
+
+if TYPE_CHECKING:
+    from regard.tasks.base import TaskBuilder
+
+DEFAULT_TASK = "translate"
+
+
+class TaskEntry(NamedTuple):
+    """The package of a task, the class in its `settings.py`, and a line for `regard list`."""
+
+    package: str
+    settings: str
+    description: str
+
+    def settings_class(self) -> type[Settings]:
+        return getattr(import_module(f"{self.package}.settings"), self.settings)
+
+    def builder(self) -> "TaskBuilder[Any]":
+        return import_module(f"{self.package}.build").BUILDER
+
 
 TASKS = {
-    "classify": "a text, or two, into one of some classes",
-    "tag": "names for stretches of words: people, places, products",
-    "understand": "what somebody wants (an intent), and with what (slots)",
-    "answer": "a question, by a stretch of the text that it is asked of",
-    "pretrain": "hidden words and sentences that follow, from plain text, to be built on",
-    "chat": "a conversation, turn by turn, about anything or about rows of a table",
-    "language": "how likely a text is, what comes next, and how it goes on",
-    "summarize": "a document into its summary, some words of which are copied",
-    "music": "how likely a piece is, as piano roll or in ABC, and how it goes on",
-    "image": "a picture into one of some classes, and which patches of it were looked at",
-    "copy": "a sequence of bits, told again after its end",
-    "recall": "the item that followed another, which is shown again",
-    "bandit": "what to do in a world that is found out by acting in it",
-    "fewshot": "a class that is known from a few examples only",
-    "caption": "a picture into a sentence on it, and where each word of it looked",
-    "fold": "a protein into the states of its residues, or some distances into the others",
-    "translate": "a source text into a target text, with word alignments",
+    "translate": TaskEntry(
+        "regard.tasks.translate",
+        "TranslateSettings",
+        "Translate a source text into a target text, with alignments.",
+    ),
+    "summarize": TaskEntry(
+        "regard.tasks.summarize",
+        "SummarizeSettings",
+        "Write the summary of a document, and copy words from it.",
+    ),
+    "language": TaskEntry(
+        "regard.tasks.language",
+        "LanguageSettings",
+        "Model a language: score texts, complete them, suggest words.",
+    ),
+    "chat": TaskEntry(
+        "regard.tasks.chat",
+        "ChatSettings",
+        "Hold a conversation, about anything or about rows of a table.",
+    ),
+    "classify": TaskEntry(
+        "regard.tasks.classify",
+        "ClassifySettings",
+        "Assign a class to a text or a pair of texts.",
+    ),
+    "tag": TaskEntry(
+        "regard.tasks.tag",
+        "TagSettings",
+        "Label spans of words: people, places, products.",
+    ),
+    "understand": TaskEntry(
+        "regard.tasks.tag",
+        "UnderstandSettings",
+        "Find the intent of a request and its slots.",
+    ),
+    "answer": TaskEntry(
+        "regard.tasks.answer",
+        "AnswerSettings",
+        "Answer a question by a span of its context.",
+    ),
+    "pretrain": TaskEntry(
+        "regard.tasks.pretrain",
+        "PretrainSettings",
+        "Pretrain an encoder on plain text: BERT's objectives or ELMo's.",
+    ),
+    "image": TaskEntry("regard.tasks.image", "ImageSettings", "Assign a class to an image."),
+    "caption": TaskEntry(
+        "regard.tasks.caption", "CaptionSettings", "Describe an image in a sentence."
+    ),
+    "music": TaskEntry(
+        "regard.tasks.music",
+        "MusicSettings",
+        "Model and compose music: piano rolls or ABC tunes.",
+    ),
+    "copy": TaskEntry(
+        "regard.tasks.bits", "CopySettings", "Repeat a sequence of bits after its end."
+    ),
+    "recall": TaskEntry(
+        "regard.tasks.bits",
+        "RecallSettings",
+        "Recall the item that followed a given one.",
+    ),
+    "bandit": TaskEntry(
+        "regard.tasks.bandit",
+        "BanditSettings",
+        "Learn to act in unknown bandits and MDPs.",
+    ),
+    "fewshot": TaskEntry(
+        "regard.tasks.fewshot",
+        "FewshotSettings",
+        "Recognize classes from a few examples of each.",
+    ),
+    "fold": TaskEntry(
+        "regard.tasks.fold",
+        "FoldSettings",
+        "Predict the states of a protein's residues, or their distances.",
+    ),
 }
+
+
+def find_task(name: str) -> TaskEntry:
+    """Return the entry of a task; an unknown name is an error with the nearest one."""
+    if name not in TASKS:
+        raise ValueError(f"task: {choice_message(list(TASKS), name)}")
+    return TASKS[name]
+
+
+# The task of a model that was trained elsewhere, by the kind of the model.
+TASK_OF_IMPORTED_MODEL = {"bert": "pretrain", "gpt2": "language", "vit": "image"}

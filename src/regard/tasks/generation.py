@@ -1,8 +1,13 @@
-"""The [decode] of the settings -> a search, its rules, and a second look at what it found."""
+"""What tasks that write text share: searches, constraints and predictions."""
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from regard.config.decode import BeamConfig, DecodeConfig, GreedyConfig, SampleConfig
 from regard.decoding.beam import beam_search
@@ -11,7 +16,73 @@ from regard.decoding.greedy import greedy_search
 from regard.decoding.penalties import rerank
 from regard.decoding.sampling import SamplingOptions, sample
 from regard.decoding.stepper import Hypothesis
-from regard.tasks.translate import RerankFunction, SearchFunction
+from regard.tasks.base import Prediction
+
+RECORDS_PER_CHUNK = 10_000  # records that are tokenized together
+TOKENS_PER_BATCH = 2000  # in prediction and evaluation
+
+SearchFunction = Callable[[Any, Any, list[int], Constraints], list[list[Hypothesis]]]
+"""(model, its memory, a seed for each input, constraints) -> hypotheses of each input."""
+RerankFunction = Callable[[list[list[Hypothesis]], list[list[Tensor]]], list[list[Hypothesis]]]
+"""(hypotheses of each input, their attention weights [t s]) -> hypotheses in another order."""
+
+
+class TextOutput(NamedTuple):
+    """One finished hypothesis."""
+
+    text: str
+    score: float  # by which it was ranked
+    log_prob: float
+    ids: list[int]
+
+
+@dataclass(frozen=True)
+class TextPrediction(Prediction):
+    """The hypotheses for one input, best first; `text` is that of the best."""
+
+    outputs: tuple[TextOutput, ...] = ()
+
+    @property
+    def best(self) -> TextOutput:
+        return self.outputs[0]
+
+    def as_dict(self) -> dict[str, Any]:
+        outputs = [{"text": o.text, "score": o.score, "log_prob": o.log_prob} for o in self.outputs]
+        return {"outputs": outputs}
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How outputs are found: a search, its constraints, and perhaps a reranking."""
+
+    search: SearchFunction
+    constraints: Constraints
+    rerank: RerankFunction | None = None
+
+    @property
+    def max_length(self) -> int:
+        length = self.constraints.max_length
+        return length if isinstance(length, int) else max(length)
+
+
+def build_decoding(
+    config: DecodeConfig, max_positions: float, forbidden_ids: tuple[int, ...] = ()
+) -> Decoding:
+    """Return the decoding that the settings describe, within the positions of the model."""
+    max_length = int(min(config.max_length, max_positions))
+    constraints = build_constraints(config, max_length, forbidden_ids)
+    return Decoding(build_search(config), constraints, build_reranker(config))
+
+
+def sampling_seeds(sources: Sequence[Sequence[Any]]) -> list[int]:
+    """Return a seed for each source, made of its content; a repeated source gets another one."""
+    occurrences, seeds = Counter[tuple[Any, ...]](), list[int]()
+    for source in sources:
+        ids = tuple(source)
+        occurrences[ids] += 1
+        key = " ".join(map(str, (*ids, -occurrences[ids])))
+        seeds.append(int.from_bytes(blake2b(key.encode(), digest_size=7).digest()))
+    return seeds
 
 
 def build_search(decode: DecodeConfig, count: int = 1) -> SearchFunction:

@@ -1,6 +1,6 @@
 """The training loop is a generator: it makes steps, and who runs it logs, saves and stops.
 
-training = Training(model, loss_of, batches, torch.optim.Adam(model.parameters()))
+training = Training(model, loss, batches, torch.optim.Adam(model.parameters()))
 for step in training.steps(1000):
     print(step.loss)
 """
@@ -8,11 +8,12 @@ for step in training.steps(1000):
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from regard.batching.source import BatchSource
 from regard.tasks.loss import Loss
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.schedule import Plateau, Schedule, constant
@@ -28,30 +29,14 @@ class Step(NamedTuple):
     epoch: int  # from 0, of the last batch
 
 
-@runtime_checkable
-class Source(Protocol):
-    """What batches come from: an endless iterator whose place can be kept.
-
-    `carried` is what a model takes from a batch into the next one, if anything.
-    """
-
-    carried: dict[str, Tensor]
-
-    @property
-    def epoch(self) -> int: ...
-    def __next__(self) -> Any: ...
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
-
-
 class Training:
     """A model in training, with all that is needed to go on exactly where it was left."""
 
     def __init__(
         self,
         model: nn.Module,
-        loss_function: Callable[[Any], Loss],
-        batches: Source,
+        loss_function: Callable[[Any, int], Loss],
+        batches: BatchSource,
         optimizer: torch.optim.Optimizer,
         *,
         schedule: Schedule | Plateau | None = None,
@@ -71,11 +56,12 @@ class Training:
 
     def steps(self, until: int) -> Iterator[Step]:
         """Make steps until that many are done in all."""
-        self.model.train()
         while self.steps_done < until:
             yield self.step()
 
     def step(self) -> Step:
+        """Make one optimizer step."""
+        self.model.train()
         start_time = time.perf_counter()
         factor = self.schedule(self.steps_done + 1)
         for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
@@ -104,7 +90,7 @@ class Training:
         device = next(self.model.parameters()).device.type
         for batch in batches:
             with torch.autocast(device, self.autocast, enabled=self.autocast is not None):
-                loss = self.loss_function(batch)
+                loss = self.loss_function(batch, self.steps_done)
             loss.total.backward()
             losses.append(Loss(loss.total.detach(), loss.count))
         tokens = sum(part.count for part in losses)

@@ -13,14 +13,13 @@ import torch
 
 from regard.batching.example import Batch
 from regard.batching.memory_forecast import BatchShape, forecast_peak_memory, peak_memory
-from regard.config.load import resolve
 from regard.config.settings import Settings
 from regard.models.catalogue import build_model as build_model
-from regard.tasks.loss import Loss
-from regard.tasks.summarize import SummarizeTask
-from regard.tasks.translate import TranslateTask
+from regard.tasks.building import model_options
+from regard.tasks.catalogue import find_task
+from regard.tasks.load import resolve_settings
 from regard.text.train import train_tokenizer
-from regard.training.build import build_training, teacher_forcing_rate
+from regard.training.build import build_training
 from regard.training.loop import Training
 
 
@@ -83,21 +82,12 @@ def main() -> None:
     """Make steps, and say what there was before and at the peak."""
     request = json.load(sys.stdin)
     torch.set_num_threads(request["threads"])
-    settings, shape = resolve(request["settings"]), BatchShape(*request["shape"])
-    options = settings.model.model_dump(exclude={"kind"})
-    model = build_model(settings.model.kind, {**options, **request["sizes"]})
-    placeholder_tokenizer = train_tokenizer("characters", ["a"], 5)
-    batches = RepeatedBatch()
-    train = settings.train
-
-    def loss(batch: Batch, steps_done: int) -> Loss:
-        if settings.task == "summarize":
-            summarizer = SummarizeTask(model, placeholder_tokenizer, placeholder_tokenizer)
-            return summarizer.loss(batch, train.label_smoothing, coverage=train.coverage_weight)
-        task = TranslateTask(model, placeholder_tokenizer, placeholder_tokenizer)
-        return task.loss(batch, train.label_smoothing, teacher_forcing_rate(train, steps_done))
-
-    training = build_training(settings, model, loss, batches)
+    settings, shape = resolve_settings(request["settings"]), BatchShape(*request["shape"])
+    model = build_model(settings.model.kind, {**model_options(settings.model), **request["sizes"]})
+    tokenizer, batches = train_tokenizer("characters", ["a"], 5), RepeatedBatch()
+    builder = find_task(settings.task).builder()
+    vocabularies = dict.fromkeys(builder.vocabulary_loaders(settings), tokenizer)
+    training = build_training(settings, builder.build_task(settings, vocabularies, model), batches)
 
     def step(batch: Batch) -> None:
         batches.batch = batch

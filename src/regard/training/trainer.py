@@ -1,29 +1,28 @@
-"""From settings to a trained run in a folder; the same call again goes on where it was left."""
+"""Train a run in a folder; the same call again continues where it stopped."""
 
 import math
 import tomllib
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 
-from regard.config.load import load as load_settings
 from regard.config.settings import Settings
-from regard.data.build import build_corpus as build_corpus
+from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record
 from regard.files import remove_stale_drafts
-from regard.train.run import (
+from regard.run import Run
+from regard.tasks.building import batch_options
+from regard.tasks.catalogue import find_task
+from regard.tasks.load import load_settings
+from regard.tasks.run_folder import (
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
-    RUN_CLASSES,
     VERSIONS_FILE,
     WEIGHTS_FILE,
-    Run,
-    build_run,
-    find_run_class,
 )
 from regard.training.build import build_training
 from regard.training.checkpoint import (
@@ -39,48 +38,73 @@ from regard.training.log import LOG_FILES, Log, summary_writer, truncate_log
 from regard.training.loop import Step, Training
 from regard.training.schedule import Plateau
 
-MAX_DEV_RECORDS = 5000  # pairs of dev that are looked at
-LOWER_IS_BETTER = ("loss", "ter", "perplexity", "mae")  # less is better
+MAX_DEV_RECORDS = 5000  # records of dev that are used for validation
+LOWER_IS_BETTER = ("loss", "ter", "perplexity", "mae")
 
 
 class Validation(NamedTuple):
+    """The result of one validation on the dev split."""
+
     step: int
-    loss: float  # a token's, on the dev split
-    metric: float  # what is compared: the loss, or the metric of the settings
+    loss: float  # mean over what the task counts
+    metric: float  # the value that is compared: the loss, or the metric of the settings
     best: bool
 
 
 class Trainer:
-    """One training in one folder. `events` makes it, step by step; stop it when you like."""
+    """One training in one folder; iterate over it to train.
 
-    def __init__(self, settings: Settings, folder: Path, on_message: Callable[[str], None] = print):
-        settings = find_run_class(settings.run_kind).resolve_settings(settings)
-        self.settings, self.folder, self.on_message = settings, folder, on_message
+    Each item is a `Step` or a `Validation`. Stop whenever you like: a new trainer of the same
+    folder continues from the last checkpoint. torch's global random generator is restored after
+    each item.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        folder: Path | str,
+        on_message: Callable[[str], None] = print,
+    ):
+        settings = find_task(settings.task).builder().resolve_settings(settings)
+        self.settings, self.folder, self.on_message = settings, Path(folder), on_message
         if settings.train.tensorboard:
-            summary_writer()  # not installed: said before any work is done
+            summary_writer()  # an error if it is not installed, before any work is done
         self.run, self.corpus = self.open_run()
+        self.random_state = self.run.random_state
         self.best_metric: float | None = None
         self.validations_without_gain = 0
         self.dev_records: list[Record] = []
         if "dev" in self.corpus.splits:
             self.dev_records = list(islice(self.corpus.read("dev"), MAX_DEV_RECORDS))
-        self.training = self.build_training()
-        if not (self.folder / CONFIG_FILE).is_file():  # now that all the data was seen to be right
-            self.run.save(self.folder)
-        self.resume()
+        with self.own_random_state():
+            self.training = self.build_training()
+            if not (self.folder / CONFIG_FILE).is_file():  # now that all data has been read
+                self.run.save(self.folder)
+            self.resume()
 
-    def events(self) -> Iterator[Step | Validation]:
-        """Steps and validations, until the settings' end or until nothing improves any more."""
+    @contextmanager
+    def own_random_state(self) -> Generator[None]:
+        """Draw from this training's random state, and leave torch's global one as it was."""
+        with torch.random.fork_rng(devices=[]):
+            torch.set_rng_state(self.random_state)
+            try:
+                yield
+            finally:
+                self.random_state = torch.get_rng_state()
+
+    def __iter__(self) -> Generator[Step | Validation]:
+        """Yield steps and validations until the end of the settings, or until patience is over."""
         train = self.settings.train
-        with Log(
-            self.folder, tensorboard=train.tensorboard, steps_done=self.training.steps_done
-        ) as log:
+        steps_done = self.training.steps_done
+        with Log(self.folder, tensorboard=train.tensorboard, steps_done=steps_done) as log:
             while not self.is_finished():
-                step = next(self.training.steps(self.training.steps_done + 1))
+                with self.own_random_state():
+                    step = self.training.step()
                 log.add("step", step._asdict())
                 yield step
                 if self.dev_records and step.number % train.validate_every == 0:
-                    validation = self.validate()
+                    with self.own_random_state():
+                        validation = self.validate()
                     log.add("dev", validation._asdict())
                     yield validation
                 if step.number % train.save_every == 0:
@@ -96,71 +120,65 @@ class Trainer:
         return self.training.batches.epoch >= (train.epochs or math.inf)
 
     def validate(self) -> Validation:
-        """Loss and metric on dev; the best weights so far are those that the run uses."""
+        """Measure loss and metric on dev; the best weights so far become those of the run."""
         metric, ema = self.settings.train.metric, self.training.ema
         with nullcontext() if ema is None else ema.applied_to(self.run.model):
-            mean_loss, metric_value = self.dev_loss_and_metric()
+            mean_loss, value = self.dev_loss_and_metric()
         self.run.model.train()
         sign = -1 if metric in LOWER_IS_BETTER else 1
-        if (
-            self.run.best_resets_after
-            and 0
-            < self.training.steps_done - self.run.best_resets_after
-            <= self.settings.train.validate_every
-        ):
+        resets_after = self.run.task.best_resets_after
+        steps_since = self.training.steps_done - resets_after
+        if resets_after and 0 < steps_since <= self.settings.train.validate_every:
             self.best_metric, self.validations_without_gain = None, 0
-        is_best = self.best_metric is None or sign * metric_value > sign * self.best_metric
+        is_best = self.best_metric is None or sign * value > sign * self.best_metric
         self.validations_without_gain = 0 if is_best else self.validations_without_gain + 1
         if is_best:
-            self.best_metric = metric_value
+            self.best_metric = value
             self.run.save_weights(self.folder, self.weights())
         if isinstance(self.training.schedule, Plateau):
             self.training.schedule.update(is_best)
-        return Validation(self.training.steps_done, mean_loss, metric_value, is_best)
+        return Validation(self.training.steps_done, mean_loss, value, is_best)
 
     def dev_loss_and_metric(self) -> tuple[float, float]:
-        """A token's loss on dev, and the settings' metric."""
-        metric, loss = (
-            self.settings.train.metric,
-            self.run.negative_log_likelihood(self.dev_records),
-        )
+        metric, task = self.settings.train.metric, self.run.task
+        loss = task.negative_log_likelihood(self.dev_records)
         mean_loss = loss.total.item() / loss.count
-        return mean_loss, mean_loss if metric == "loss" else self.run.validation_metric(
-            metric, self.dev_records
-        )
+        if metric == "loss":
+            return mean_loss, mean_loss
+        return mean_loss, task.validation_metric(metric, self.dev_records)
 
     def weights(self) -> dict[str, torch.Tensor]:
+        """Return the weights to use: the moving average, if there is one."""
         ema = self.training.ema
         return dict(self.run.model.state_dict()) if ema is None else ema.weights
 
     def save(self) -> None:
-        tensors, metadata = self.training.state_dict()
+        """Write a checkpoint, and remove old ones."""
+        with self.own_random_state():
+            tensors, metadata = self.training.state_dict()
         metadata |= {"best": self.best_metric, "waited": self.validations_without_gain}
-        save_checkpoint(
-            self.folder / CHECKPOINTS_FOLDER,
-            Checkpoint(self.training.steps_done, tensors, metadata),
-        )
-        prune_checkpoints(self.folder / CHECKPOINTS_FOLDER, self.settings.train.keep_checkpoints)
+        folder = self.folder / CHECKPOINTS_FOLDER
+        save_checkpoint(folder, Checkpoint(self.training.steps_done, tensors, metadata))
+        prune_checkpoints(folder, self.settings.train.keep_checkpoints)
 
     def close(self) -> None:
-        """Keep what there is: a checkpoint, and weights to use if no validation chose any."""
+        """Write a checkpoint, and the weights to use if no validation chose any."""
         self.save()
-        checkpoint_count = self.settings.train.average_checkpoints
-        if checkpoint_count > 1:
-            paths = checkpoint_folders(self.folder / CHECKPOINTS_FOLDER)[:checkpoint_count]
-            self.run.save_weights(
-                self.folder, mean_weights(load_checkpoint(p).tensors["weights"] for p in paths)
-            )
+        count = self.settings.train.average_checkpoints
+        if count > 1:
+            paths = checkpoint_folders(self.folder / CHECKPOINTS_FOLDER)[:count]
+            weights = mean_weights(load_checkpoint(path).tensors["weights"] for path in paths)
+            self.run.save_weights(self.folder, weights)
         elif self.best_metric is None:
             self.run.save_weights(self.folder, self.weights())
 
     def open_run(self) -> tuple[Run, Corpus]:
-        """The run in the folder if it is this one, else a new one; never another's."""
+        """Return the run in the folder if its settings are the same, or a new one."""
         config = self.folder / CONFIG_FILE
         if not config.is_file():
-            check_folder_is_free(self.folder)
+            check_folder_is_free(self.folder, self.settings)
             corpus = build_corpus(self.settings.data)
-            return build_run(self.settings, corpus), corpus
+            return Run.create(self.settings, corpus), corpus
         if not (self.folder / WEIGHTS_FILE).is_file():
             raise ValueError(
                 f"{self.folder}: has a {CONFIG_FILE}, but is no run; take another folder"
@@ -170,49 +188,39 @@ class Trainer:
         if settings_without_duration(saved_settings) != settings_without_duration(self.settings):
             raise ValueError(f"{self.folder}: holds a run with other settings; take another folder")
         run = Run.load(self.folder)
-        return type(run)(self.settings, run.vocabularies), run.corpus()
+        return Run(self.settings, run.vocabularies), run.corpus()
 
     def resume(self) -> None:
+        """Continue from the newest checkpoint that is intact."""
         remove_stale_drafts(self.folder)
         checkpoint, skipped = load_newest_checkpoint(self.folder / CHECKPOINTS_FOLDER)
         for line in skipped:
             self.on_message(line)
         if checkpoint is not None:
             self.training.load_state_dict(checkpoint.tensors, checkpoint.metadata)
-            self.best_metric, self.validations_without_gain = (
-                checkpoint.metadata["best"],
-                checkpoint.metadata["waited"],
-            )
+            self.best_metric = checkpoint.metadata["best"]
+            self.validations_without_gain = checkpoint.metadata["waited"]
         truncate_log(self.folder, self.training.steps_done)
 
     def build_training(self) -> Training:
-        batches = self.run.batches(self.corpus)
-        return build_training(
-            self.settings, self.run.model, self.run.loss, batches, self.run.parameter_groups()
-        )
+        task = self.run.task
+        batches = task.batches(self.corpus, batch_options(self.settings))
+        return build_training(self.settings, task, batches)
 
 
 def settings_without_duration(settings: Settings) -> dict[str, Any]:
-    """Settings but for how long to train: a run may be trained longer."""
-    values = settings.model_dump()
+    """Return settings without the length of training and the scoring, which may change."""
+    values = settings.model_dump(exclude={"metrics"})
     for name in ("steps", "epochs", "patience"):
         values["train"].pop(name)
     return values
 
 
-def check_folder_is_free(folder: Path) -> None:
-    """A new run goes into a folder of its own: other people's files are not written over."""
-    vocabularies = {
-        f"{name}.json" for run in RUN_CLASSES for name in find_run_class(run).vocabulary_loaders
-    }
-    run_files = {
-        CONFIG_FILE,
-        WEIGHTS_FILE,
-        VERSIONS_FILE,
-        CHECKPOINTS_FOLDER,
-        *LOG_FILES,
-        *vocabularies,
-    }
+def check_folder_is_free(folder: Path, settings: Settings) -> None:
+    """Raise an error if a folder holds files that do not belong to a run of these settings."""
+    loaders = find_task(settings.task).builder().vocabulary_loaders(settings)
+    run_files = {CONFIG_FILE, WEIGHTS_FILE, VERSIONS_FILE, CHECKPOINTS_FOLDER, *LOG_FILES}
+    run_files |= {f"{name}.json" for name in loaders}
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file; name a folder for the run")
     for path in folder.iterdir() if folder.exists() else ():

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.metrics.alignment import Agreement, agreement, best_links
+from regard.metrics.alignment_files import parse_gold
 from regard.view.annotations import NO_ANNOTATIONS, MapAnnotations
 
 AttentionKind = Literal["self", "cross", "pool", "grid", "memory"]
@@ -136,6 +137,22 @@ class AttentionMap:
             message = f"{name}: a row sums to {weights.sum(-1).max():.3f}, more than 1"
             raise ValueError(f"{message}; weights are those before dropout: call eval() first")
         return weights
+
+    def with_gold(self, links: str) -> "AttentionMap":
+        """Return the map with gold links between source and target words, as `0-0 1-2 2?1`."""
+        if self.layers[0].kind != "cross":
+            raise ValueError("--gold needs attention between a source and a target")
+        annotations = replace(self.annotations, gold=parse_gold(links, "--gold"))
+        return AttentionMap(
+            {layer.name: layer.weights for layer in self.layers},
+            self.queries.tokens,
+            self.keys.tokens,
+            kind=self.layers[0].kind,
+            word_ids=(self.queries.word_ids, self.keys.word_ids),
+            title=self.title,
+            picture=self.picture,
+            annotations=annotations,
+        )
 
     def merge_subwords(self) -> "AttentionMap":
         """By words: what one looked at is the mean of its pieces, what it got is their sum."""

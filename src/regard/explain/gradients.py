@@ -1,0 +1,26 @@
+"""Gradient x attention as a map."""
+
+from regard.explain.faithfulness import gradient_attention
+from regard.run import Run
+from regard.view.attention_map import AttentionMap
+
+MIN_ROW_SUM = 1e-12
+
+
+def gradient_attention_map(run: Run, text: str) -> AttentionMap:
+    """Return gradient x attention for a text, scaled so that the greatest row sums to 1."""
+    record = run.records([text], "TEXT")[0]
+    plain, gradients = run.task.attention_map(record), gradient_attention(run, record)
+    layers = {}
+    for layer in plain.layers:
+        weights = gradients[layer.name][0].numpy()
+        weights = weights if weights.ndim == 3 else weights[None]
+        weights = weights[..., : layer.weights.shape[-1]]
+        layers[layer.name] = weights / max(float(weights.sum(-1).max()), MIN_ROW_SUM)
+    return AttentionMap(
+        layers,
+        plain.queries.tokens,
+        plain.keys.tokens,
+        kind=plain.layers[0].kind,
+        title=plain.title,
+    )

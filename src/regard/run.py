@@ -1,0 +1,176 @@
+"""A run: a trained model with its task, vocabularies and settings, in one folder.
+
+config.toml  weights.safetensors  versions.json, and NAME.json for each vocabulary
+"""
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+import regard
+from regard.config.dump import dumps
+from regard.config.settings import Settings
+from regard.data.build import build_corpus
+from regard.data.corpus import Corpus, Record, check_split
+from regard.files import write_atomic
+from regard.tasks.base import Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.catalogue import find_task
+from regard.tasks.load import load_settings, override_settings
+from regard.tasks.run_folder import (
+    CHECKPOINTS_FOLDER,
+    CONFIG_FILE,
+    VERSIONS_FILE,
+    WEIGHTS_FILE,
+    check_run_files,
+)
+from regard.view.attention_map import AttentionMap
+
+Input = str | Record
+"""A line of text as the command line takes it, or a record with the fields of the task's data."""
+
+
+class Run:
+    """A model that predicts, scores, shows its attention, and is saved to a folder."""
+
+    task: Task[Any, Any]
+
+    def __init__(
+        self, settings: Settings, vocabularies: Mapping[str, Any], model: nn.Module | None = None
+    ):
+        """Build the task of the settings around `model`, or around a new one.
+
+        The weights of a new model depend on `settings.seed` alone. torch's global random generator
+        is left as it was; `random_state` is where the draws of this run continue.
+        """
+        self.settings, self.vocabularies = settings, dict(vocabularies)
+        builder = find_task(settings.task).builder()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            if model is None:
+                model = builder.build_model(settings, self.vocabularies)
+            self.random_state = torch.get_rng_state()
+        self.task = builder.build_task(settings, self.vocabularies, model)
+
+    @property
+    def model(self) -> Any:
+        return self.task.model
+
+    @classmethod
+    def create(cls, settings: Settings, corpus: Corpus) -> "Run":
+        """Return an untrained run, with vocabularies from the training data."""
+        builder = find_task(settings.task).builder()
+        settings = builder.resolve_settings(settings)
+        run = cls(settings, builder.build_vocabularies(settings, corpus))
+        builder.load_pretrained(settings, run.model)
+        return run
+
+    # --- inference
+
+    def __call__(self, item: Input) -> Prediction:
+        """Return the prediction for one line of text or record."""
+        return self.predict([item])[0]
+
+    def predict(
+        self,
+        items: Sequence[Input],
+        *,
+        location: str = "input {}",
+        on_progress: ProgressCallback | None = None,
+    ) -> list[Prediction]:
+        """Return a prediction for each line of text or record, in order.
+
+        `location` names the n-th input in error messages.
+        """
+        return list(self.task.predict(self.records(items, location), on_progress=on_progress))
+
+    def records(self, items: Sequence[Input], location: str = "input {}") -> list[Record]:
+        """Convert lines of text to records; records stay as they are."""
+        return [
+            self.task.parse(item, location.format(number)) if isinstance(item, str) else item
+            for number, item in enumerate(items, 1)
+        ]
+
+    def score(
+        self,
+        data: str | Sequence[Record] = "test",
+        *,
+        on_progress: ProgressCallback | None = None,
+    ) -> Metrics:
+        """Return the standard metrics of the task on a split of the run's data, or on records."""
+        records = self.read_split(data) if isinstance(data, str) else list(data)
+        return self.task.score(records, on_progress=on_progress)
+
+    def attention(self, item: Input, target: str | None = None) -> AttentionMap:
+        """Return the attention of every layer and head for one line of text or record."""
+        if target is not None and not self.task.accepts_target:
+            raise ValueError(f"target: the task {self.task.name} has no output to be given")
+        return self.task.attention_map(self.records([item], "input")[0], target)
+
+    def corpus(self) -> Corpus:
+        """Return the data that the settings name."""
+        return build_corpus(self.settings.data)
+
+    def read_split(self, split: str) -> list[Record]:
+        corpus = self.corpus()
+        check_split(split, corpus.splits)
+        return list(corpus.read(split))
+
+    def override(self, overrides: Sequence[str]) -> "Run":
+        """Return the same model under changed settings, such as `decode.width=10`."""
+        settings = override_settings(self.settings, overrides)
+        return Run(settings, self.vocabularies, self.model)
+
+    # --- files
+
+    def save(self, folder: Path | str) -> None:
+        """Write everything that `load` needs; each file is written whole or not at all."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, vocabulary in self.vocabularies.items():
+            vocabulary.save(folder / f"{name}.json")
+        self.save_weights(folder, dict(self.model.state_dict()))
+        write_atomic(folder / VERSIONS_FILE, (json.dumps(versions(), indent=1) + "\n").encode())
+        write_atomic(folder / CONFIG_FILE, dumps(self.settings).encode())
+
+    def save_weights(self, folder: Path, weights: Mapping[str, Tensor]) -> None:
+        """Write weights, with what validation has tuned in the place of averages of it."""
+        tensors = {**weights, **self.task.tuned_weights()}
+        plain = {name: value.detach().clone() for name, value in tensors.items()}
+        write_atomic(folder / WEIGHTS_FILE, safetensors.torch.save(plain))
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "Run":
+        """Load the run in a folder; RUN/checkpoints/step-N has the weights after step N."""
+        folder, weights_path = Path(folder), Path(folder) / WEIGHTS_FILE
+        if folder.parent.name == CHECKPOINTS_FOLDER:
+            check_run_files(folder, (WEIGHTS_FILE,))
+            folder = folder.parent.parent
+        check_run_files(folder, (CONFIG_FILE, WEIGHTS_FILE))
+        settings = load_settings(folder / CONFIG_FILE)
+        loaders = find_task(settings.task).builder().vocabulary_loaders(settings)
+        check_run_files(folder, [f"{name}.json" for name in loaders])
+        run = cls(settings, {n: load(folder / f"{n}.json") for n, load in loaders.items()})
+        try:
+            run.model.load_state_dict(safetensors.torch.load_file(weights_path))
+        except (safetensors.SafetensorError, RuntimeError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(f"{weights_path}: does not fit the settings ({reason})") from error
+        run.model.eval()
+        return run
+
+
+def versions() -> dict[str, Any]:
+    """Return the versions that a run was made with."""
+    return {
+        "regard": regard.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+    }

@@ -1,0 +1,266 @@
+"""Word alignments from the cross-attention of a translation model: who looked at whom.
+
+A pair of texts is read teacher-forced with somebody looking. Which of the weights become links is a
+`Way`; the best one is found on pairs that people have aligned, or by how well two directions agree.
+
+b: batch   l: layers   h: heads   t: target tokens   s: source tokens   m, n: their words
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Batch, Example
+from regard.data.corpus import Record
+from regard.data.formats.text_pairs import read_pairs
+from regard.metrics.alignment import Agreement, agreement, best_links, flipped, word_weights
+from regard.metrics.alignment_files import GoldAlignment, Links, parse_links, read_gold
+from regard.tasks.generation import RECORDS_PER_CHUNK, TOKENS_PER_BATCH
+from regard.text.tokenizer import Tokenizer
+
+TextPairs = Sequence[tuple[str, str]]  # source and target
+WordWeights = Float[np.ndarray, "m n"]  # how much each target word looked at each source word
+LinkExtractor = Callable[[WordWeights], Links]  # `best_links`, or `strong_links` with a threshold
+ProgressCallback = Callable[[int], None]
+
+
+@runtime_checkable
+class AlignableTask(Protocol):
+    """A task whose model reads a source and writes a target, with attention between them."""
+
+    model: Any
+    source: Tokenizer
+    target: Tokenizer
+
+    @property
+    def cross_attentions(self) -> tuple[str, ...]: ...
+    def attention_weights(self, batch: Batch) -> Float[Tensor, "l b h t s"]: ...
+
+
+class WeightSelection(NamedTuple):
+    """Which weights are taken: of a layer and a head, counted from 0, or None for the mean of all.
+
+    `shift` 0 takes those of the position that predicts a target token; 1 those of the next, which
+    reads it: a transformer knows only then what is to be aligned (Chen et al. 2020, 2004.14837).
+    """
+
+    layer: int | None
+    head: int | None = None
+    shift: int = 0
+
+    def apply(self, weights: Float[Tensor, "l b h t s"]) -> Float[Tensor, "b t s"]:
+        if self.layer is not None:
+            weights = weights[self.layer : self.layer + 1]
+        if self.head is not None:
+            weights = weights[:, :, self.head : self.head + 1]
+        return weights.mean((0, 2))
+
+
+class ScoredSelection(NamedTuple):
+    """A way for each of the directions that were tried, and how well it did."""
+
+    selections: tuple[WeightSelection, ...]
+    agreement: Agreement
+
+
+class Aligner:
+    """Links by one model, always as (source word, target word) of the pairs that are given.
+
+    `turned` is for a model that translates their targets into their sources.
+    """
+
+    def __init__(
+        self,
+        task: AlignableTask,
+        *,
+        target_to_source: bool = False,
+        extract_links: LinkExtractor = best_links,
+    ):
+        self.task, self.target_to_source, self.extract_links = task, target_to_source, extract_links
+        names = task.cross_attentions
+        self.layers = len(names)
+        self.heads: int = getattr(task.model.get_submodule(names[0]), "heads", 1)
+
+    def default_selection(self) -> WeightSelection:
+        """The mean of the heads in the last decoder layer but one (Garg et al. 2019)."""
+        return WeightSelection(guided_layer(self.layers))
+
+    def selections(self, *, heads: bool = True) -> list[WeightSelection]:
+        """All that may be tried, the default first; without `heads`, means over them only."""
+        selections = [self.default_selection()]
+        for shift in (0, 1):
+            for layer in range(self.layers):
+                selections.append(WeightSelection(layer, shift=shift))
+                if heads and self.heads > 1:
+                    selections += [
+                        WeightSelection(layer, head, shift) for head in range(self.heads)
+                    ]
+            if self.layers > 1:
+                selections.append(WeightSelection(None, shift=shift))
+        return list(dict.fromkeys(selections))
+
+    def check(self, selection: WeightSelection) -> WeightSelection:
+        for name, index, count in (
+            ("layer", selection.layer, self.layers),
+            ("head", selection.head, self.heads),
+        ):
+            if index is not None and not 0 <= index < count:
+                last = f"0 to {count - 1}" if count > 1 else "0 only"
+                raise ValueError(f"{name} must be {last}, not {index}")
+        if selection.shift not in (0, 1):
+            raise ValueError(f"shift must be 0 or 1, not {selection.shift}")
+        return selection
+
+    def links(
+        self,
+        texts: TextPairs,
+        selections: Sequence[WeightSelection],
+        *,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+        on_progress: ProgressCallback | None = None,
+    ) -> list[list[Links]]:
+        """For each way the links of each pair; `told` hears how many pairs are done each time."""
+        links_by_selection: list[list[Links]] = [[frozenset()] * len(texts) for _ in selections]
+        for index, tables in self.word_weight_tables(
+            texts, selections, tokens_per_batch=tokens_per_batch
+        ):
+            for links, table in zip(links_by_selection, tables, strict=True):
+                links[index] = (
+                    flipped(self.extract_links(table))
+                    if self.target_to_source
+                    else self.extract_links(table)
+                )
+            if on_progress is not None:
+                on_progress(1)
+        return links_by_selection
+
+    def word_weight_tables(
+        self,
+        texts: TextPairs,
+        selections: Sequence[WeightSelection],
+        *,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+    ) -> Iterator[tuple[int, list[WordWeights]]]:
+        """The number of each pair, in any order, and its weights between words for each way.
+
+        The ends of source and target are no words. Rows are of the words that the model writes.
+        """
+        selections = [self.check(selection) for selection in selections]
+        for first in range(0, len(texts), RECORDS_PER_CHUNK):
+            chunk = texts[first : first + RECORDS_PER_CHUNK]
+            sources = self.task.source.encode_batch([text[self.target_to_source] for text in chunk])
+            targets = self.task.target.encode_batch(
+                [text[not self.target_to_source] for text in chunk]
+            )
+            encodings = enumerate(zip(sources, targets, strict=True))
+            examples = [
+                Example(index, source.ids, target.ids) for index, (source, target) in encodings
+            ]
+            for batch in iterate_by_length(examples, tokens_per_batch=tokens_per_batch):
+                weights = self.task.attention_weights(batch)
+                selected = [
+                    (selection.apply(weights).numpy(), selection.shift) for selection in selections
+                ]
+                for row, index in enumerate(batch.indices.tolist()):
+                    target, source = targets[index].words, sources[index].words
+                    row_tables = [table[row, shift:] for table, shift in selected]
+                    yield (
+                        first + index,
+                        [to_word_weights(row_table, target, source) for row_table in row_tables],
+                    )
+
+
+def to_word_weights(
+    weights: Float[np.ndarray, "t s"], target: Sequence[int | None], source: Sequence[int | None]
+) -> WordWeights:
+    """Of these tokens' words; what comes behind them, the ends and padding, is cut off."""
+    return word_weights(weights[: len(target), : len(source)], target, source)
+
+
+def guided_layer(layers: int) -> int:
+    """The last but one, or the only one: which aligns best (Garg et al. 2019), and is guided."""
+    return max(layers - 2, 0)
+
+
+def rank_by_gold(
+    aligner: Aligner,
+    texts: TextPairs,
+    gold: Sequence[GoldAlignment],
+    on_progress: ProgressCallback | None = None,
+) -> list[ScoredSelection]:
+    """Every way, the one with the lowest alignment error rate first."""
+    selections = aligner.selections()
+    selection_links = zip(
+        selections, aligner.links(texts, selections, on_progress=on_progress), strict=True
+    )
+    return ranked(
+        ScoredSelection((selection,), agreement(links, gold))
+        for selection, links in selection_links
+    )
+
+
+def rank_by_agreement(
+    first: Aligner, second: Aligner, texts: TextPairs, on_progress: ProgressCallback | None = None
+) -> list[ScoredSelection]:
+    """Ways of two directions, those that agree best first: for want of gold (Chen et al. 2020).
+
+    Heads are not tried one by one: every way of the one meets every way of the other.
+    """
+    selections = first.selections(heads=False), second.selections(heads=False)
+    first_links, second_links = (
+        aligner.links(texts, aligner_selections, on_progress=on_progress)
+        for aligner, aligner_selections in zip((first, second), selections, strict=True)
+    )
+    gold = [[GoldAlignment(links, links) for links in alignments] for alignments in second_links]
+    return ranked(
+        ScoredSelection((first_selection, second_selection), agreement(links, reference))
+        for first_selection, links in zip(selections[0], first_links, strict=True)
+        for second_selection, reference in zip(selections[1], gold, strict=True)
+    )
+
+
+def ranked(scored: Iterator[ScoredSelection]) -> list[ScoredSelection]:
+    """The lowest error rate first; but two that link nothing do not agree, they are silent."""
+
+    def error_key(scored: ScoredSelection) -> tuple[bool, float]:
+        return not scored.agreement.predicted_possible, scored.agreement.aer
+
+    return sorted(scored, key=error_key)
+
+
+class GoldAlignments(NamedTuple):
+    """Pairs whose word alignment is known."""
+
+    records: Sequence[Record]
+    gold: Sequence[GoldAlignment]
+
+
+def alignment_error(aligner: Aligner | None, gold: GoldAlignments | None) -> float | None:
+    """Return the AER of the source word with the greatest weight; None if something is missing."""
+    if gold is None or aligner is None:
+        return None
+    texts = [(record["source"], record["target"]) for record in gold.records]
+    links = aligner.links(texts, [aligner.default_selection()])[0]
+    return agreement(links, gold.gold).aer
+
+
+def gold_from_records(records: Sequence[Record]) -> GoldAlignments | None:
+    """The truth that the records carry themselves, as those of `reorder` do."""
+    if not all("links" in record for record in records):
+        return None
+    link_sets = [
+        parse_links(entry["links"], f"record {number}") for number, entry in enumerate(records, 1)
+    ]
+    return GoldAlignments(records, [GoldAlignment(links, links) for links in link_sets])
+
+
+def gold_from_files(gold: Path, pairs: Path, base: int = 0) -> GoldAlignments:
+    """The truth of a gold file, and its pairs in any format that `regard align` reads."""
+    records = list(read_pairs([pairs]))
+    sizes = [(len(record["source"].split()), len(record["target"].split())) for record in records]
+    return GoldAlignments(records, read_gold(gold, base, sizes=sizes))

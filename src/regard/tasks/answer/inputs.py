@@ -1,0 +1,193 @@
+"""Inputs of encoders: questions with their contexts, and the place of each token in its text.
+
+Each layout cuts texts into tokens, converts a question and a window of its context to one row, and
+many rows to the tensors that `encode` takes.
+b: rows   t: positions of a row, or of the context   j: words of a question   c: characters
+"""
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from regard.batching.example import padded
+from regard.text.special import UNKNOWN
+from regard.text.special_ids import AnyTokenizer
+from regard.text.spelling import MAX_WORD_LENGTH, NO_WORD, spell
+
+WORD = re.compile(r"\w+|[^\w\s]")  # letters and digits, or one punctuation mark
+
+
+class TokenizedText(NamedTuple):
+    """The tokens of a text (ids; words, where characters are read), and the span of each."""
+
+    tokens: list[Any]
+    offsets: list[tuple[int, int]]
+
+
+@runtime_checkable
+class Layout(Protocol):
+    """How an encoder reads a question and a context."""
+
+    can_pack: bool  # whether rows are ids and nothing else
+
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
+        """Cut each text into tokens."""
+        ...
+
+    def context_capacity(self, question_tokens: int, max_tokens: int) -> int:
+        """Return how many tokens of a context fit beside a question, in `max_tokens` positions."""
+        ...
+
+    def row(self, question: Sequence[Any], context: Sequence[Any]) -> list[Any]:
+        """Return one row of a question and a window of its context."""
+        ...
+
+    def context_start(self, question: Sequence[Any]) -> int:
+        """Return the position at which the context starts in a row."""
+        ...
+
+    def tensors(
+        self, rows: Sequence[Sequence[Any]], context_starts: Sequence[int]
+    ) -> dict[str, Tensor]:
+        """Return the padded arguments of `encode`.
+
+        `begins` and `counts` are where the context starts and its length, if a row has more.
+        """
+        ...
+
+
+class JoinedLayout:
+    """START question END context END in one row, with segments for BERT.
+
+    With `is_word_level`, words and punctuation marks are looked up; else the tokenizer cuts a text.
+    """
+
+    can_pack = True
+
+    def __init__(
+        self,
+        text: AnyTokenizer,
+        start: int,
+        end: int,
+        *,
+        segments: bool,
+        is_word_level: bool = False,
+    ):
+        self.text, self.start, self.end = text, start, end
+        self.segments, self.is_word_level = segments, is_word_level
+
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
+        if not self.is_word_level:
+            return [TokenizedText(*encoding) for encoding in self.text.encode_with_offsets(texts)]
+        return [
+            TokenizedText(word_ids(self.text, words), offsets)
+            for words, offsets in map(split_words, texts)
+        ]
+
+    def context_capacity(self, question_tokens: int, max_tokens: int) -> int:
+        return max_tokens - question_tokens
+
+    def row(self, question: Sequence[int], context: Sequence[int]) -> list[int]:
+        return [self.start, *question, self.end, *context, self.end]
+
+    def context_start(self, question: Sequence[int]) -> int:
+        return len(question) + 2
+
+    def tensors(
+        self, rows: Sequence[Sequence[int]], context_starts: Sequence[int]
+    ) -> dict[str, Tensor]:
+        ids, valid = padded(rows)
+        starts = torch.tensor(context_starts)
+        inputs = {"ids": ids, "valid": valid, "begins": starts}
+        inputs["counts"] = valid.sum(1) - starts - 1
+        if self.segments:
+            inputs["segments"] = (valid & (torch.arange(ids.shape[1]) >= starts[:, None])).long()
+        return inputs
+
+
+class SeparateLayout:
+    """Question and context apart, as words with their characters, as BiDAF reads them."""
+
+    can_pack = False
+
+    def __init__(self, text: AnyTokenizer):
+        self.text = text
+
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
+        return [split_words(text) for text in texts]
+
+    def context_capacity(self, question_tokens: int, max_tokens: int) -> int:  # noqa: ARG002 - not shared
+        return max_tokens
+
+    def row(self, question: Sequence[str], context: Sequence[str]) -> list[str]:
+        return [*question, *context]
+
+    def context_start(self, question: Sequence[str]) -> int:
+        return len(question)
+
+    def tensors(
+        self, rows: Sequence[Sequence[str]], context_starts: Sequence[int]
+    ) -> dict[str, Tensor]:
+        rows_and_starts = list(zip(rows, context_starts, strict=True))
+        question = self.word_tensors(
+            [row[:context_start] for row, context_start in rows_and_starts]
+        )
+        context = self.word_tensors([row[context_start:] for row, context_start in rows_and_starts])
+        return context | {f"question_{name}": tensor for name, tensor in question.items()}
+
+    def word_tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
+        """Return ids and characters; each different word is looked up once."""
+        words = sorted({word for row in rows for word in row})
+        word_indices = {word: index for index, word in enumerate(words)}
+        indices, valid = padded([[word_indices[word] for word in row] for row in rows])
+        ids = torch.tensor(word_ids(self.text, words))
+        characters = torch.tensor([spell(word) for word in words])
+        padding = torch.full((MAX_WORD_LENGTH,), NO_WORD)
+        return {
+            "ids": ids[indices].masked_fill(~valid, 0),
+            "characters": torch.where(valid[..., None], characters[indices], padding),
+            "valid": valid,
+        }
+
+
+def split_words(text: str) -> TokenizedText:
+    """Cut a text into words and punctuation marks."""
+    matches = list(WORD.finditer(text))
+    return TokenizedText(
+        [sys.intern(match[0]) for match in matches], [match.span() for match in matches]
+    )
+
+
+def word_ids(text: AnyTokenizer, words: Sequence[str]) -> list[int]:
+    """Return an id for each word: UNKNOWN for a word with several ids or none."""
+    if not words:
+        return []
+    return [ids[0] if len(ids) == 1 else UNKNOWN for ids in text.encode_ids(list(words))]
+
+
+def sliding_windows(count: int, size: int, stride: int) -> Iterator[tuple[int, int]]:
+    """Yield (first, last + 1) of windows of at most `size` tokens that cover `count` tokens."""
+    first, step = 0, min(stride, size)
+    while first + size < count:
+        yield first, first + size
+        first += step
+    yield first, count
+
+
+def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
+    """Return the first and the last token with a character of text[start:end]; None if none has."""
+    inside = [
+        n
+        for n, (token_start, token_end) in enumerate(offsets)
+        if token_start < end and token_end > start
+    ]
+    return (inside[0], inside[-1]) if inside else None
+
+
+def contains(window: tuple[int, int], span: tuple[int, int]) -> bool:
+    """Return whether a window has all tokens of a span."""
+    return window[0] <= span[0] and span[1] < window[1]

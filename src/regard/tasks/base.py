@@ -1,0 +1,297 @@
+"""The contract of a task: one question asked of a model.
+
+    records -> examples -> batch -> loss            training
+    line -> record -> prediction -> metrics         inference
+    record -> attention map, text for a terminal    inspection
+
+A `Task` holds a model, its vocabularies and flat parameters; it never sees settings. The
+`TaskBuilder` of the same folder reads them. `tasks/catalogue.py` lists all tasks.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
+
+from torch import Tensor, nn
+
+from regard.attention.core import Attention
+from regard.attention.observe import Edit, named_attentions
+from regard.batching.batches import Batches
+from regard.batching.source import BatchSource
+from regard.batching.store import store_examples
+from regard.config.settings import Settings
+from regard.data.corpus import Corpus, Record
+from regard.tasks.comparison import Comparison
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+from regard.tasks.loss import Loss
+from regard.view.attention_map import AttentionMap
+from regard.view.terminal import Surface
+
+if TYPE_CHECKING:
+    from regard.tasks.alignment import Aligner
+
+ExampleT = TypeVar("ExampleT")
+BatchT = TypeVar("BatchT")
+SettingsT = TypeVar("SettingsT", bound=Settings)
+
+Metrics = dict[str, float | str]
+ProgressCallback = Callable[[int], None]
+"""Called with the number of records that were finished since the last call."""
+
+
+@runtime_checkable
+class Vocabulary(Protocol):
+    """What a run keeps beside its weights: a tokenizer, the names of labels, a database."""
+
+    def save(self, path: Path) -> None: ...
+
+
+VocabularyLoader = Callable[[Path], Vocabulary]
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The answer of a model to one record. Subclasses add fields and extend `as_dict`."""
+
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for `--json` and the HTTP server."""
+        return {"text": self.text}
+
+    @property
+    def spans(self) -> tuple[tuple[str, str], ...]:
+        """Parts of the text with their labels, for a terminal to highlight; usually none."""
+        return ()
+
+    @property
+    def annotation(self) -> tuple[str, str] | None:
+        """A sequence, and a symbol for each of its letters to be printed below it."""
+        return None
+
+
+class ParameterGroup(NamedTuple):
+    """Parameters that are trained at `rate` times the learning rate."""
+
+    parameters: list[nn.Parameter]
+    rate: float = 1.0
+
+
+@dataclass(frozen=True)
+class BatchOptions:
+    """How training data is cut into batches; one of the two budgets is set."""
+
+    tokens_per_batch: int | None
+    examples_per_batch: int | None
+    seed: int
+    shuffle_buffer: int = 10_000  # records that a stream is shuffled within
+
+
+class Readout(NamedTuple):
+    """One record as ids, the output of the model, and the output's log-probability for any ids."""
+
+    ids: list[int]
+    tokens: list[str]
+    removable: range  # positions that are no special tokens
+    output: str
+    log_prob: Callable[[Sequence[int]], Tensor]
+    attentions: tuple[str, ...]
+    predict_class: Callable[[Sequence[int]], int] | None = None
+
+
+class Task(ABC, Generic[ExampleT, BatchT]):
+    """A model, its vocabularies, and everything that is asked of them."""
+
+    name: ClassVar[str]
+    unit: ClassVar[str] = "tokens"  # what Loss.count counts
+    example_unit: ClassVar[str] = "texts"  # what `score` counts
+    accepts_target: ClassVar[bool] = False  # whether `attention_map` can show a given output
+    accepts_layer: ClassVar[bool] = False  # whether `render` can show one layer
+    best_resets_after: int = 0  # step after which the objective changes and the best score restarts
+    model: Any  # see models/protocols.py for what each task needs
+    fields: tuple[str, ...] = ("text",)  # of a record, which hold text
+    packed: bool = True  # whether examples are ids and nothing else
+    streamed: bool = True  # whether an example needs its own record only
+
+    # --- training
+
+    @abstractmethod
+    def examples(self, records: Iterable[Record]) -> Iterator[ExampleT]:
+        """Convert records to examples; those that are too long are cut or left out."""
+
+    @abstractmethod
+    def collate(self, examples: Sequence[ExampleT]) -> BatchT:
+        """Return one padded batch."""
+
+    @abstractmethod
+    def loss(self, batch: BatchT, step: int) -> Loss:
+        """Return the training loss of a batch after `step` optimizer steps."""
+
+    @abstractmethod
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        """Return -log p of the targets of these records, in evaluation mode."""
+
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+        """Return an endless source of training batches whose position can be saved."""
+        examples = store_examples(
+            lambda: corpus.read("train"),
+            self.examples,
+            self.fields,
+            seed=options.seed,
+            shuffle_buffer=options.shuffle_buffer,
+            packed=self.packed,
+            streamed=self.streamed,
+        )
+        return Batches(
+            examples,
+            tokens_per_batch=options.tokens_per_batch,
+            examples_per_batch=options.examples_per_batch,
+            seed=options.seed,
+            collate=self.collate,
+        )
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        """Return the parameters to train, by learning rate; the first group has the full rate."""
+        return [ParameterGroup([p for p in self.model.parameters() if p.requires_grad])]
+
+    def compile(self) -> None:
+        """Compile the parts of the model that training runs."""
+        raise ValueError(f"train.compile does not support the task {self.name}")
+
+    # --- inference
+
+    @abstractmethod
+    def parse(self, line: str, location: str) -> Record:
+        """Convert a line of input to a record; `location` stands in error messages."""
+
+    @abstractmethod
+    def predict(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> Sequence[Prediction]:
+        """Return a prediction for each record, in order; targets in the records are not read."""
+
+    def details(self, record: Record) -> dict[str, Any]:  # noqa: ARG002 - most have none
+        """Return more fields for JSON output that take time to compute."""
+        return {}
+
+    @abstractmethod
+    def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
+        """Compare predictions with the targets of their records."""
+
+    def score(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> Metrics:
+        """Return the standard metrics of the task, with signatures where metrics have any."""
+        if not records:
+            raise ValueError("records are missing: there is nothing to score")
+        predictions = self.predict(records, on_progress=on_progress)
+        return {
+            **self.metrics(records, predictions),
+            **self.likelihood_metrics(records),
+            self.example_unit: len(records),
+        }
+
+    def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:
+        """Return metrics that need the model's probabilities of the targets."""
+        loss = self.negative_log_likelihood(records)
+        return {"loss": loss.total.item() / loss.count}
+
+    def validation_metric(self, name: str, records: Sequence[Record]) -> float:
+        """Return the metric that chooses the best weights; may tune a decision threshold."""
+        metrics = self.metrics(records, self.predict(records))
+        if name not in metrics:
+            raise ValueError(f"train.metric = {name!r} is not known for this data and model")
+        return float(metrics[name])
+
+    def tuned_weights(self) -> dict[str, Tensor]:
+        """Return buffers that validation has set, which replace those of averaged weights."""
+        return {}
+
+    # --- inspection
+
+    @abstractmethod
+    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
+        """Return the attention weights of every layer and head for a record."""
+
+    @abstractmethod
+    def render(
+        self,
+        record: Record,
+        surface: Surface,
+        *,
+        target: str | None = None,
+        layer: int | None = None,
+    ) -> str:
+        """Return the prediction and its attention as text for a terminal."""
+
+    def has_attention(self) -> bool:
+        """Return whether the model has an attention that `render` can show."""
+        return any(isinstance(part, Attention) for part in self.model.modules())
+
+    def attention_names(self) -> tuple[str, ...]:
+        """Return the names of the attentions that `attention_map` shows, in its order."""
+        return tuple(named_attentions(self.model))
+
+    def exportable_model(self) -> nn.Module:
+        """Return the model, or its encoder, that can be written in another format."""
+        raise ValueError(f"the task {self.name} cannot be exported")
+
+    def aligner(self) -> "Aligner | None":
+        """Return what links source and target words by attention, if the task has both."""
+        return None
+
+    def readout(self, record: Record) -> Readout:  # noqa: ARG002
+        """Return what tests of faithfulness need."""
+        raise ValueError(f"--faithfulness does not support the task {self.name}")
+
+    def forced_attention(self, record: Record, links: Sequence[str]) -> dict[str, Edit]:  # noqa: ARG002
+        """Return edits that force output words to attend to given input words."""
+        raise ValueError(f"--force-attention does not support the task {self.name}")
+
+
+class TaskBuilder(ABC, Generic[SettingsT]):
+    """Reads the settings of a task and builds its parts: where settings stop."""
+
+    comparison_class: ClassVar[type[Comparison]] = Comparison
+
+    def resolve_settings(self, settings: SettingsT) -> SettingsT:
+        """Return settings with what they take from another run."""
+        return settings
+
+    @abstractmethod
+    def vocabulary_loaders(self, settings: SettingsT) -> Mapping[str, VocabularyLoader]:
+        """Return how each vocabulary of a run is loaded; NAME is kept in NAME.json."""
+
+    @abstractmethod
+    def build_vocabularies(self, settings: SettingsT, corpus: Corpus) -> dict[str, Vocabulary]:
+        """Build vocabularies from the training data."""
+
+    @abstractmethod
+    def build_model(self, settings: SettingsT, vocabularies: Mapping[str, Any]) -> nn.Module:
+        """Return a model with random weights."""
+
+    @abstractmethod
+    def build_task(
+        self, settings: SettingsT, vocabularies: Mapping[str, Any], model: nn.Module
+    ) -> Task[Any, Any]:
+        """Return the task with this model."""
+
+    def load_pretrained(self, settings: SettingsT, model: nn.Module) -> None:
+        """Replace random weights by those of another run, if the settings name one."""
+
+    @abstractmethod
+    def check_data(
+        self, settings: SettingsT, progress: Progress, memory_probe: MemoryProbe
+    ) -> dict[str, Any]:
+        """Examine the data of the settings: counts, leaks, lengths and warnings as plain data."""

@@ -1,0 +1,76 @@
+"""Builds the tasks `copy` and `recall` from their settings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from regard.config.settings import Settings
+from regard.data.corpus import Corpus
+from regard.data.synthetic.bits import BitFormat, CopyFormat, RecallFormat
+from regard.models.catalogue import build_model
+from regard.tasks.base import TaskBuilder
+from regard.tasks.bits.check import check_bits
+from regard.tasks.bits.settings import CopySettings, RecallSettings
+from regard.tasks.bits.task import BitsTask
+from regard.tasks.building import max_positions, model_options
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+
+
+class BitsBuilder(TaskBuilder[Any]):
+    """Reads `CopySettings` or `RecallSettings`; there is no vocabulary."""
+
+    def vocabulary_loaders(self, settings: CopySettings | RecallSettings) -> dict[str, Any]:  # noqa: ARG002
+        return {}
+
+    def build_vocabularies(
+        self,
+        settings: CopySettings | RecallSettings,  # noqa: ARG002
+        corpus: Corpus,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        return {}
+
+    def build_model(
+        self,
+        settings: CopySettings | RecallSettings,
+        vocabularies: Mapping[str, Any],  # noqa: ARG002
+    ) -> nn.Module:
+        sequence_format = build_format(settings)
+        sizes = {
+            "source_size": sequence_format.width + len(sequence_format.markers),
+            "target_size": sequence_format.width,
+        }
+        return build_model(settings.model.kind, {**model_options(settings.model), **sizes})
+
+    def build_task(
+        self,
+        settings: CopySettings | RecallSettings,
+        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        model: nn.Module,
+    ) -> BitsTask:
+        return BitsTask(
+            model,
+            build_format(settings),
+            name=settings.task,
+            max_tokens=int(min(settings.train.max_tokens, max_positions(settings.model))),
+            test_sizes=settings.data.test_sizes,
+        )
+
+    def check_data(
+        self,
+        settings: Settings,
+        progress: Progress,
+        memory_probe: MemoryProbe,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        return check_bits(settings, progress)
+
+
+def build_format(settings: CopySettings | RecallSettings) -> BitFormat:
+    """Return how sequences of this task are written."""
+    data = settings.data
+    if data.kind == "copy":
+        return CopyFormat(data.width)
+    return RecallFormat(data.width, data.vectors_per_item)
+
+
+BUILDER = BitsBuilder()

@@ -1,0 +1,330 @@
+"""The task of captioning: a picture into a sentence, and where each word of it attends.
+
+b: captions of a batch   t: words   k: places of a picture
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.observe import observe
+from regard.attention.reinforce import sample_attention
+from regard.batching.batches import Batches, InMemoryExamples
+from regard.batching.example import padded
+from regard.batching.pictures import PicturePreprocessor
+from regard.batching.source import BatchSource
+from regard.data.corpus import Corpus, Record
+from regard.data.formats.captions import record_captions
+from regard.data.formats.images import ImageLike, Pixels, image_digest
+from regard.decoding.stepper import Hypothesis
+from regard.metrics.caption import bleu_1_to_4, cider
+from regard.metrics.language import perplexity
+from regard.metrics.translation import exact_match
+from regard.models.caption import doubly_stochastic_penalty
+from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.caption import view
+from regard.tasks.caption.examples import CaptionBatch, CaptionExample
+from regard.tasks.caption.pointing import measure_pointing
+from regard.tasks.generation import Decoding, TextOutput, TextPrediction
+from regard.tasks.loss import Loss, cross_entropy
+from regard.text.special import END, START
+from regard.text.tokenizer import Tokenizer
+from regard.view.attention_map import AttentionMap
+from regard.view.terminal import Surface
+
+PICTURES_PER_BATCH = 64  # in prediction and evaluation
+MAX_PIXEL_BYTES_IN_MEMORY = 1 << 30  # further pictures are read each time they are needed
+
+
+@dataclass(frozen=True)
+class CaptionPrediction(TextPrediction):
+    """The captions of one picture, best first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"captions": super().as_dict()["outputs"]}
+
+
+class CaptionAttention(NamedTuple):
+    """The attention of each word of a caption to the picture; the end is the last word."""
+
+    words: list[str]
+    weights: Float[Tensor, "t rows columns"]
+
+
+class CaptionTask(Task[CaptionExample, CaptionBatch]):
+    """A picture into a sentence.
+
+    In training, pictures move by up to `crop_padding` pixels. Hard attention reads all places in
+    the first `soft_attention_steps` steps. Soft attention is penalized by
+    `doubly_stochastic_weight` times sum_k (1 - sum_t weight_tk)^2.
+    """
+
+    name: ClassVar = "caption"
+    example_unit: ClassVar = "pictures"
+    accepts_target: ClassVar = True
+    fields: tuple[str, ...] = ()
+    packed: bool = False
+    streamed: bool = False
+
+    def __init__(
+        self,
+        model: nn.Module,
+        pictures: PicturePreprocessor,
+        text: Tokenizer,
+        *,
+        decoding: Decoding,
+        max_tokens: int = 50,
+        label_smoothing: float = 0.0,
+        crop_padding: int = 0,
+        doubly_stochastic_weight: float = 0.0,
+        soft_attention_steps: int = 0,
+    ):
+        self.model: Any = model
+        self.pictures, self.text = pictures, text
+        self.decoding, self.max_tokens, self.label_smoothing = decoding, max_tokens, label_smoothing
+        self.crop_padding = crop_padding
+        self.doubly_stochastic_weight = doubly_stochastic_weight
+        self.soft_attention_steps = soft_attention_steps
+
+    # --- training
+
+    def examples(
+        self, records: Iterable[Record], *, load_pictures: bool = True
+    ) -> Iterator[CaptionExample]:
+        """Yield an example for each caption of at most `max_tokens` tokens.
+
+        Without `load_pictures`, a picture is read when its batch is made.
+        """
+        for index, record in enumerate(records):
+            picture = self.pictures.read(record["picture"]) if load_pictures else record["picture"]
+            for ids in self.text.encode_ids(list(record_captions(record))):
+                if len(ids) <= self.max_tokens:
+                    yield CaptionExample(index, picture, ids)
+
+    def collate(self, examples: Sequence[CaptionExample], *, crop: int = 0) -> CaptionBatch:
+        """Return one padded batch; each picture is moved by up to `crop` pixels, at random."""
+        pixels = [self.pictures.read(example.picture) for example in examples]
+        target_in, valid = padded([[START, *example.caption] for example in examples])
+        return CaptionBatch(
+            torch.tensor([example.index for example in examples]),
+            self.pictures.augmented(pixels, crop=crop),
+            target_in,
+            padded([[*example.caption, END] for example in examples])[0],
+            valid,
+        )
+
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+        """Return batches of captions of about equal length; pictures are kept if memory allows."""
+        records, reader = corpus.read("train"), self.pictures.reader
+        picture_bytes = math.prod(reader.size or (1, 1)) * reader.channels
+        loaded = islice(records, MAX_PIXEL_BYTES_IN_MEMORY // picture_bytes)
+        examples = [*self.examples(loaded), *self.examples(records, load_pictures=False)]
+        if not examples:
+            raise ValueError(
+                "train: no caption is left; is the data empty, or train.max_tokens small?"
+            )
+        return Batches(
+            InMemoryExamples(examples, options.seed),
+            examples_per_batch=options.examples_per_batch,
+            seed=options.seed,
+            collate=partial(self.collate, crop=self.crop_padding),
+        )
+
+    def loss(self, batch: CaptionBatch, step: int) -> Loss:
+        """Return -log p of the captions, with REINFORCE or the doubly stochastic penalty."""
+        model, valid = self.model, batch.target_valid
+        if getattr(model, "reinforce", None) is not None:
+            is_soft = step < self.soft_attention_steps
+            return self.reinforce_loss(batch, 1.0 if is_soft else model.expectation_rate)
+        if not self.doubly_stochastic_weight:
+            return self.cross_entropy(batch, self.label_smoothing)
+        decoder_output = model.decode_with_attention(
+            model.remember(batch.pictures), batch.target_in
+        )
+        loss = cross_entropy(
+            model.output,
+            decoder_output.states,
+            batch.target_out,
+            valid,
+            smoothing=self.label_smoothing,
+        )
+        penalty = doubly_stochastic_penalty(decoder_output.weights, valid).sum()
+        return Loss(loss.total + self.doubly_stochastic_weight * penalty, loss.count)
+
+    def cross_entropy(self, batch: CaptionBatch, smoothing: float = 0.0) -> Loss:
+        """Return the teacher-forced loss of a batch."""
+        states = self.model.teacher_forced(self.model.remember(batch.pictures), batch.target_in)
+        return cross_entropy(
+            self.model.output, states, batch.target_out, batch.target_valid, smoothing=smoothing
+        )
+
+    def reinforce_loss(self, batch: CaptionBatch, expectation_rate: float) -> Loss:
+        """Return the loss of hard attention, whose reward is the log-likelihood of a caption.
+
+        Xu et al. 2015, sec. 4.1. A share `expectation_rate` of captions reads all places.
+        """
+        model, valid = self.model, batch.target_valid
+        with sample_attention(model, expectation_rate) as episode:
+            states = model.teacher_forced(model.remember(batch.pictures), batch.target_in)
+        token_log_probs = (
+            model.logits(states).log_softmax(-1).gather(-1, batch.target_out[..., None])
+        )
+        log_likelihood = (token_log_probs[..., 0] * valid).sum(-1)
+        total = (model.reinforce(log_likelihood, episode, valid) - log_likelihood).sum()
+        return Loss(total, int(valid.sum()))
+
+    @torch.no_grad()
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        """Return -log p of all captions, the ends included."""
+        examples = list(self.examples(records, load_pictures=False))
+        if not examples:
+            raise ValueError("captions are missing: all are longer than train.max_tokens")
+        self.model.eval()
+        losses = [self.cross_entropy(batch) for batch in self.evaluation_batches(examples)]
+        total = torch.stack([loss.total.double() for loss in losses]).sum()
+        return Loss(total, sum(loss.count for loss in losses))
+
+    def evaluation_batches(self, examples: Sequence[CaptionExample]) -> Iterator[CaptionBatch]:
+        """Yield batches in the order of the examples."""
+        for start in range(0, len(examples), PICTURES_PER_BATCH):
+            yield self.collate(examples[start : start + PICTURES_PER_BATCH])
+
+    # --- inference
+
+    def parse(self, line: str, location: str) -> Record:
+        """Convert a path to a record; the picture is read to check it."""
+        location = f"{location}: {line}"
+        if not Path(line).is_file():
+            raise ValueError(f"{location}: there is no such picture; a line is the path of one")
+        self.pictures.read(line, location)
+        return {"picture": line}
+
+    def predict(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> list[CaptionPrediction]:
+        """Return the n best captions of each picture."""
+        return self.decode([record["picture"] for record in records], on_progress=on_progress)
+
+    @torch.no_grad()
+    def decode(
+        self,
+        pictures: Sequence[ImageLike],
+        *,
+        decoding: Decoding | None = None,
+        on_progress: ProgressCallback | None = None,
+    ) -> list[CaptionPrediction]:
+        """Return the n best captions of each picture, which is a path or an array."""
+        self.model.eval()
+        decoding = decoding or self.decoding
+        predictions: list[CaptionPrediction] = []
+        for start in range(0, len(pictures), PICTURES_PER_BATCH):
+            chunk = pictures[start : start + PICTURES_PER_BATCH]
+            pixels = [self.pictures.read(picture) for picture in chunk]
+            memory = self.model.remember(self.pictures.to_tensor(pixels))
+            max_lengths = [decoding.max_length] * len(pixels)
+            hypotheses = decoding.search(
+                self.model,
+                memory,
+                [sampling_seed(picture) for picture in pixels],
+                replace(decoding.constraints, max_length=max_lengths),
+            )
+            for best in hypotheses:
+                outputs = tuple(self.to_output(hypothesis) for hypothesis in best)
+                predictions.append(CaptionPrediction(outputs[0].text, outputs))
+            if on_progress is not None:
+                on_progress(len(pixels))
+        return predictions
+
+    def to_output(self, hypothesis: Hypothesis) -> TextOutput:
+        text = self.text.decode(hypothesis.ids)
+        return TextOutput(text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
+
+    def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
+        """Return BLEU-1 to 4, CIDEr, exact match and, where boxes are known, pointing."""
+        outputs = [prediction.text for prediction in predictions]
+        references = [list(record_captions(record)) for record in records]
+        metrics: Metrics = {}
+        for order, score in enumerate(bleu_1_to_4(outputs, references), 1):
+            metrics[f"bleu{order}"] = score.value
+            metrics[f"bleu{order}_signature"] = f"{score.signature}|order:{order}"
+        metrics["cider"] = cider(outputs, references)
+        metrics["cider_signature"] = "cider|d|sigma:6|tok:words|case:lc|v:1"
+        metrics["exact"] = exact_match(outputs, references)
+        if (pointing := measure_pointing(self, records)) is not None:
+            metrics["pointing"] = pointing
+        return metrics
+
+    def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:
+        loss = self.negative_log_likelihood(records)
+        return {"perplexity": perplexity(loss.total.item(), loss.count)}
+
+    def validation_metric(self, name: str, records: Sequence[Record]) -> float:
+        metrics = self.metrics(records, self.predict(records))
+        if name not in metrics:
+            raise ValueError(
+                f"train.metric = {name!r} is not known of these data and this model: "
+                "there are no boxes, or there is no attention"
+            )
+        return float(metrics[name])
+
+    # --- inspection
+
+    def caption_attention(self, picture: ImageLike, ids: Sequence[int]) -> CaptionAttention:
+        """Return the attention of a finished caption, which is read once more, teacher-forced."""
+        [weights] = self.attention_weights([CaptionExample(0, picture, ids)])
+        return CaptionAttention([self.text.token(n) for n in [*ids, END]], weights)
+
+    @torch.no_grad()
+    def attention_weights(
+        self, examples: Sequence[CaptionExample]
+    ) -> list[Float[Tensor, "t rows columns"]]:
+        """Return the attention of each word of each caption, its end included, to the picture."""
+        model, [name] = self.model.eval(), self.cross_attentions
+        weights: list[Tensor] = []
+        for batch in self.evaluation_batches(examples):
+            with observe(model, [name]) as recorded:
+                model.teacher_forced(model.remember(batch.pictures), batch.target_in)
+            grid = model.grid(*batch.pictures.shape[2:])
+            for row, valid in zip(recorded.joined()[name], batch.target_valid, strict=True):
+                weights.append(row[: int(valid.sum())].float().unflatten(-1, grid))
+        return weights
+
+    @property
+    def cross_attentions(self) -> tuple[str, ...]:
+        """The names of the attentions to the picture; an error if the model has none."""
+        if not self.model.cross_attentions:
+            kind = type(self.model).__name__
+            raise ValueError(f"model {kind} has no attention to the picture")
+        return self.model.cross_attentions
+
+    def has_attention(self) -> bool:
+        return bool(self.model.cross_attentions)
+
+    def attention_names(self) -> tuple[str, ...]:
+        return self.cross_attentions
+
+    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
+        return view.caption_map(self, record["picture"], target)
+
+    def render(
+        self,
+        record: Record,
+        surface: Surface,
+        *,
+        target: str | None = None,
+        layer: int | None = None,  # noqa: ARG002
+    ) -> str:
+        return view.render_caption(self, record["picture"], surface, target)
+
+
+def sampling_seed(pixels: Pixels) -> int:
+    """Return a seed made of the content of a picture."""
+    return int(image_digest(pixels)[:14], 16)

@@ -1,0 +1,119 @@
+"""Builds the task of conversation from its settings."""
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import safetensors
+import safetensors.torch
+import torch
+from torch import nn
+
+from regard.config.decode import DecodeConfig, GreedyConfig
+from regard.config.settings import Settings
+from regard.data.database import Database
+from regard.tasks.base import TaskBuilder
+from regard.tasks.building import MAX_VOCABULARY_RECORDS, train_tokenizer_on_texts
+from regard.tasks.chat.rerank import ReplyReranker
+from regard.tasks.chat.settings import ChatSettings, RerankConfig
+from regard.tasks.chat.task import ChatTask
+from regard.tasks.chat.turns import dialogue_turns
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+from regard.tasks.doctor.texts import check_documents
+from regard.tasks.generation import Decoding, build_constraints, build_search
+from regard.tasks.language_model import build_language_model
+from regard.tasks.load import load_settings
+from regard.tasks.run_folder import (
+    CHECKPOINTS_FOLDER,
+    CONFIG_FILE,
+    WEIGHTS_FILE,
+    check_run_files,
+)
+from regard.text.special_ids import load_tokenizer
+
+
+class ChatBuilder(TaskBuilder[ChatSettings]):
+    """Reads `ChatSettings`."""
+
+    def vocabulary_loaders(self, settings: ChatSettings) -> dict[str, Any]:  # noqa: ARG002
+        return {"text": load_tokenizer, "database": Database.load}
+
+    def build_vocabularies(self, settings: ChatSettings, corpus: Any) -> dict[str, Any]:
+        """Return the database of the corpus, and a tokenizer of all turns."""
+        database: Database = corpus.database
+        texts = (
+            turn.text
+            for record in islice(corpus.read("train"), MAX_VOCABULARY_RECORDS)
+            for turn in dialogue_turns(record, database)
+        )
+        return {"text": train_tokenizer_on_texts(settings.text, texts), "database": database}
+
+    def build_model(self, settings: ChatSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+        return build_language_model(settings, vocabularies["text"])
+
+    def build_task(
+        self, settings: ChatSettings, vocabularies: Mapping[str, Any], model: nn.Module
+    ) -> ChatTask:
+        decode, reranker = settings.decode, build_reply_reranker(settings.rerank)
+        return ChatTask(
+            model,
+            vocabularies["text"],
+            vocabularies["database"],
+            decoding=build_reply_decoding(decode, settings.rerank.candidates if reranker else 1),
+            belief_decoding=build_reply_decoding(GreedyConfig(max_length=decode.max_length)),
+            reranker=reranker,
+            max_tokens=settings.train.max_tokens,
+            replies_only=settings.train.replies_only,
+            reverse_turns=settings.train.reverse_turns,
+            label_smoothing=settings.train.label_smoothing,
+        )
+
+    def check_data(
+        self,
+        settings: Settings,
+        progress: Progress,
+        memory_probe: MemoryProbe,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        return check_documents(settings, progress)
+
+
+def build_reply_decoding(decode: DecodeConfig, count: int = 1) -> Decoding:
+    """Return a decoding that finds at least `count` replies to choose from."""
+    return Decoding(build_search(decode, count), build_constraints(decode, decode.max_length))
+
+
+def build_reply_reranker(rerank: RerankConfig) -> ReplyReranker | None:
+    if rerank.backward_run is None:
+        return None
+    load = partial(load_backward_task, Path(rerank.backward_run))
+    return ReplyReranker(load, rerank.backward_weight)
+
+
+def load_backward_task(folder: Path) -> ChatTask:
+    """Load a run, or a checkpoint of one, that was trained on reversed turns."""
+    weights_path = folder / WEIGHTS_FILE
+    check_run_files(folder, (WEIGHTS_FILE,))
+    if folder.parent.name == CHECKPOINTS_FOLDER:
+        folder = folder.parent.parent
+    check_run_files(folder, (CONFIG_FILE,))
+    settings = load_settings(folder / CONFIG_FILE)
+    if not isinstance(settings, ChatSettings):
+        raise ValueError(f"{folder}: holds a run of task {settings.task!r}; this is for chat")
+    if not settings.train.reverse_turns:
+        raise ValueError(f"{folder}: train it with train.reverse_turns = true")
+    loaders = BUILDER.vocabulary_loaders(settings)
+    check_run_files(folder, [f"{name}.json" for name in loaders])
+    vocabularies = {name: load(folder / f"{name}.json") for name, load in loaders.items()}
+    with torch.random.fork_rng(devices=[]):
+        model = BUILDER.build_model(settings, vocabularies)
+    try:
+        model.load_state_dict(safetensors.torch.load_file(weights_path))
+    except (safetensors.SafetensorError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{weights_path}: does not fit the settings ({reason})") from error
+    return BUILDER.build_task(settings, vocabularies, model.eval())
+
+
+BUILDER = ChatBuilder()

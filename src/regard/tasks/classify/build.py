@@ -1,0 +1,71 @@
+"""Builds the task of text classification from its settings."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from regard.config.settings import Settings
+from regard.data.corpus import Corpus
+from regard.tasks.base import VocabularyLoader
+from regard.tasks.classify.settings import ClassifySettings
+from regard.tasks.classify.task import ClassifyTask
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+from regard.tasks.doctor.texts import check_labeled
+from regard.tasks.encoder_classifier import (
+    ClassifierComparison,
+    EncoderClassifier,
+    build_classifier,
+)
+from regard.tasks.encoder_inputs import build_inputs
+from regard.tasks.encoding import EncoderBuilder
+from regard.text.labels import Labels
+from regard.text.special_ids import load_tokenizer
+
+
+class ClassifyBuilder(EncoderBuilder):
+    """Reads `ClassifySettings`."""
+
+    comparison_class: ClassVar = ClassifierComparison
+    special_token_count: ClassVar = 3  # for two texts: START, and END twice
+
+    def vocabulary_loaders(self, settings: Any) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
+        return {"text": load_tokenizer, "labels": Labels.load}
+
+    def build_vocabularies(self, settings: ClassifySettings, corpus: Corpus) -> dict[str, Any]:
+        labels = Labels.from_data(record["label"] for record in corpus.read("train"))
+        fields = ["text", "pair"] if "pair" in next(corpus.read("train"), {}) else ["text"]
+        return {"text": self.build_tokenizer(settings, corpus, *fields), "labels": labels}
+
+    def build_head(
+        self, settings: ClassifySettings, vocabularies: Mapping[str, Any], encoder: Any
+    ) -> EncoderClassifier:
+        classes, frozen = vocabularies["labels"].size, settings.start.freeze
+        return build_classifier(encoder, classes, settings.head, frozen=frozen)
+
+    def build_task(
+        self, settings: ClassifySettings, vocabularies: Mapping[str, Any], model: Any
+    ) -> ClassifyTask:
+        segments = getattr(settings.model, "segments", 0) > 1
+        return ClassifyTask(
+            model,
+            build_inputs(settings.model.kind, vocabularies["text"], segments=segments),
+            vocabularies["labels"],
+            max_tokens=self.max_tokens(settings),
+            label_smoothing=settings.train.label_smoothing,
+            layer_decay=settings.start.layer_decay,
+        )
+
+    def check_data(
+        self,
+        settings: Settings,
+        progress: Progress,
+        memory_probe: MemoryProbe,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        return check_labeled(
+            settings,
+            progress,
+            lambda task, records, max_tokens: task.inputs.rows(records, max_tokens),
+            lambda task: task.labels.size,
+        )
+
+
+BUILDER = ClassifyBuilder()

@@ -1,0 +1,155 @@
+"""Classification of texts: a text, or two, into one of several classes."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard.batching.example import Example
+from regard.batching.source import BatchSource
+from regard.data.corpus import Corpus, Record
+from regard.tasks.base import BatchOptions, ProgressCallback, Readout
+from regard.tasks.classify import view
+from regard.tasks.encoder_classifier import (
+    ClassBatch,
+    ClassPrediction,
+    EncoderClassifier,
+    EncoderClassifierTask,
+)
+from regard.tasks.encoder_inputs import CharacterInputs, Inputs, SentenceInputs, split_rows
+from regard.tasks.generation import RECORDS_PER_CHUNK
+from regard.text.labels import Labels
+from regard.view.attention_map import AttentionMap
+from regard.view.terminal import Surface
+
+COLUMNS = ("text", "pair")  # of a line of input, which a tab separates
+
+
+class WeightedSentence(NamedTuple):
+    """A sentence with its attention weight, and its tokens with theirs."""
+
+    weight: float
+    tokens: list[str]
+    weights: list[float]
+
+
+class ClassifyTask(EncoderClassifierTask[Example]):
+    """A classifier, how it reads a text, and the names of its classes."""
+
+    name: ClassVar = "classify"
+    unit: ClassVar = "texts"
+
+    def __init__(
+        self,
+        model: EncoderClassifier,
+        inputs: Inputs,
+        labels: Labels,
+        *,
+        max_tokens: int = 256,
+        label_smoothing: float = 0.0,
+        layer_decay: float = 1.0,
+    ):
+        super().__init__(
+            model,
+            labels,
+            max_tokens=max_tokens,
+            label_smoothing=label_smoothing,
+            layer_decay=layer_decay,
+        )
+        self.inputs = inputs
+        self.packed = not isinstance(inputs, CharacterInputs)
+
+    # --- training
+
+    def examples(self, records: Iterable[Record]) -> Iterator[Example]:
+        """Yield the row of each record as source and its class as target."""
+        stream = enumerate(records)
+        while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
+            rows = self.inputs.rows([record for _, record in chunk], self.max_tokens)
+            for (index, record), row in zip(chunk, rows, strict=True):
+                label = self.labels.index(record["label"], f"record {index + 1}")
+                yield Example(index, row, [label])
+
+    def collate(self, examples: Sequence[Example]) -> ClassBatch:
+        return ClassBatch(
+            torch.tensor([example.index for example in examples]),
+            self.inputs.tensors([example.source for example in examples]),
+            torch.tensor([example.target[0] for example in examples]),
+        )
+
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+        """Return batches of texts of about equal length, after a check of all labels."""
+        self.check_labels(corpus)
+        return super().batches(corpus, options)
+
+    # --- inference
+
+    def parse(self, line: str, location: str) -> Record:  # noqa: ARG002 - every line is valid
+        """Return one text, or two that a tab separates."""
+        return dict(zip(COLUMNS, line.split("\t"), strict=False))
+
+    @torch.no_grad()
+    def predict(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> list[ClassPrediction]:
+        self.model.eval()
+        rows = self.inputs.rows(records, self.max_tokens) if records else []
+        predictions = [ClassPrediction("")] * len(rows)
+        for batch in self.iterate_by_length([Example(n, row, [0]) for n, row in enumerate(rows)]):
+            for index, logits in zip(batch.indices.tolist(), self.model(batch.inputs), strict=True):
+                predictions[index] = self.to_prediction(logits)
+            if on_progress is not None:
+                on_progress(len(batch.indices))
+        return predictions
+
+    # --- inspection
+
+    def attention_weights(self, record: Mapping[str, str]) -> dict[str, Tensor]:
+        """Return all attention weights for a record, by the name of the attention."""
+        return self.observed_weights(
+            self.inputs.tensors(self.inputs.rows([record], self.max_tokens))
+        )
+
+    def weighted_sentences(self, record: Mapping[str, str]) -> list[WeightedSentence]:
+        """Return the sentences with their words, or one part that is the whole text.
+
+        For a transformer, weights are those of the first position in the last layer, averaged over
+        heads; for an attention with several hops, their mean.
+        """
+        [row] = self.inputs.rows([record], self.max_tokens)
+        recorded = self.attention_weights(record)
+        if len(recorded) == 2 and isinstance(self.inputs, SentenceInputs):
+            words, sentences = recorded.values()
+            return [
+                WeightedSentence(weight, self.inputs.tokens(ids), word_weights[: len(ids)].tolist())
+                for weight, ids, word_weights in zip(
+                    sentences[0, 0].tolist(), split_rows(row), words[:, 0], strict=True
+                )
+            ]
+        last_weights = list(recorded.values())[-1][0]
+        weights = last_weights.mean(0)[0] if last_weights.ndim == 3 else last_weights.mean(0)
+        return [WeightedSentence(1.0, self.inputs.tokens(row), weights.tolist())]
+
+    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
+        return view.classification_map(self, record)
+
+    def render(
+        self,
+        record: Record,
+        surface: Surface,
+        *,
+        target: str | None = None,  # noqa: ARG002
+        layer: int | None = None,  # noqa: ARG002
+    ) -> str:
+        return view.render_classification(self, record, surface)
+
+    def readout(self, record: Record) -> Readout:
+        return view.classification_readout(self, record)
+
+    def exportable_model(self) -> nn.Module:
+        """Return the encoder; LoRA has no place in other formats."""
+        if any("parametrizations" in name for name, _ in self.model.encoder.named_parameters()):
+            raise ValueError("weights with LoRA (start.lora_rank) cannot be exported")
+        return self.model.encoder

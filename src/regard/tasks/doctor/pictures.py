@@ -1,0 +1,58 @@
+"""What the data doctor counts of pictures, for all tasks on pictures."""
+
+from collections import Counter
+from typing import Any
+
+from regard.data.corpus import Corpus, Record, location
+from regard.data.formats.images import BadImageError, ImageReader, image_digest, image_size
+from regard.data.statistics import quantile
+
+UNIT = "pictures"
+TEXT_ONLY_KEYS = ("empty_text", "replacement_characters", "control_characters", "not_nfc")
+
+
+class PictureStatistics:
+    """Of the pictures of a split: their sides in pixels, and those that cannot be read."""
+
+    def __init__(self) -> None:
+        self.picture_count, self.broken = 0, list[tuple[int, str]]()
+        self.short_sides: Counter[int] = Counter()
+        self.long_sides: Counter[int] = Counter()
+        self.labels: Counter[str] = Counter()
+        self.other_shapes = 0  # of another shape than the model's
+
+    def add(self, record: Record, reader: ImageReader) -> str | None:
+        """Its digest; None if it cannot be read."""
+        index, self.picture_count = self.picture_count, self.picture_count + 1
+        self.labels[record.get("label", "")] += 1
+        try:
+            reader(record["picture"])
+            sides = image_size(record["picture"])
+        except BadImageError as error:
+            self.broken.append((index, str(error)))
+            return None
+        self.short_sides[min(sides)] += 1
+        self.long_sides[max(sides)] += 1
+        if reader.size is not None:
+            height, width = reader.size
+            self.other_shapes += sides[0] * width != sides[1] * height
+        return image_digest(record["picture"])
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "broken": len(self.broken),
+            "shortest_side": min(self.short_sides, default=0),
+            "usual_side": quantile(self.short_sides, 0.5),
+            "longest_side": max(self.long_sides, default=0),
+        }
+
+
+def broken_locations(corpus: Corpus, split: str, sizes: PictureStatistics) -> dict[str, list[str]]:
+    """Where the first one stands, and what is wrong with it."""
+    if not sizes.broken:
+        return {}
+    index, reason = sizes.broken[0]
+    record_location = location(corpus, split, index)
+    return {
+        "broken": [reason if reason.startswith(record_location) else f"{record_location}: {reason}"]
+    }

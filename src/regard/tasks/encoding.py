@@ -1,0 +1,168 @@
+"""What tasks share whose model is an encoder with a head.
+
+`EncoderModel`, `EncoderTask` and `max_tokens` serve any encoder. `EncoderBuilder` is for settings
+with [start]: an encoder that reads text and may begin with the weights of another run.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from regard.attention.observe import observe
+from regard.batching.batches import iterate_by_length
+from regard.data.corpus import Corpus, Record
+from regard.layers.lora import add_lora
+from regard.models.catalogue import build_model
+from regard.tasks.base import BatchT, ExampleT, ParameterGroup, Task, TaskBuilder, VocabularyLoader
+from regard.tasks.building import model_options, train_tokenizer_on_corpus
+from regard.tasks.generation import TOKENS_PER_BATCH
+from regard.tasks.loss import Loss
+from regard.tasks.pretrained import (
+    TOKENIZER_FILE,
+    layer_decay_groups,
+    load_encoder_weights,
+    with_pretrained_settings,
+)
+from regard.text.special_ids import AnyTokenizer, load_tokenizer, special_ids
+
+
+class EncoderModel(nn.Module):
+    """An encoder, trained or frozen; subclasses add a head."""
+
+    def __init__(self, encoder: Any, *, frozen: bool = False):
+        super().__init__()
+        self.encoder, self.frozen = encoder, frozen
+        if frozen:  # a mixture of layers belongs to the task, and is always trained
+            for name, weight in encoder.named_parameters():
+                weight.requires_grad_(name.startswith("mix."))
+
+    def train(self, mode: bool = True) -> "EncoderModel":
+        """Set the mode; a frozen encoder stays in evaluation mode, without dropout."""
+        super().train(mode)
+        if self.frozen:
+            self.encoder.eval()
+        return self
+
+
+class EncoderTask(Task[ExampleT, BatchT]):
+    """A task whose model is an encoder with a head."""
+
+    packed: bool = False
+
+    def __init__(
+        self,
+        model: EncoderModel,
+        *,
+        max_tokens: int = 256,
+        label_smoothing: float = 0.0,
+        layer_decay: float = 1.0,
+    ):
+        self.model: Any = model
+        self.max_tokens, self.label_smoothing = max_tokens, label_smoothing
+        self.layer_decay = layer_decay
+
+    @abstractmethod
+    def cross_entropy(self, batch: BatchT, smoothing: float = 0.0) -> Loss:
+        """Return the loss of a batch, with smoothed labels in training."""
+
+    def loss(self, batch: BatchT, step: int) -> Loss:  # noqa: ARG002 - every step is alike
+        return self.cross_entropy(batch, self.label_smoothing)
+
+    def evaluation_examples(self, records: Iterable[Record]) -> Iterator[ExampleT]:
+        """Return the examples whose likelihood is measured."""
+        return self.examples(records)
+
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        return self.negative_log_likelihood_of(list(self.evaluation_examples(records)))
+
+    @torch.no_grad()
+    def negative_log_likelihood_of(self, examples: Sequence[ExampleT]) -> Loss:
+        """Return -log p of the targets of these examples."""
+        self.model.eval()
+        losses = [self.cross_entropy(batch) for batch in self.iterate_by_length(examples)]
+        total = torch.stack([loss.total.double() for loss in losses]).sum()
+        return Loss(total, sum(loss.count for loss in losses))
+
+    def iterate_by_length(self, examples: Sequence[Any]) -> Iterator[BatchT]:
+        """Yield every example once, in batches of about equal length."""
+        if not examples:
+            return iter(())
+        collate: Any = self.collate
+        return iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH, collate=collate)
+
+    @torch.no_grad()
+    def observed_weights(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return all attention weights of a forward pass, by the name of the attention."""
+        with observe(self.model.eval()) as recorded:
+            self.model(inputs)
+        return recorded.joined()
+
+    def parameter_groups(self) -> list[ParameterGroup]:
+        if self.layer_decay == 1.0:
+            return super().parameter_groups()
+        return layer_decay_groups(self.model, self.layer_decay)
+
+
+class EncoderBuilder(TaskBuilder[Any]):
+    """Builds an encoder of text with a head, from scratch or from the run that `start.run` names.
+
+    Subclasses define `build_vocabularies`, `build_head` and `build_task`. The vocabulary of the
+    text has the name "text".
+    """
+
+    special_token_count: ClassVar[int]  # positions that special tokens take
+
+    def resolve_settings(self, settings: Any) -> Any:
+        return with_pretrained_settings(settings)
+
+    def vocabulary_loaders(self, settings: Any) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
+        return {"text": load_tokenizer}
+
+    def build_tokenizer(self, settings: Any, corpus: Corpus, *fields: str) -> AnyTokenizer:
+        """Return the tokenizer of the pretrained run, or train one on these fields."""
+        if settings.start.run is not None:
+            return load_tokenizer(Path(settings.start.run) / TOKENIZER_FILE)
+        return train_tokenizer_on_corpus(settings.text, corpus, *fields)
+
+    def build_model(self, settings: Any, vocabularies: Mapping[str, Any]) -> EncoderModel:
+        """Return the encoder with its head, then with LoRA if the settings have it."""
+        encoder = self.build_encoder(settings, vocabularies)
+        model = self.build_head(settings, vocabularies, encoder)
+        if settings.start.lora_rank:
+            add_lora(encoder, settings.start.lora_rank)
+        return model
+
+    def build_encoder(self, settings: Any, vocabularies: Mapping[str, Any]) -> Any:
+        """Return an encoder with random weights for the vocabulary of the text."""
+        kind, options = settings.model.kind, model_options(settings.model)
+        if kind == "elmo":  # which reads characters
+            return build_model(kind, options)
+        tokenizer = vocabularies["text"]
+        size = special_ids(tokenizer).size if kind == "bert" else tokenizer.size
+        return build_model(kind, {**options, "size": size})
+
+    @abstractmethod
+    def build_head(
+        self, settings: Any, vocabularies: Mapping[str, Any], encoder: Any
+    ) -> EncoderModel:
+        """Return the model: the encoder and a head with random weights."""
+
+    def load_pretrained(self, settings: Any, model: Any) -> None:
+        """Load the encoder of the run that `start.run` names; its head is not used."""
+        if settings.start.run is not None:
+            load_encoder_weights(model.encoder, Path(settings.start.run))
+
+    def max_tokens(self, settings: Any) -> int:
+        """Return the maximum number of tokens of text that is read at once."""
+        return max_tokens(settings, self.special_token_count)
+
+
+def max_tokens(settings: Any, special_token_count: int = 0) -> int:
+    """Return `train.max_tokens`, or fewer where the model has no positions for that many."""
+    positions = getattr(settings.model, "max_positions", math.inf)
+    return int(min(settings.train.max_tokens, positions - special_token_count))

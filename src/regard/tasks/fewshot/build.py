@@ -1,0 +1,93 @@
+"""Builds the task `fewshot` from its settings."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from regard.config.settings import Settings
+from regard.data.build import build_corpus
+from regard.data.corpus import Corpus
+from regard.data.formats.images import ImageReader
+from regard.data.synthetic.episodes import Prototypes
+from regard.layers.pictures import PictureEncoder
+from regard.models.catalogue import build_model, model_settings
+from regard.tasks.base import TaskBuilder
+from regard.tasks.building import model_options
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+from regard.tasks.fewshot.check import check_episodes
+from regard.tasks.fewshot.classifier import EpisodeClassifier
+from regard.tasks.fewshot.episode import SupportParser, parse_pictures, parse_points
+from regard.tasks.fewshot.settings import FewshotSettings
+from regard.tasks.fewshot.task import FewshotTask
+
+
+class FewshotBuilder(TaskBuilder[FewshotSettings]):
+    """Reads `FewshotSettings`; there is no vocabulary, because each episode has its own classes."""
+
+    def vocabulary_loaders(self, settings: FewshotSettings) -> dict[str, Any]:  # noqa: ARG002
+        return {}
+
+    def build_vocabularies(self, settings: FewshotSettings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
+        return {}
+
+    def build_model(
+        self,
+        settings: FewshotSettings,
+        vocabularies: Mapping[str, Any],  # noqa: ARG002
+    ) -> EpisodeClassifier:
+        data, model, embed = settings.data, settings.model, settings.embed
+        if data.kind == "prototypes":
+            picture_encoder, width = None, data.dim
+        else:
+            width = embed.dim
+            picture_encoder = PictureEncoder(
+                data.channels, width, layers=embed.layers, hidden_dim=embed.hidden_dim
+            )
+        sizes = {"source_size": width + data.ways, "target_size": data.ways}
+        if "steps" in model_settings(model.kind):
+            sizes["steps"] = data.ways * data.shots + 1
+        learner = build_model(model.kind, {**model_options(model), **sizes})
+        return EpisodeClassifier(picture_encoder, learner, data.ways)
+
+    def build_task(
+        self,
+        settings: FewshotSettings,
+        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        model: nn.Module,
+    ) -> FewshotTask:
+        if not isinstance(model, EpisodeClassifier):
+            raise TypeError(f"{type(model).__name__} does not classify episodes")
+        train, optimal_class = settings.train, None
+        if settings.data.kind == "prototypes":
+            corpus = build_corpus(settings.data)
+            optimal_class = corpus.best_class if isinstance(corpus, Prototypes) else None
+        return FewshotTask(
+            model,
+            shots=settings.data.shots,
+            parse_support=build_parser(settings),
+            queries=train.queries,
+            vary_shots=train.vary_shots,
+            label_smoothing=train.label_smoothing,
+            optimal_class=optimal_class,
+        )
+
+    def check_data(
+        self,
+        settings: Settings,
+        progress: Progress,
+        memory_probe: MemoryProbe,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        return check_episodes(settings, progress)
+
+
+def build_parser(settings: FewshotSettings) -> SupportParser:
+    """Return how a line of input is read: as points, or as paths of pictures."""
+    data = settings.data
+    if data.kind == "prototypes":
+        return partial(parse_points, dim=data.dim)
+    return partial(parse_pictures, reader=ImageReader(data.image_size, data.channels))
+
+
+BUILDER = FewshotBuilder()

@@ -1,0 +1,124 @@
+"""Episodes of few-shot recognition: a support of labeled examples, and a query.
+
+A line of input is a folder of pictures and the path of a query, or JSON with points.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.corpus import Record
+from regard.data.formats.class_folders import find_image_classes
+from regard.data.formats.images import ImageReader
+
+PICTURE_INPUT_FORMAT = (
+    "a folder with a folder of pictures for each class, a tab, and the picture to be told"
+)
+POINT_INPUT_EXAMPLE = '{"support": {"a": [[0.1, …]], …}, "query": [0.2, …]}'
+
+
+@dataclass(frozen=True)
+class FewshotEpisode:
+    """Examples in their order, the query last, and the classes of all but the query."""
+
+    examples: NDArray[Any]  # [s+1 ...]
+    labels: NDArray[np.int64]  # [s]
+    target: int | None  # the class of the query, if it is known
+    classes: tuple[str, ...]
+    names: tuple[str, ...]  # of the examples, without the query
+
+
+class Support(NamedTuple):
+    """Named examples of each class, and the query."""
+
+    examples: dict[str, list[tuple[str, NDArray[Any]]]]
+    query: NDArray[Any]
+
+
+SupportParser = Callable[[str, str], Support]
+"""(line, location) -> the support and query that a line describes."""
+
+
+def to_episode(record: Record, ways: int) -> FewshotEpisode:
+    """Convert a record of a corpus; its classes are numbers from 1."""
+    labels = record["labels"]
+    classes = tuple(str(way + 1) for way in range(ways))
+    return FewshotEpisode(
+        examples=record["shown"],
+        labels=labels,
+        target=record["wanted"],
+        classes=classes,
+        names=tuple(f"{classes[label]}: {n}" for n, label in enumerate(labels, 1)),
+    )
+
+
+def parse_episode(
+    line: str, location: str, parse_support: SupportParser, ways: int, max_shots: int
+) -> FewshotEpisode:
+    """Convert a line of input; the classes take turns in the sequence."""
+    support, query = parse_support(line, location)
+    if len(support) != ways:
+        problem = f"{len(support)} classes in the support"
+        raise ValueError(f"{location}: {problem}, but the run tells {ways} apart")
+    shot_counts = {len(class_examples) for class_examples in support.values()}
+    if len(shot_counts) > 1 or not 1 <= max(shot_counts) <= max_shots:
+        expected = f"1 to {max_shots}" if max_shots > 1 else "1"
+        raise ValueError(f"{location}: give {expected} examples of each class, equally many of all")
+    shots, classes = max(shot_counts), list(support)
+    order = [(way, shot) for shot in range(shots) for way in range(len(classes))]
+    named_examples = [support[classes[way]][shot] for way, shot in order]
+    return FewshotEpisode(
+        examples=np.stack([*(example for _, example in named_examples), query]),
+        labels=np.array([way for way, _ in order]),
+        target=None,
+        classes=tuple(classes),
+        names=tuple(
+            f"{classes[way]}: {name}"
+            for (way, _), (name, _) in zip(order, named_examples, strict=True)
+        ),
+    )
+
+
+def parse_pictures(line: str, location: str, reader: ImageReader) -> Support:
+    """Read `FOLDER<tab>PICTURE`; each folder in FOLDER is a class."""
+    folder, separator, query = line.partition("\t")
+    if not separator:
+        folder, _, query = line.strip().rpartition(" ")
+    if not folder.strip() or not query.strip():
+        raise ValueError(f"{location}: it must be {PICTURE_INPUT_FORMAT}")
+    try:
+        examples = {
+            name: [
+                (Path(path).name, reader.decode(read_bytes(), path)) for path, read_bytes in files
+            ]
+            for name, files in find_image_classes(Path(folder.strip())).items()
+        }
+        return Support(examples, reader(query.strip()))
+    except ValueError as error:
+        raise ValueError(f"{location}: {error}") from None
+
+
+def parse_points(line: str, location: str, dim: int) -> Support:
+    """Read JSON with `dim` numbers for each example and the query."""
+    try:
+        data = json.loads(line)
+        examples = {
+            str(name): [
+                (str(index), np.array(point, np.float32))
+                for index, point in enumerate(class_points, 1)
+            ]
+            for name, class_points in data["support"].items()
+        }
+        query = np.array(data["query"], np.float32)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ValueError(f"{location}: it must be JSON such as {POINT_INPUT_EXAMPLE}") from None
+    points = [point for class_points in examples.values() for _, point in class_points]
+    for point in [query, *points]:
+        if point.shape != (dim,):
+            raise ValueError(f"{location}: a point has {dim} numbers here, not {point.size}")
+    return Support(examples, query)

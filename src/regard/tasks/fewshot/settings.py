@@ -1,0 +1,74 @@
+"""Settings of few-shot recognition."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from regard.config.bandit import (
+    SnailConfig,
+)
+from regard.config.base import Config, Positive
+from regard.config.fewshot import (
+    DEFAULT_BLOCKS,
+    FewshotDataConfig,
+    FewshotModelConfig,
+    PrototypesDataConfig,
+    check_image_size,
+)
+from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
+from regard.config.train import (
+    TrainConfig,
+)
+
+
+class EmbedConfig(Config):
+    """From a picture to a vector: convolutions that each halve it (Vinyals et al. 2016)."""
+
+    dim: Positive = Field(default=64, description="Width of the vector.")
+    hidden_dim: Positive = Field(default=64, description="Filters of each convolution.")
+    layers: Positive = Field(default=4, description="Convolutions, one on the other.")
+
+
+class FewshotTrainConfig(TrainConfig):
+    """Training to learn from a few examples."""
+
+    tokens_per_batch: Positive | None = Field(default=None, description="Not for episodes.")
+    examples_per_batch: Positive | None = Field(default=32, description="Episodes of a batch.")
+    max_tokens: Positive = Field(default=1, description="Not for episodes: all have one length.")
+    queries: Positive = Field(
+        default=5, description="Pictures of an episode that are asked for, one after another."
+    )
+    vary_shots: bool = Field(
+        default=False, description="Batches have 1 to data.shots shots, as in the paper."
+    )
+    metric: Literal["loss", "accuracy"] = Field(
+        default="accuracy", description="What is better, on dev: loss or accuracy."
+    )
+
+    @model_validator(mode="after")
+    def _check_batch_size_and_steps(self) -> "FewshotTrainConfig":
+        if self.tokens_per_batch is not None:
+            raise ValueError("tokens_per_batch is not for episodes: give examples_per_batch")
+        if self.epochs is not None:
+            raise ValueError("epochs are not for episodes, which have no end: give steps")
+        return self
+
+
+class FewshotSettings(Settings):
+    """A class from a few examples."""
+
+    task: Literal["fewshot"] = Field(default="fewshot", description="What the model is to do.")
+    data: FewshotDataConfig = Field(
+        default=PrototypesDataConfig(), description="prototypes, classes or public."
+    )
+    embed: EmbedConfig = Field(default=EmbedConfig(), description="From a picture to a vector.")
+    model: FewshotModelConfig = Field(
+        default=SnailConfig(blocks=DEFAULT_BLOCKS, tie_query_key_init=True), description=MODEL_HELP
+    )
+    train: FewshotTrainConfig = Field(default=FewshotTrainConfig(), description=TRAIN_HELP)
+
+    @model_validator(mode="after")
+    def _check_settings(self) -> "FewshotSettings":
+        if self.data.kind != "prototypes":
+            check_image_size(self.data.image_size, self.embed.layers)
+        return self

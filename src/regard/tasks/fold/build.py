@@ -1,0 +1,82 @@
+"""Builds the tasks of proteins from their settings: states of residues, or distances."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from regard.config.fold import is_distance_data
+from regard.data.corpus import Corpus
+from regard.metrics.fold import UNKNOWN_STATE
+from regard.models.catalogue import build_model
+from regard.tasks.base import TaskBuilder, VocabularyLoader
+from regard.tasks.building import model_options
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+from regard.tasks.encoding import max_tokens
+from regard.tasks.fold.check import check_distances, check_proteins
+from regard.tasks.fold.distances import FEATURE_COUNT, DistanceTask
+from regard.tasks.fold.model import RESIDUE_ID_COUNT, PairClassifier, ResidueClassifier
+from regard.tasks.fold.settings import FoldSettings
+from regard.tasks.fold.states import ResidueStateTask
+from regard.text.labels import Labels
+
+
+class FoldBuilder(TaskBuilder[FoldSettings]):
+    """Reads `FoldSettings`, whose data decides between states of residues and distances."""
+
+    def vocabulary_loaders(self, settings: FoldSettings) -> Mapping[str, VocabularyLoader]:
+        return {} if is_distance_data(settings.data) else {"states": Labels.load}
+
+    def build_vocabularies(self, settings: FoldSettings, corpus: Corpus) -> dict[str, Any]:
+        """Return the names of states; the letters of residues are known."""
+        if is_distance_data(settings.data):
+            return {}
+        states = {state for record in corpus.read("train") for state in record["states"]}
+        return {"states": Labels(sorted(states - {UNKNOWN_STATE}))}
+
+    def build_model(self, settings: FoldSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+        """Return the encoder with its head."""
+        options, head = model_options(settings.model) | {"size": RESIDUE_ID_COUNT}, settings.head
+        if is_distance_data(settings.data):
+            encoder = build_model(settings.model.kind, {**options, "features": FEATURE_COUNT})
+            return PairClassifier(encoder, head.bins, dropout=head.dropout)
+        return ResidueClassifier(
+            build_model(settings.model.kind, options),
+            vocabularies["states"].size,
+            hidden_dim=head.hidden_dim,
+            dropout=head.dropout,
+        )
+
+    def build_task(
+        self, settings: FoldSettings, vocabularies: Mapping[str, Any], model: Any
+    ) -> ResidueStateTask | DistanceTask:
+        label_smoothing, head = settings.train.label_smoothing, settings.head
+        if is_distance_data(settings.data):
+            return DistanceTask(
+                model,
+                bins=head.bins,
+                min_distance=head.min_distance,
+                max_distance=head.max_distance,
+                contact_distance=head.contact_distance,
+                max_tokens=max_tokens(settings),
+                label_smoothing=label_smoothing,
+            )
+        return ResidueStateTask(
+            model,
+            vocabularies["states"],
+            use_alignment=settings.model.kind == "msa",
+            max_tokens=max_tokens(settings),
+            label_smoothing=label_smoothing,
+        )
+
+    def check_data(
+        self,
+        settings: FoldSettings,
+        progress: Progress,
+        memory_probe: MemoryProbe,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        check = check_distances if is_distance_data(settings.data) else check_proteins
+        return check(settings, progress)
+
+
+BUILDER = FoldBuilder()

@@ -1,0 +1,121 @@
+"""Builds the task of image classification from its settings."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from regard.batching.pictures import PicturePreprocessor
+from regard.config.image import check_patch_size
+from regard.config.settings import Settings
+from regard.data.corpus import Corpus
+from regard.data.formats.images import ImageReader
+from regard.layers.pictures import resize_position_table
+from regard.models.catalogue import build_model
+from regard.tasks.base import VocabularyLoader
+from regard.tasks.building import model_options
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+from regard.tasks.encoder_classifier import (
+    ClassifierComparison,
+    EncoderClassifier,
+    build_classifier,
+)
+from regard.tasks.encoding import EncoderBuilder
+from regard.tasks.image.check import check_pictures
+from regard.tasks.image.settings import ImageSettings
+from regard.tasks.image.task import ImageTask
+from regard.tasks.load import load_settings
+from regard.tasks.pretrained import load_matching_weights, read_encoder_weights
+from regard.tasks.run_folder import CONFIG_FILE, WEIGHTS_FILE, check_run_files
+from regard.text.labels import Labels
+
+POSITION_WEIGHTS = "position.weight"
+
+
+class ImageBuilder(EncoderBuilder):
+    """Reads `ImageSettings`; an encoder of another run may have read another size of pictures."""
+
+    comparison_class: ClassVar = ClassifierComparison
+    special_token_count: ClassVar = 0
+
+    def resolve_settings(self, settings: ImageSettings) -> ImageSettings:
+        """Return settings with [model] of the pretrained run, and what [image] does not set."""
+        start = settings.start.run
+        if start is None:
+            return settings
+        pretrained = pretrained_image_settings(start)
+        explicit_values = {
+            name: getattr(settings.image, name) for name in settings.image.model_fields_set
+        }
+        image = pretrained.image.model_copy(update=explicit_values)
+        if image.channels != pretrained.image.channels:
+            raise ValueError(
+                f"image.channels = {image.channels}, but {start} has read pictures of "
+                f"{pretrained.image.channels}: leave it out"
+            )
+        check_patch_size(image.size, pretrained.model.patch_size)
+        return settings.model_copy(update={"model": pretrained.model, "image": image})
+
+    def vocabulary_loaders(self, settings: Any) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
+        return {"labels": Labels.load}
+
+    def build_vocabularies(self, settings: ImageSettings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
+        return {"labels": Labels.from_data(record["label"] for record in corpus.read("train"))}
+
+    def build_encoder(self, settings: ImageSettings, vocabularies: Mapping[str, Any]) -> Any:  # noqa: ARG002
+        sizes = {"size": settings.image.size, "channels": settings.image.channels}
+        return build_model(settings.model.kind, {**model_options(settings.model), **sizes})
+
+    def build_head(
+        self, settings: ImageSettings, vocabularies: Mapping[str, Any], encoder: Any
+    ) -> EncoderClassifier:
+        classes, frozen = vocabularies["labels"].size, settings.start.freeze
+        return build_classifier(encoder, classes, settings.head, frozen=frozen)
+
+    def build_task(
+        self, settings: ImageSettings, vocabularies: Mapping[str, Any], model: Any
+    ) -> ImageTask:
+        image, train = settings.image, settings.train
+        reader = ImageReader(image.size, image.channels, image.fit)
+        return ImageTask(
+            model,
+            PicturePreprocessor(reader, image.mean, image.std),
+            vocabularies["labels"],
+            crop_padding=train.crop_padding,
+            flip=train.flip,
+            label_smoothing=train.label_smoothing,
+            layer_decay=settings.start.layer_decay,
+        )
+
+    def load_pretrained(self, settings: ImageSettings, model: Any) -> None:
+        """Load the encoder of the pretrained run, with positions resized to these pictures."""
+        if settings.start.run is None:
+            return
+        path, encoder = Path(settings.start.run) / WEIGHTS_FILE, model.encoder
+        weights = read_encoder_weights(path)
+        pretrained_size = pretrained_image_settings(settings.start.run).image.size
+        weights[POSITION_WEIGHTS] = resize_position_table(
+            weights[POSITION_WEIGHTS], encoder.grid(*pretrained_size), encoder.grid(*encoder.size)
+        )
+        load_matching_weights(encoder, weights, path)
+
+    def check_data(
+        self,
+        settings: Settings,
+        progress: Progress,
+        memory_probe: MemoryProbe,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        return check_pictures(settings, progress)
+
+
+def pretrained_image_settings(folder: Path | str) -> ImageSettings:
+    """Return the settings of a run whose encoder reads pictures."""
+    check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE))
+    settings = load_settings(Path(folder) / CONFIG_FILE)
+    if not isinstance(settings, ImageSettings):
+        raise ValueError(
+            f"{folder}: holds a run of task {settings.task!r}, which reads no pictures"
+        )
+    return settings
+
+
+BUILDER = ImageBuilder()

@@ -1,0 +1,36 @@
+"""Language modeling: the likelihood of texts, their continuations, and the next words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import nn
+
+from regard.data.corpus import Record
+from regard.tasks.base import ProgressCallback
+from regard.tasks.generation import TextPrediction
+from regard.tasks.text_stream import TextStreamTask
+
+
+@dataclass(frozen=True)
+class CompletionPrediction(TextPrediction):
+    """The continuations of a prompt, best first; `text` is the prompt with the best."""
+
+
+class LanguageTask(TextStreamTask):
+    """How likely a text is, and how it continues."""
+
+    name: ClassVar = "language"
+
+    def predict(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> list[CompletionPrediction]:
+        prompts = [self.prompt(record) for record in records]
+        outputs = self.complete(prompts, on_progress=on_progress)
+        return [
+            CompletionPrediction(self.join_continuation(prompt, best[0]), tuple(best))
+            for prompt, best in zip(prompts, outputs, strict=True)
+        ]
+
+    def exportable_model(self) -> nn.Module:
+        return self.model

@@ -1,0 +1,43 @@
+"""Attention maps and terminal text of language models."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn.functional import pad
+
+from regard.attention.observe import observe
+from regard.tasks.language_model import LanguageModelTask
+from regard.tasks.map_tools import token_choices, token_map
+from regard.view.annotations import MapAnnotations
+from regard.view.attention_map import AttentionMap
+from regard.view.terminal import Surface, render_heatmap, render_legend
+
+NEXT_TOKENS_SHOWN = 5
+
+
+def language_map(task: LanguageModelTask[Any], ids: Sequence[int], title: str) -> AttentionMap:
+    """Return the attention of each token to those before it, and the likeliest next tokens."""
+    ids = ids[task.prompt_slice(0)]
+    with torch.no_grad(), observe(task.model.eval()) as recorded:
+        states = task.model.teacher_forced(None, torch.tensor([ids]))
+        choices = token_choices(task.model.logits(states)[0], task.text.token)
+    # A model that attends to earlier tokens, and not to the same, has one slot less.
+    weights = {
+        name: pad(table, (0, len(ids) - table.shape[-1]))
+        for name, table in recorded.joined().items()
+    }
+    tokens = [task.text.token(n) for n in ids]
+    return token_map(weights, tokens, title, MapAnnotations(choices=choices))
+
+
+def render_language(task: LanguageModelTask[Any], text: str, surface: Surface) -> str:
+    """Return a heat map and the next tokens: rows are tokens, columns those they attend to."""
+    tokens, weights = task.text_attention(text)
+    following = ", ".join(
+        f"{token!r} {p:.1%}" for token, p in task.next_tokens(text, NEXT_TOKENS_SHOWN)
+    )
+    return (
+        f"{render_heatmap(weights.tolist(), tokens, tokens, surface)}\n\n"
+        f"weight: {render_legend(surface)}\nnext: {following}"
+    )

@@ -1,0 +1,154 @@
+"""TOML and `key=value` -> settings. What is wrong is said in one line: file, key, remedy."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from regard.config.base import Config
+from regard.config.errors import BARE_KEY, choice_message, first_error
+from regard.config.presets import preset_paths
+from regard.config.settings import Settings
+from regard.config.train import ALTERNATIVES
+from regard.tasks.catalogue import DEFAULT_TASK, TASKS
+
+
+def load_settings(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
+    """The settings in a file, or of a preset, changed by words such as `train.steps=50`."""
+    path = Path(path)
+    if not path.exists() or path.is_dir():
+        path = _preset_path(path)
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
+    return parse_settings(text, overrides, name=str(path))
+
+
+def parse_settings(text: str, overrides: Iterable[str] = (), *, name: str = "settings") -> Settings:
+    """The settings in a text; `name` is what messages call it."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(_toml_error(text, name, str(error))) from None
+    return resolve_settings(raw, overrides, name=name)
+
+
+def resolve_settings(
+    raw: Mapping[str, Any], overrides: Iterable[str] = (), *, name: str = "settings"
+) -> Settings:
+    """The settings in plain dictionaries; what they leave out has its default."""
+    values = deepcopy(dict(raw))
+    changed_keys = [_apply_override(values, word) for word in overrides]
+    settings_class = _settings_class(values, name)
+    try:
+        return settings_class.model_validate(_with_kinds(values, settings_class))
+    except ValidationError as error:
+        key_path, message = first_error(error.errors(include_url=False), settings_class)
+        from_command_line = any(
+            f"{key_path}.".startswith(f"{key}.") or f"{key}.".startswith(f"{key_path}.")
+            for key in changed_keys
+        )
+        source = "command line" if from_command_line else name
+        raise ValueError(f"{source}: {f'{key_path}: ' if key_path else ''}{message}") from None
+
+
+def override_settings(settings: Settings, overrides: Iterable[str]) -> Settings:
+    """Return settings changed by words such as `decode.width=10`.
+
+    A new kind of a table, as `decode.kind=greedy`, starts from the defaults of that kind.
+    """
+    values, overrides = settings.model_dump(), list(overrides)
+    for override in overrides:
+        table, is_kind, _ = override.partition(".kind=")
+        if is_kind and isinstance(values.get(table), dict):
+            values[table] = {}
+    return resolve_settings(values, overrides)
+
+
+def _settings_class(values: Mapping[str, Any], name: str) -> type[Settings]:
+    """Which settings there are depends on the task."""
+    task = values.get("task", DEFAULT_TASK)
+    if isinstance(task, str) and task in TASKS:
+        return TASKS[task].settings_class()
+    raise ValueError(f"{name}: task: {choice_message(list(TASKS), task)}")
+
+
+def _preset_path(path: Path) -> Path:
+    available = preset_paths()
+    if str(path) in available:  # a folder of this name may well be the run that was made of it
+        return available[str(path)]
+    if path.is_dir():
+        raise ValueError(f"{path}: this is a folder; give a TOML file")
+    close_matches = get_close_matches(str(path), available, 1)
+    hint = f"did you mean {close_matches[0]!r}?" if close_matches else "`regard init` writes one"
+    raise ValueError(f"{path}: there is no such file or preset; {hint}")
+
+
+def _toml_error(text: str, name: str, message: str) -> str:
+    position = re.search(r" \(at line (\d+), column \d+\)$", message)
+    line = position[1] if position else str(text.count("\n") + 1)
+    return f"{name}:{line}: not TOML: {message[: position.start()] if position else message}"
+
+
+def _apply_override(values: dict[str, Any], word: str) -> str:
+    """Set one value in the tree; its key comes back."""
+    key, equals, value = word.partition("=")
+    key = key.strip()
+    parts = key.split(".")
+    if not equals or not all(BARE_KEY.fullmatch(part) for part in parts):
+        raise ValueError(f"command line: {word!r} is no setting; write it as train.steps=50")
+    table: Any = values
+    for depth, part in enumerate(parts[:-1]):
+        table = _child_entry(table, part, key)
+        if not isinstance(table, dict | list):
+            parent_key = ".".join(parts[: depth + 1])
+            raise ValueError(f"command line: {key}: {parent_key} is no table, but {table!r}")
+    if isinstance(table, list):
+        _child_entry(table, parts[-1], key)
+        table[int(parts[-1])] = _parse_value(value)
+        return key
+    if parts[:-1] == ["train"]:
+        table.pop(ALTERNATIVES.get(parts[-1], ""), None)
+    table[parts[-1]] = _parse_value(value)
+    return key
+
+
+def _child_entry(entries: Any, part: str, key: str) -> Any:
+    """What is below; a table that is not there yet is made."""
+    if isinstance(entries, dict):
+        return entries.setdefault(part, {})
+    if not part.isdigit() or int(part) >= len(entries):
+        raise ValueError(f"command line: {key}: {part!r} must be a number below {len(entries)}")
+    return entries[int(part)]
+
+
+def _parse_value(text: str) -> Any:
+    """As TOML would read it, else as it is: `50` is a number, `multi30k` a text."""
+    try:
+        parsed = tomllib.loads(f"value = {text.strip()}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return parsed["value"] if set(parsed) == {"value"} else text
+
+
+def _with_kinds(raw: Any, config_class: type[Config]) -> Any:
+    """A table that does not say its kind is of the default kind."""
+    if not isinstance(raw, dict):
+        return raw
+    filled = dict(raw)
+    for name, field in config_class.model_fields.items():
+        default = field.default
+        if isinstance(default, Config) and isinstance(raw.get(name), dict):
+            table = _with_kinds(raw[name], type(default))
+            if field.discriminator:
+                table = {"kind": getattr(default, "kind", None), **table}
+            filled[name] = table
+    return filled

@@ -1,0 +1,52 @@
+"""What the attention maps of several tasks share."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from regard.view.annotations import MapAnnotations, TokenChoice
+from regard.view.attention_map import AttentionMap
+
+MAX_TOKEN_CHOICES = 8  # alternatives that are shown for each step
+POOLED_LABEL = "(the text)"  # the query of an attention that pools a text
+NO_ANNOTATIONS = MapAnnotations()
+
+
+def word_indices(words: Sequence[int | None]) -> list[int]:
+    """Return word numbers from 0; a token that belongs to no word is a word of its own."""
+    indices, previous = list[int](), None
+    for word in words:
+        is_same = bool(indices) and word is not None and word == previous
+        indices.append(indices[-1] + (not is_same) if indices else 0)
+        previous = word
+    return indices
+
+
+def token_choices(
+    logits: torch.Tensor, token: Callable[[int], str]
+) -> tuple[tuple[TokenChoice, ...], ...]:
+    """Return the likeliest tokens at each position, with their probabilities."""
+    probabilities, ids = logits.softmax(-1).topk(min(MAX_TOKEN_CHOICES, logits.shape[-1]))
+    return tuple(
+        tuple(TokenChoice(token(n), p) for n, p in zip(row_ids, row, strict=True))
+        for row_ids, row in zip(ids.tolist(), probabilities.tolist(), strict=True)
+    )
+
+
+def token_map(
+    weights: Mapping[str, torch.Tensor],
+    tokens: Sequence[str],
+    title: str,
+    annotations: MapAnnotations = NO_ANNOTATIONS,
+) -> AttentionMap:
+    """Return the map of the attentions among these tokens, else of those that pool them."""
+    count = len(tokens)
+    layers = {name: one[0] for name, one in weights.items() if one.shape[-2:] == (count, count)}
+    if layers:
+        return AttentionMap(layers, tokens, title=title, annotations=annotations)
+    pooled = {name: one[0][..., :count] for name, one in weights.items() if one.shape[-1] >= count}
+    if not pooled:
+        raise ValueError("this run has no attention over the tokens of a text to show")
+    hops = next(iter(pooled.values())).shape[-2]
+    queries = [POOLED_LABEL] if hops == 1 else [f"{POOLED_LABEL} {n}" for n in range(1, hops + 1)]
+    return AttentionMap(pooled, queries, tokens, kind="pool", title=title)

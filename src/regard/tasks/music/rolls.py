@@ -1,0 +1,314 @@
+"""Piano rolls: how likely the keys of each step are after those before it, and what follows.
+
+    loss = - sum over steps and keys of (x log p + (1 - x) log(1 - p))
+
+A piece begins after silence: the model reads silence, x_1 … x_{T-1} and predicts x_1 … x_T.
+b: pieces   t: steps   k: keys
+"""
+
+import json
+import math
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from regard.attention.observe import named_attentions, observe
+from regard.batching.batches import iterate_by_length
+from regard.batching.source import BatchSource
+from regard.data.corpus import Corpus, Record
+from regard.data.formats.piano_rolls import HIGHEST_PITCH, LOWEST_PITCH, RollStep, parse_piece
+from regard.decoding.conditional_bernoulli import sample_keys
+from regard.metrics.music import (
+    FIRST_STEP_GIVEN_SIGNATURE,
+    FIRST_STEP_PREDICTED_SIGNATURE,
+    frame_nll,
+)
+from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.generation import TOKENS_PER_BATCH
+from regard.tasks.loss import Loss
+from regard.tasks.music import view
+from regard.tasks.music.composition import Composer, MusicPrediction
+from regard.view.attention_map import AttentionMap
+from regard.view.midi import MidiNote, notes_from_roll
+from regard.view.terminal import Surface
+
+KEY_COUNT = HIGHEST_PITCH - LOWEST_PITCH + 1
+NEXT_KEY_CANDIDATES = 8  # next keys, in JSON
+
+
+@dataclass(frozen=True)
+class RollExample:
+    """A piece, or a part of one; `source` and `target` are for batching."""
+
+    index: int
+    source: Sequence[RollStep]
+    target: Sequence[RollStep] = ()
+
+
+@dataclass(frozen=True)
+class RollBatch:
+    """Right-padded pieces. The model reads `inputs` and predicts `targets`, one step ahead."""
+
+    inputs: Float[Tensor, "b t k"]
+    targets: Float[Tensor, "b t k"]
+    valid: Bool[Tensor, "b t"]
+
+
+@dataclass(frozen=True)
+class RollPrediction(MusicPrediction):
+    """A piano roll, its beginning included; `text` is JSON."""
+
+    steps: list[RollStep]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"steps": self.steps, "log_prob": self.log_prob}
+
+    @property
+    def notes(self) -> list[MidiNote]:
+        return notes_from_roll(self.steps)
+
+    @property
+    def file_text(self) -> str:
+        return self.text + "\n"
+
+
+class PianoRollTask(Task[RollExample, RollBatch], Composer):
+    """A model of piano rolls, which has begin, read, step and logits of keys.
+
+    Longer pieces than `max_steps` are trained on in parts. A composition adds `new_steps` steps.
+    """
+
+    name: ClassVar = "music"
+    unit: ClassVar = "steps"
+    example_unit: ClassVar = "pieces"
+    text_suffix: ClassVar = ".json"
+    play_options: ClassVar = ("max-length", "voices")
+    packed = False
+    streamed = False
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        max_steps: int = 512,
+        new_steps: int = 64,
+        temperature: float = 1.0,
+        seed: int = 0,
+    ):
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"temperature must be positive, not {temperature}")
+        self.model: Any = model
+        self.max_steps, self.new_steps = max_steps, new_steps
+        self.temperature, self.seed = temperature, seed
+
+    # --- training
+
+    def examples(self, records: Iterable[Record]) -> Iterator[RollExample]:
+        """Yield pieces as steps; longer ones in parts, each of which begins after silence."""
+        for index, record in enumerate(records):
+            steps = parse_piece(record["text"], f"record {index + 1}")
+            for start in range(0, len(steps), self.max_steps):
+                yield RollExample(index, steps[start : start + self.max_steps])
+
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+        """Return batches of pieces of about equal length; the other splits are checked first."""
+        for split in set(corpus.splits) - {"train"}:
+            for _ in corpus.read(split):
+                pass
+        return super().batches(corpus, options)
+
+    def collate(self, examples: Sequence[RollExample]) -> RollBatch:
+        return collate_pieces([example.source for example in examples])
+
+    def loss(self, batch: RollBatch, step: int) -> Loss:  # noqa: ARG002 - every step is alike
+        return self.loss_from(batch, 0)
+
+    def loss_from(self, batch: RollBatch, first_step: int) -> Loss:
+        """Return the loss of the steps from `first_step` on, without the padding after them."""
+        states, _ = self.model.read(self.model.begin(len(batch.inputs)), batch.inputs)
+        valid = batch.valid[:, first_step:]
+        logits = self.model.logits(states[:, first_step:][valid])
+        targets = batch.targets[:, first_step:][valid]
+        total = F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
+        return Loss(total, len(targets))
+
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        """Return -log p of whole pieces, their first step included."""
+        return self.negative_log_likelihood_of(whole_pieces(records))
+
+    @torch.no_grad()
+    def negative_log_likelihood_of(
+        self, examples: Sequence[RollExample], first_step: int = 0
+    ) -> Loss:
+        """Return -log p of the steps of these pieces from `first_step` on."""
+        self.model.eval()
+        batches = iterate_by_length(
+            examples,
+            tokens_per_batch=TOKENS_PER_BATCH,
+            collate=self.collate,
+        )
+        losses = [self.loss_from(batch, first_step) for batch in batches]
+        total = torch.stack([loss.total.double() for loss in losses]).sum()
+        return Loss(total, sum(loss.count for loss in losses))
+
+    # --- inference
+
+    def parse(self, line: str, location: str) -> Record:
+        """Return the beginning of a piece, from JSON or an empty line."""
+        return {"beginning": parse_piece(line, location) if line.strip() else []}
+
+    def beginning(self, record: Record) -> Sequence[RollStep]:
+        """Return the steps to continue: of a record of the data, the whole piece."""
+        if "beginning" in record:
+            return record["beginning"]
+        return parse_piece(record["text"], "record")
+
+    @torch.no_grad()
+    def predict(
+        self,
+        records: Sequence[Record],
+        *,
+        on_progress: ProgressCallback | None = None,
+        voices: int | None = None,
+    ) -> list[RollPrediction]:
+        """Return each beginning with `new_steps` steps more; each key is drawn by itself.
+
+        With `voices`, draws are conditioned on that many keys in a step (see `sample_keys`). A
+        piece depends on the seed, its beginning and how often that came before, and on no other.
+        """
+        self.model.eval()
+        predictions, occurrences = list[RollPrediction](), dict[str, int]()
+        for record in records:
+            beginning = self.beginning(record)
+            key = str([list(step) for step in beginning])
+            occurrences[key] = occurrences.get(key, 0) + 1
+            generator = torch.Generator().manual_seed(
+                random.Random(f"{self.seed} {occurrences[key]} {key}").getrandbits(62)
+            )
+            predictions.append(self.compose_piece(beginning, voices, generator))
+            if on_progress is not None:
+                on_progress(1)
+        return predictions
+
+    def compose_piece(
+        self, beginning: Sequence[RollStep], voices: int | None, generator: torch.Generator
+    ) -> RollPrediction:
+        piece, log_prob = [tuple(step) for step in beginning], 0.0
+        inputs = collate_pieces([[(), *piece]]).targets
+        states, state = self.model.read(self.model.begin(1), inputs)
+        logits = self.model.logits(states[:, -1])
+        for index in range(self.new_steps):
+            drawn = sample_keys(logits[0] / self.temperature, generator, voices)
+            keys = drawn[None].to(logits.dtype)
+            log_prob -= F.binary_cross_entropy_with_logits(logits, keys, reduction="sum").item()
+            piece.append(tuple((keys[0].nonzero()[:, 0] + LOWEST_PITCH).tolist()))
+            if index + 1 < self.new_steps:
+                logits, state = self.model.step(state, keys)
+        return RollPrediction(json.dumps(piece), log_prob, piece)
+
+    def details(self, record: Record) -> dict[str, Any]:
+        """Return the likeliest next keys."""
+        next_keys = self.next_keys(self.beginning(record), NEXT_KEY_CANDIDATES)
+        return {"next": [{"pitch": pitch, "probability": p} for pitch, p in next_keys]}
+
+    @torch.no_grad()
+    def next_keys(self, steps: Sequence[RollStep], count: int = 10) -> list[tuple[int, float]]:
+        """Return the likeliest pitches of the next step, each with its probability."""
+        self.model.eval()
+        states, _ = self.model.read(self.model.begin(1), collate_pieces([[(), *steps]]).targets)
+        best = self.model.logits(states[0, -1]).sigmoid().topk(min(count, KEY_COUNT))
+        ranked = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        return [(key + LOWEST_PITCH, p) for key, p in ranked]
+
+    def metrics(
+        self,
+        records: Sequence[Record],  # noqa: ARG002
+        predictions: Sequence[Prediction],  # noqa: ARG002
+    ) -> Metrics:
+        """Return nothing: a composition is not compared with the piece, only its likelihood is."""
+        return {}
+
+    def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:
+        """Return nats of a step: with the first step given, as published, and predicted."""
+        examples = whole_pieces(records)
+        if not examples:
+            raise ValueError("records are missing: there is nothing to score")
+        given = self.negative_log_likelihood_of(examples, first_step=1)
+        predicted = self.negative_log_likelihood_of(examples)
+        return {
+            "nll": frame_nll(given.total.item(), given.count),
+            "nll_signature": FIRST_STEP_GIVEN_SIGNATURE,
+            "nll_all": frame_nll(predicted.total.item(), predicted.count),
+            "nll_all_signature": FIRST_STEP_PREDICTED_SIGNATURE,
+            "steps": given.count,
+            "pieces": len(examples),
+        }
+
+    def score(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> Metrics:
+        """Return the metrics of likelihood; nothing is predicted."""
+        metrics = self.likelihood_metrics(records)
+        if on_progress is not None:
+            on_progress(len(records))
+        return metrics
+
+    def validation_metric(self, name: str, records: Sequence[Record]) -> float:
+        return float(self.likelihood_metrics(records)[name])
+
+    # --- inspection
+
+    @torch.no_grad()
+    def attention_weights(self, steps: Sequence[RollStep]) -> Float[Tensor, "t t"]:
+        """Return the attention of each step to those before it and the silence before the first.
+
+        It is the last attention of the model, averaged over its heads.
+        """
+        with observe(self.model.eval()) as recorded:
+            self.model.read(self.model.begin(1), collate_pieces([[(), *steps]]).targets)
+        return list(recorded.joined().values())[-1][0].mean(0)
+
+    def attention_names(self) -> tuple[str, ...]:
+        return tuple(named_attentions(self.model))[-1:]
+
+    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
+        return view.roll_map(self, self.beginning(record))
+
+    def render(
+        self,
+        record: Record,
+        surface: Surface,
+        *,
+        target: str | None = None,  # noqa: ARG002
+        layer: int | None = None,  # noqa: ARG002
+    ) -> str:
+        return view.render_roll(self, self.beginning(record), surface)
+
+
+def whole_pieces(records: Iterable[Record]) -> list[RollExample]:
+    """Return pieces that have steps; none is cut."""
+    pieces = (parse_piece(r["text"], f"record {n}") for n, r in enumerate(records, 1))
+    return [RollExample(index, steps) for index, steps in enumerate(pieces) if steps]
+
+
+def collate_pieces(pieces: Sequence[Sequence[RollStep]]) -> RollBatch:
+    """Return pieces as 0 and 1 for each key of each step."""
+    max_steps = max(len(steps) for steps in pieces)
+    targets = torch.zeros(len(pieces), max_steps, KEY_COUNT)
+    active_keys = [
+        (row, time, pitch - LOWEST_PITCH)
+        for row, steps in enumerate(pieces)
+        for time, step in enumerate(steps)
+        for pitch in step
+    ]
+    if active_keys:
+        targets[tuple(torch.tensor(active_keys).T)] = 1.0
+    inputs = F.pad(targets, (0, 0, 1, 0))[:, :-1]
+    lengths = torch.tensor([len(steps) for steps in pieces])
+    return RollBatch(inputs, targets, torch.arange(max_steps) < lengths[:, None])

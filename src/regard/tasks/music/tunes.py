@@ -1,0 +1,146 @@
+"""Tunes in ABC notation: a language model of them, which composes tunes that can be played."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from torch import nn
+
+from regard.data.corpus import Record
+from regard.data.formats.abc_notation import FIELD, parse_tune
+from regard.tasks.base import ProgressCallback
+from regard.tasks.generation import Decoding, TextOutput
+from regard.tasks.music.composition import Composer, MusicPrediction
+from regard.tasks.text_stream import TextStreamTask
+from regard.text.special_ids import AnyTokenizer
+from regard.view.midi import MidiNote
+
+QUARTERS_PER_WHOLE = 4  # notes of a tune have lengths in whole notes
+
+
+@dataclass(frozen=True)
+class TunePrediction(MusicPrediction):
+    """A tune that can be played; `text` is ABC with a number, `tune` has none."""
+
+    tune: str
+    tries: int  # tunes that were drawn until this one
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "abc": self.text,
+            "text": self.tune,
+            "log_prob": self.log_prob,
+            "tries": self.tries,
+        }
+
+    @property
+    def notes(self) -> list[MidiNote]:
+        return [
+            (note.pitch, note.start * QUARTERS_PER_WHOLE, note.length * QUARTERS_PER_WHOLE)
+            for note in parse_tune(self.tune)
+            if note.pitch is not None
+        ]
+
+    @property
+    def file_text(self) -> str:
+        return self.text
+
+
+class TuneTask(TextStreamTask, Composer):
+    """How likely a tune is, and how it continues.
+
+    `decodings` draw with different seeds: each is tried if the one before it gave no playable tune.
+    """
+
+    name: ClassVar = "music"
+    prompt_field: ClassVar = "beginning"
+    text_suffix: ClassVar = ".abc"
+    play_options: ClassVar = ()
+
+    def __init__(
+        self,
+        model: nn.Module,
+        text: AnyTokenizer,
+        *,
+        decodings: Sequence[Decoding],
+        context_length: int = 128,
+        carry_state: bool = False,
+        label_smoothing: float = 0.0,
+    ):
+        super().__init__(
+            model,
+            text,
+            decoding=decodings[0],
+            context_length=context_length,
+            carry_state=carry_state,
+            label_smoothing=label_smoothing,
+        )
+        self.decodings = tuple(decodings)
+
+    def predict(
+        self,
+        records: Sequence[Record],
+        *,
+        on_progress: ProgressCallback | None = None,
+        voices: int | None = None,
+    ) -> list[TunePrediction]:
+        """Return a tune that can be played for each beginning, numbered in order."""
+        if voices is not None:
+            raise ValueError(f"voices = {voices} is for piano rolls, and this run writes tunes")
+        prompts = [normalize_beginning(self.prompt(record)) for record in records]
+        tunes: dict[int, TunePrediction] = {}
+        problems: dict[int, str] = {}
+        for attempt, decoding in enumerate(self.decodings, 1):
+            if len(tunes) == len(prompts):
+                break
+            # All are drawn again, so that no tune depends on how the others went.
+            for row, (text, output) in enumerate(self.sample_tunes(prompts, decoding)):
+                problem = self.playback_error(text, output)
+                if problem is not None:
+                    problems[row] = problem
+                elif row not in tunes:
+                    tune = text.strip("\n")
+                    abc = f"X:{row + 1}\n{tune}\n"
+                    tunes[row] = TunePrediction(abc, output.log_prob, tune, attempt)
+        for row in range(len(prompts)):
+            if row not in tunes:
+                raise ValueError(
+                    f"input {row + 1}: none of {len(self.decodings)} tunes can be played; the "
+                    f"last: {problems[row]}; train longer, or lower decode.temperature"
+                )
+        if on_progress is not None:
+            on_progress(len(records))
+        return [tunes[row] for row in range(len(prompts))]
+
+    def sample_tunes(
+        self, beginnings: Sequence[str], decoding: Decoding | None = None
+    ) -> list[tuple[str, TextOutput]]:
+        """Return one tune for each beginning, whether it can be played or not."""
+        outputs = [best[0] for best in self.complete(beginnings, decoding=decoding)]
+        pairs = zip(beginnings, outputs, strict=True)
+        return [(self.join_continuation(beginning, best), best) for beginning, best in pairs]
+
+    def playback_error(self, text: str, output: TextOutput) -> str | None:
+        """Return why a tune cannot be played, or None if it can."""
+        max_length = self.decoding.max_length
+        if len(output.ids) >= max_length:
+            return f"no end after {max_length} tokens; raise decode.max_length"
+        try:
+            parse_tune(text)
+        except ValueError as error:
+            return str(error)
+        return None
+
+
+def normalize_beginning(text: str) -> str:
+    r"""Return the lines of a tune from one line with `\n` between them, without its number."""
+    lines = [line.strip() for line in re.split(r"\\n|\n", text)]
+    fields = [(line, FIELD.fullmatch(line)) for line in lines if line]
+    normalized_lines = [
+        f"{field[1]}:{field[2]}" if field else line
+        for line, field in fields
+        if not line.startswith("X:")
+    ]
+    ending = "\n" if normalized_lines and FIELD.fullmatch(normalized_lines[-1]) else ""
+    return "\n".join(normalized_lines) + ending

@@ -1,0 +1,25 @@
+"""What the views of several tasks on pictures share."""
+
+import io
+
+import numpy as np
+
+from regard.data.formats.images import Pixels
+from regard.view.grid import RgbColor
+
+
+def patch_colors(pixels: Pixels, grid: tuple[int, ...]) -> list[list[RgbColor]]:
+    """Return the mean color of each patch; the grid must divide the picture."""
+    rows, columns = grid
+    patches = pixels.reshape(rows, pixels.shape[0] // rows, columns, pixels.shape[1] // columns, -1)
+    means = np.broadcast_to(patches.mean((1, 3)), (rows, columns, 3))
+    return [[(color[0], color[1], color[2]) for color in row] for row in means.tolist()]
+
+
+def png_bytes(pixels: Pixels) -> bytes:
+    """Return a picture as the content of a PNG file."""
+    from PIL import Image
+
+    buffer = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels).save(buffer, "PNG")
+    return buffer.getvalue()

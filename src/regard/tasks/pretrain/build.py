@@ -1,0 +1,64 @@
+"""Builds the task of pretraining from its settings: BERT's objectives or ELMo's."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch import nn
+
+from regard.config.settings import Settings
+from regard.data.corpus import Corpus
+from regard.models.catalogue import build_model
+from regard.tasks.base import TaskBuilder, VocabularyLoader
+from regard.tasks.building import model_options, train_tokenizer_on_corpus
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+from regard.tasks.doctor.texts import check_documents
+from regard.tasks.encoding import max_tokens
+from regard.tasks.pretrain.bilm import BiLmTask
+from regard.tasks.pretrain.settings import PretrainSettings
+from regard.tasks.pretrain.task import PretrainTask
+from regard.text.special_ids import load_tokenizer, special_ids
+
+
+class PretrainBuilder(TaskBuilder[PretrainSettings]):
+    """Reads `PretrainSettings`."""
+
+    def vocabulary_loaders(
+        self,
+        settings: PretrainSettings,  # noqa: ARG002
+    ) -> Mapping[str, VocabularyLoader]:
+        return {"text": load_tokenizer}
+
+    def build_vocabularies(self, settings: PretrainSettings, corpus: Corpus) -> dict[str, Any]:
+        return {"text": train_tokenizer_on_corpus(settings.text, corpus, "text")}
+
+    def build_model(self, settings: PretrainSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+        kind, tokenizer = settings.model.kind, vocabularies["text"]
+        size = tokenizer.size if kind == "elmo" else special_ids(tokenizer).size
+        return build_model(kind, {**model_options(settings.model), "size": size})
+
+    def build_task(
+        self, settings: PretrainSettings, vocabularies: Mapping[str, Any], model: nn.Module
+    ) -> PretrainTask | BiLmTask:
+        tokenizer, mask = vocabularies["text"], settings.mask
+        if settings.model.kind == "elmo":
+            limit = max_tokens(settings, BiLmTask.special_token_count)
+            return BiLmTask(model, tokenizer, max_tokens=limit)
+        return PretrainTask(
+            model,
+            tokenizer,
+            max_tokens=max_tokens(settings, PretrainTask.special_token_count),
+            rate=mask.rate,
+            whole_words=mask.whole_words,
+            next_sentence=mask.next_sentence,
+        )
+
+    def check_data(
+        self,
+        settings: Settings,
+        progress: Progress,
+        memory_probe: MemoryProbe,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        return check_documents(settings, progress)
+
+
+BUILDER = PretrainBuilder()

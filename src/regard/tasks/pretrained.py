@@ -1,0 +1,94 @@
+"""What a run takes from another run: settings, a vocabulary and the weights of an encoder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+from torch import Tensor, nn
+
+from regard.config.settings import Settings
+from regard.tasks.base import ParameterGroup
+from regard.tasks.load import load_settings
+from regard.tasks.run_folder import CONFIG_FILE, WEIGHTS_FILE, check_run_files
+
+TASKS_WITH_ENCODER = ("pretrain", "classify", "tag", "understand", "answer")
+TOKENIZER_FILE = "text.json"
+ENCODER_PREFIX = "encoder."
+
+
+def pretrained_settings(folder: Path | str) -> Settings:
+    """Return the settings of a run whose encoder reads text."""
+    check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE))
+    settings = load_settings(Path(folder) / CONFIG_FILE)
+    if settings.task not in TASKS_WITH_ENCODER:
+        raise ValueError(f"{folder}: holds a run of task {settings.task!r}, which has no encoder")
+    return settings
+
+
+def with_pretrained_settings(settings: Any) -> Any:
+    """Return settings with [model] and [text] of the run that `start.run` names."""
+    if settings.start.run is None:
+        return settings
+    pretrained = pretrained_settings(settings.start.run)
+    model = pretrained.model
+    if model.kind == "bert":
+        model = model.model_copy(update={"pretrain": "none"})
+    return settings.model_copy(update={"model": model, "text": pretrained.text})
+
+
+def load_encoder_weights(encoder: nn.Module, folder: Path) -> None:
+    """Load the weights of the encoder of a run, without those of its head."""
+    path = folder / WEIGHTS_FILE
+    if pretrained_settings(folder).task == "pretrain":
+        weights = safetensors.torch.load_file(path)
+    else:
+        weights = read_encoder_weights(path)
+    load_matching_weights(encoder, weights, path)
+
+
+def read_encoder_weights(path: Path) -> dict[str, Tensor]:
+    """Return the weights of the encoder in the file of a model with a head."""
+    return {
+        name.removeprefix(ENCODER_PREFIX): weight
+        for name, weight in safetensors.torch.load_file(path).items()
+        if name.startswith(ENCODER_PREFIX)
+    }
+
+
+def load_matching_weights(encoder: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
+    """Load weights of an encoder, which must all be present; they come from the file `path`."""
+    encoder_state = encoder.state_dict()
+    matched: dict[str, Tensor] = {}
+    for name, value in encoder_state.items():
+        # a matrix with LoRA keeps its weights under another name
+        weight = weights.get(name.replace("parametrizations.weight.original", "weight"))
+        if weight is not None and weight.shape == value.shape:
+            matched[name] = weight
+        elif "parametrizations.weight.0" not in name:
+            raise ValueError(f"{path}: has no {name} of shape {tuple(value.shape)}")
+    encoder.load_state_dict({**encoder_state, **matched})
+
+
+def layer_decay_groups(model: Any, layer_decay: float) -> list[ParameterGroup]:
+    """Return the trained parameters by layer: the head at full rate, each layer below slower.
+
+    The rate of a layer is `layer_decay` times that of the layer above; embeddings are the lowest.
+    """
+    encoder = model.encoder
+    layers = getattr(getattr(encoder, "encoder", None), "layers", None)
+    if layers is None:
+        kind = type(encoder).__name__
+        raise ValueError(f"start.layer_decay is for a transformer's layers: {kind} has none")
+    depth = {p: len(layers) - i for i, layer in enumerate(layers) for p in layer.parameters()}
+    encoder_parameters = set(encoder.parameters())
+    parameters_by_depth: dict[int, list[nn.Parameter]] = {}
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            in_encoder = parameter in encoder_parameters
+            distance = depth.get(parameter, len(layers) + 1) if in_encoder else 0
+            parameters_by_depth.setdefault(distance, []).append(parameter)
+    return [
+        ParameterGroup(parameters, layer_decay**distance)
+        for distance, parameters in sorted(parameters_by_depth.items())
+    ]

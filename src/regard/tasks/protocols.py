@@ -1,0 +1,51 @@
+"""What single commands ask of a task beyond the contract of `base.py`."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from regard.data.corpus import Record
+from regard.tasks.base import ProgressCallback
+from regard.view.midi import MidiNote
+
+TextCallback = Callable[[str], None]
+"""Called with a text as far as it is written."""
+
+
+@runtime_checkable
+class Conversation(Protocol):
+    """A task that replies to a history of turns, for `regard chat`."""
+
+    def check_can_reply(self, location: str) -> None: ...
+    def user_turn(self, text: str) -> Any: ...
+    def generate_replies(
+        self, histories: Sequence[Sequence[Any]], on_text: TextCallback | None = None
+    ) -> list[Any]: ...
+    def append_reply(self, history: Sequence[Any], reply: Any) -> list[Any]: ...
+    def describe_belief(self, reply: Any) -> str | None: ...
+
+
+@runtime_checkable
+class PlayableMusic(Protocol):
+    """A piece of music that was composed."""
+
+    @property
+    def notes(self) -> list[MidiNote]: ...
+    @property
+    def file_text(self) -> str: ...
+
+
+@runtime_checkable
+class MusicComposer(Protocol):
+    """A task that composes music, for `regard play`."""
+
+    text_suffix: ClassVar[str]
+    play_options: ClassVar[tuple[str, ...]]
+
+    def parse(self, line: str, location: str) -> Record: ...
+    def predict(
+        self,
+        records: Sequence[Record],
+        *,
+        on_progress: ProgressCallback | None = None,
+        voices: int | None = None,
+    ) -> Sequence[PlayableMusic]: ...

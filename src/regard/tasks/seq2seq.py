@@ -1,0 +1,233 @@
+"""What tasks that read one text and write another share: `translate` and `summarize`.
+
+b: batch   t: target positions   s: source positions   l: layers   h: heads
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.attention.observe import observe
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import Batch, Example, collate
+from regard.config.settings import Settings
+from regard.data.corpus import Corpus, Record
+from regard.decoding.stepper import Hypothesis, Stepper
+from regard.models.catalogue import build_model
+from regard.tasks.base import ProgressCallback, Task, TaskBuilder
+from regard.tasks.building import model_options, train_tokenizer_on_corpus
+from regard.tasks.generation import (
+    TOKENS_PER_BATCH,
+    Decoding,
+    TextOutput,
+    TextPrediction,
+    sampling_seeds,
+)
+from regard.tasks.loss import Loss, cross_entropy
+from regard.text.special import END
+from regard.text.tokenizer import Tokenizer
+
+SIDES = ("source", "target")
+
+
+class Alignment(NamedTuple):
+    """The attention of each target token to each source token; the ends have rows and columns."""
+
+    source: list[str]
+    target: list[str]
+    weights: Float[Tensor, "t s"]
+
+
+class Seq2SeqTask(Task[Example, Batch]):
+    """A model, the vocabularies of its two sides, and how outputs are found."""
+
+    fields = SIDES
+    accepts_target: ClassVar = True
+
+    def __init__(
+        self,
+        model: nn.Module,
+        source: Tokenizer,
+        target: Tokenizer,
+        *,
+        decoding: Decoding,
+        max_tokens: int = 256,
+        label_smoothing: float = 0.0,
+    ):
+        self.model: Any = model
+        self.source, self.target = source, target
+        self.decoding, self.max_tokens, self.label_smoothing = decoding, max_tokens, label_smoothing
+
+    def collate(self, examples: Sequence[Example]) -> Batch:
+        return collate(examples)
+
+    def cross_entropy(self, batch: Batch, smoothing: float = 0.0) -> Loss:
+        """Return the teacher-forced loss of a batch."""
+        memory = self.model.remember(batch.source, batch.source_valid)
+        states = self.model.teacher_forced(memory, batch.target_in)
+        return cross_entropy(
+            self.model.output, states, batch.target_out, batch.target_valid, smoothing=smoothing
+        )
+
+    @abstractmethod
+    def evaluation_examples(self, records: Iterable[Record]) -> Iterator[Example]:
+        """Return the examples whose likelihood can be measured."""
+
+    def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
+        """Return -log p(target | source), the ends included."""
+        return self.negative_log_likelihood_of(list(self.evaluation_examples(records)))
+
+    @torch.no_grad()
+    def negative_log_likelihood_of(self, examples: Sequence[Example]) -> Loss:
+        self.model.eval()
+        batches = iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH)
+        losses = [self.cross_entropy(batch) for batch in batches]
+        total = torch.stack([loss.total.double() for loss in losses]).sum()
+        return Loss(total, sum(loss.count for loss in losses))
+
+    def predict(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> Sequence[TextPrediction]:
+        """Return the n best outputs for each record.
+
+        Texts of about equal length are decoded together; neither this nor the order of the records
+        changes an output.
+        """
+        return self.decode([record["source"] for record in records], on_progress=on_progress)
+
+    @torch.no_grad()
+    def decode(
+        self,
+        texts: Sequence[str],
+        *,
+        decoding: Decoding | None = None,
+        stepper: Stepper[Any, Any] | None = None,
+        tokens_per_batch: int = TOKENS_PER_BATCH,
+        examples_per_batch: int | None = None,
+        on_progress: ProgressCallback | None = None,
+    ) -> list[TextPrediction]:
+        """Return the n best outputs for each text; `stepper` takes the place of the model."""
+        self.model.eval()
+        decoding = decoding or self.decoding
+        examples = self.source_examples(texts)
+        seeds = sampling_seeds([example.source for example in examples])
+        predictions: list[TextPrediction] = [TextPrediction("")] * len(examples)
+        batches = iterate_by_length(
+            examples, tokens_per_batch=tokens_per_batch, examples_per_batch=examples_per_batch
+        )
+        for batch in batches if examples else ():
+            indices = batch.indices.tolist()
+            max_lengths = self.max_lengths(batch, decoding.max_length)
+            memory = self.model.remember(batch.source, batch.source_valid)
+            hypotheses = decoding.search(
+                stepper or self.model,
+                memory,
+                [seeds[index] for index in indices],
+                replace(decoding.constraints, max_length=max_lengths),
+            )
+            if decoding.rerank is not None:
+                sources = [examples[index].source for index in indices]
+                hypotheses = decoding.rerank(
+                    hypotheses, self.hypothesis_weights(sources, hypotheses)
+                )
+            for index, best in zip(indices, hypotheses, strict=True):
+                outputs = tuple(self.to_output(one, examples[index]) for one in best)
+                predictions[index] = TextPrediction(outputs[0].text, outputs)
+            if on_progress is not None:
+                on_progress(len(indices))
+        return predictions
+
+    def source_examples(self, texts: Sequence[str]) -> list[Example]:
+        """Return examples without targets."""
+        return [Example(n, ids, []) for n, ids in enumerate(self.source.encode_ids(list(texts)))]
+
+    def max_lengths(self, batch: Batch, max_length: int) -> list[int]:
+        """Return the maximum length of each output: twice its source, and ten tokens more."""
+        return (2 * batch.source_valid.sum(-1) + 10).clamp(max=max_length).tolist()
+
+    def to_output(self, hypothesis: Hypothesis, example: Example) -> TextOutput:  # noqa: ARG002
+        text = self.target.decode(hypothesis.ids)
+        return TextOutput(text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
+
+    def alignment(self, source: str, target: Sequence[int]) -> Alignment:
+        """Return the attention of a finished output, which is read once more, teacher-forced."""
+        ids = self.source.encode_ids([source])[0]
+        [weights] = self.mean_attention_weights([Example(0, ids, target)])
+        return Alignment(
+            [self.source.token(n) for n in [*ids, END]],
+            [self.target.token(n) for n in [*target, END]],
+            weights,
+        )
+
+    def mean_attention_weights(self, examples: Sequence[Example]) -> list[Float[Tensor, "t s"]]:
+        """Return the attention of each example, averaged over layers and heads."""
+        tables: list[Tensor] = [torch.empty(0, 0)] * len(examples)
+        indexed = [example._replace(index=index) for index, example in enumerate(examples)]
+        for batch in iterate_by_length(indexed, tokens_per_batch=TOKENS_PER_BATCH):
+            means = self.attention_weights(batch).mean((0, 2))
+            for index, table in zip(batch.indices.tolist(), means, strict=True):
+                example = examples[index]
+                tables[index] = table[: len(example.target) + 1, : len(example.source) + 1]
+        return tables
+
+    @torch.no_grad()
+    def attention_weights(self, batch: Batch) -> Float[Tensor, "l b h t s"]:
+        """Return the attention of each target position to the source, by layer and head."""
+        model = self.model.eval()
+        with observe(model, self.cross_attentions) as recorded:
+            model.teacher_forced(model.remember(batch.source, batch.source_valid), batch.target_in)
+        layers = [recorded.joined()[name] for name in self.cross_attentions]
+        return torch.stack(
+            [layer if layer.ndim == 4 else layer[:, None] for layer in layers]
+        ).float()
+
+    @property
+    def cross_attentions(self) -> tuple[str, ...]:
+        """The names of the attentions to the source; an error if the model has none."""
+        if not self.model.cross_attentions:
+            kind = type(self.model).__name__
+            raise ValueError(f"model {kind} has no attention to the source")
+        return self.model.cross_attentions
+
+    def hypothesis_weights(
+        self, sources: Sequence[Sequence[int]], hypotheses: Sequence[Sequence[Hypothesis]]
+    ) -> list[list[Float[Tensor, "t s"]]]:
+        """Return the attention of each hypothesis to its source, without the end of the source."""
+        sources_and_outputs = list(zip(sources, hypotheses, strict=True))
+        examples = [
+            Example(0, source, hypothesis.ids)
+            for source, outputs in sources_and_outputs
+            for hypothesis in outputs
+        ]
+        tables = iter(self.mean_attention_weights(examples))
+        return [
+            [next(tables)[:, : len(source)] for _ in outputs]
+            for source, outputs in sources_and_outputs
+        ]
+
+    def has_attention(self) -> bool:
+        return bool(self.model.cross_attentions)
+
+    def attention_names(self) -> tuple[str, ...]:
+        return self.cross_attentions
+
+
+class Seq2SeqBuilder(TaskBuilder[Any]):
+    """Builds two vocabularies, or one for both sides, and a model with their sizes."""
+
+    def vocabulary_loaders(self, settings: Settings) -> dict[str, Any]:  # noqa: ARG002
+        return dict.fromkeys(SIDES, Tokenizer.load)
+
+    def build_vocabularies(self, settings: Settings, corpus: Corpus) -> dict[str, Any]:
+        if settings.text.joint:
+            return dict.fromkeys(SIDES, train_tokenizer_on_corpus(settings.text, corpus, *SIDES))
+        return {side: train_tokenizer_on_corpus(settings.text, corpus, side) for side in SIDES}
+
+    def build_model(self, settings: Settings, vocabularies: Any) -> nn.Module:
+        sizes = {f"{side}_size": vocabularies[side].size for side in SIDES}
+        return build_model(settings.model.kind, {**model_options(settings.model), **sizes})

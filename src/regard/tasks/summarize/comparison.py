@@ -1,0 +1,26 @@
+"""What `regard compare` notes for summarization."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.config.settings import Settings
+from regard.tasks.comparison import Comparison
+from regard.tasks.summarize import view
+from regard.view.terminal import Surface
+
+
+class SummarizeComparison(Comparison):
+    """Compares summarizers."""
+
+    def comparison_notes(self, models: Mapping[str, Settings]) -> list[str]:
+        notes = ["exact, repeated (three words in a row) and copied: in percent"]
+        if len({getattr(settings.model, "copying", False) for settings in models.values()}) > 1:
+            notes.append(
+                "perplexity: a model that copies must predict names that others only call unknown"
+            )
+        return notes + super().comparison_notes(models)
+
+    def render_attention(self, task: Any, surface: Surface) -> str | None:
+        """Return the first summary and its attention; `measure` has printed notices already."""
+        text = self.records[0]["source"]
+        return view.render_summary(task, text, surface) if task.has_attention() else None

@@ -1,0 +1,349 @@
+"""The task of summarization: a document into a few words, which may be copied from it.
+
+t: target positions   s: source positions
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from regard.batching.batches import Batches, StreamedExamples
+from regard.batching.example import Batch, Example, collate
+from regard.batching.source import BatchSource
+from regard.batching.store import store_examples
+from regard.data.corpus import Corpus, Record
+from regard.decoding.stepper import Hypothesis
+from regard.metrics.language import perplexity
+from regard.metrics.summary import copy_rate, repetition_rate, rouge
+from regard.metrics.translation import exact_match
+from regard.models.pointer import coverage_loss
+from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
+from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding, TextOutput, TextPrediction
+from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.seq2seq import Alignment, Seq2SeqTask
+from regard.tasks.summarize import view
+from regard.text.copy_vocabulary import (
+    CopyEncoding,
+    decode_with_copies,
+    encode_copy_sources,
+    encode_copy_targets,
+    tokens_with_copies,
+)
+from regard.text.special import END
+from regard.text.tokenizer import Tokenizer
+from regard.view.attention_map import AttentionMap
+from regard.view.terminal import Surface
+
+
+class CopyTrace(NamedTuple):
+    """How a word of a summary was produced."""
+
+    word: str
+    p_gen: float
+    copied: float  # share of its probability that comes from copying
+
+
+@dataclass
+class TruncationCounts:
+    """Pairs that were read, and how many documents and summaries were too long."""
+
+    pairs: int = 0
+    documents: int = 0
+    summaries: int = 0
+
+
+class SummarizeTask(Seq2SeqTask):
+    """A document into its summary.
+
+    The model reads the first `max_tokens` tokens of a document and learns the first
+    `max_summary_tokens` of a summary. If it copies, and tokens are words, the unknown words of a
+    document have ids of their own. Coverage acts after `coverage_after` steps.
+    """
+
+    name: ClassVar = "summarize"
+    example_unit: ClassVar = "documents"
+
+    def __init__(
+        self,
+        model: nn.Module,
+        source: Tokenizer,
+        target: Tokenizer,
+        *,
+        decoding: Decoding,
+        max_tokens: int = 400,
+        max_summary_tokens: int = 100,
+        label_smoothing: float = 0.0,
+        coverage_weight: float = 1.0,
+        coverage_after: int = 0,
+    ):
+        super().__init__(
+            model,
+            source,
+            target,
+            decoding=decoding,
+            max_tokens=max_tokens,
+            label_smoothing=label_smoothing,
+        )
+        self.max_summary_tokens = max_summary_tokens
+        self.coverage_weight, self.coverage_after = coverage_weight, coverage_after
+        self.best_resets_after = coverage_after if getattr(model, "coverage", False) else 0
+
+    @property
+    def can_copy(self) -> bool:
+        return getattr(self.model, "copying", False)
+
+    # --- training
+
+    def examples(self, records: Iterable[Record]) -> Iterator[Example]:
+        return self.counted_examples(TruncationCounts(), records)
+
+    def counted_examples(
+        self, counts: TruncationCounts, records: Iterable[Record]
+    ) -> Iterator[Example]:
+        """Yield examples; what is too long is cut, and counted."""
+        stream = enumerate(records)
+        while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
+            sources = self.encode_documents([record["source"] for _, record in chunk])
+            summaries = [record["target"] for _, record in chunk]
+            targets = self.encode_summaries(summaries, [document.words for document in sources])
+            for (index, _), source, target in zip(chunk, sources, targets, strict=True):
+                counts.pairs += 1
+                counts.documents += source.full_length > len(source.ids)
+                counts.summaries += len(target) > self.max_summary_tokens
+                truncated = target[: self.max_summary_tokens]
+                yield Example(index, source.ids, truncated, words=source.words)
+
+    def evaluation_examples(self, records: Iterable[Record]) -> Iterator[Example]:
+        return self.examples(records)
+
+    def encode_documents(self, texts: Sequence[str]) -> list[CopyEncoding]:
+        """Return the part of each document that the model reads."""
+        if self.can_copy and self.source.is_word_level:
+            return encode_copy_sources(self.source, texts, self.max_tokens)
+        return [
+            CopyEncoding(ids[: self.max_tokens], [], len(ids))
+            for ids in self.source.encode_ids(list(texts))
+        ]
+
+    def encode_summaries(
+        self, texts: Sequence[str], unknown_words: Sequence[Sequence[str]]
+    ) -> list[list[int]]:
+        """Return the ids of summaries of documents that have these unknown words."""
+        if any(unknown_words):
+            return encode_copy_targets(self.target, texts, unknown_words)
+        return self.target.encode_ids(list(texts))
+
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+        """Return batches of pairs of about equal length; print how many were cut."""
+        counts = TruncationCounts()
+        examples = store_examples(
+            lambda: corpus.read("train"),
+            partial(self.counted_examples, counts),
+            self.fields,
+            seed=options.seed,
+            shuffle_buffer=options.shuffle_buffer,
+        )
+        for unit, count, limit in (
+            ("documents", counts.documents, f"train.max_tokens = {self.max_tokens}"),
+            (
+                "summaries",
+                counts.summaries,
+                f"train.max_summary_tokens = {self.max_summary_tokens}",
+            ),
+        ):
+            if isinstance(examples, StreamedExamples):  # which are not counted in advance
+                warn_truncation(f"some {unit} perhaps", limit)
+            elif count:
+                warn_truncation(f"{count:,} of {counts.pairs:,} {unit}", limit)
+        return Batches(
+            examples,
+            tokens_per_batch=options.tokens_per_batch,
+            examples_per_batch=options.examples_per_batch,
+            seed=options.seed,
+            collate=self.collate,
+        )
+
+    def loss(self, batch: Batch, step: int) -> Loss:
+        coverage = self.coverage_weight if step >= self.coverage_after else None
+        return self.cross_entropy(batch, self.label_smoothing, coverage=coverage)
+
+    def cross_entropy(
+        self, batch: Batch, smoothing: float = 0.0, *, coverage: float | None = 0.0
+    ) -> Loss:
+        """Return -log p of the summaries plus `coverage` times the coverage loss, if any.
+
+        With None, the attention gets no coverage either.
+        """
+        model = self.model
+        if not hasattr(model, "decode_with_attention"):
+            return super().cross_entropy(batch, smoothing)
+        memory = model.remember(batch.source, batch.source_valid)
+        decoder_output = model.decode_with_attention(memory, batch.target_in, coverage is not None)
+        target, valid = batch.target_out, batch.target_valid
+        if model.copying:
+            log_likelihoods = model.log_likelihood(decoder_output, batch.source, target, valid)
+            loss = Loss(-log_likelihoods.sum(), len(log_likelihoods))
+        else:
+            loss = cross_entropy(
+                model.output, decoder_output.states, target, valid, smoothing=smoothing
+            )
+        if not (model.coverage and coverage):
+            return loss
+        penalty = coverage * coverage_loss(decoder_output.weights, valid)
+        return Loss(loss.total + penalty, loss.count)
+
+    # --- inference
+
+    def parse(self, line: str, location: str) -> Record:
+        if not line.strip():
+            raise ValueError(f"{location}: the document is empty")
+        return {"document": line}
+
+    def predict(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> list[TextPrediction]:
+        """Return the n best summaries of each document; print how many documents are cut."""
+        texts = [document_text(record) for record in records]
+        self.warn_truncated_documents(texts)
+        return self.decode(texts, on_progress=on_progress)
+
+    def warn_truncated_documents(self, texts: Sequence[str]) -> None:
+        """Print a notice if the ends of documents are not read."""
+        count = sum(len(ids) > self.max_tokens for ids in self.source.encode_ids(list(texts)))
+        if count:
+            warn_truncation(
+                f"{count:,} of {len(texts):,} documents", f"train.max_tokens = {self.max_tokens}"
+            )
+
+    def source_examples(self, texts: Sequence[str]) -> list[Example]:
+        documents = self.encode_documents(texts)
+        return [
+            Example(n, document.ids, [], words=document.words)
+            for n, document in enumerate(documents)
+        ]
+
+    def max_lengths(self, batch: Batch, max_length: int) -> list[int]:
+        """Return the same maximum for each summary, however long its document is."""
+        return [max_length] * len(batch.indices)
+
+    def to_output(self, hypothesis: Hypothesis, example: Example) -> TextOutput:
+        text = decode_with_copies(self.target, hypothesis.ids, example.words)
+        return TextOutput(text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
+
+    def details(self, record: Record) -> dict[str, Any]:
+        """Return how each word of the best summary was produced, if the model copies."""
+        if not self.can_copy:
+            return {}
+        text = document_text(record)
+        traces = self.copy_traces(text, self.decode([text])[0].best.ids)
+        return {"words": [trace._asdict() for trace in traces]}
+
+    def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
+        """Return ROUGE, exact match, the shares of repeated and copied words, and the length."""
+        outputs = [prediction.text for prediction in predictions]
+        references = [record.get("references", [record["target"]]) for record in records]
+        values, signature = rouge(outputs, references)
+        metrics: Metrics = {}
+        for name, value in values.items():
+            metrics[name], metrics[f"{name}_signature"] = value, signature
+        metrics["exact"] = exact_match(outputs, references)
+        metrics["repeated"] = repetition_rate(outputs)
+        texts = [document_text(record) for record in records]
+        metrics["copied"] = self.copied_percentage(
+            texts, cast("Sequence[TextPrediction]", predictions)
+        )
+        metrics["words"] = sum(len(text.split()) for text in outputs) / len(outputs)
+        return metrics
+
+    def copied_percentage(
+        self, texts: Sequence[str], predictions: Sequence[TextPrediction]
+    ) -> float:
+        """Return the percentage of output tokens that are tokens of what was read."""
+        documents = self.encode_documents(texts)
+        output_tokens = [
+            tokens_with_copies(self.target, prediction.best.ids, document.words)
+            for prediction, document in zip(predictions, documents, strict=True)
+        ]
+        return copy_rate(
+            output_tokens,
+            [tokens_with_copies(self.source, one.ids, one.words) for one in documents],
+        )
+
+    def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:
+        loss = self.negative_log_likelihood(records)
+        return {"perplexity": perplexity(loss.total.item(), loss.count)}
+
+    # --- inspection
+
+    def alignment(self, source: str, target: Sequence[int]) -> Alignment:
+        [example] = self.source_examples([source])
+        [weights] = self.mean_attention_weights([example._replace(target=target)])
+        return Alignment(
+            tokens_with_copies(self.source, [*example.source, END], example.words),
+            tokens_with_copies(self.target, [*target, END], example.words),
+            weights,
+        )
+
+    @torch.no_grad()
+    def copy_traces(self, source: str, target: Sequence[int]) -> list[CopyTrace]:
+        """Return how each word of a summary, and its end, was produced; none without copying."""
+        if not self.can_copy:
+            return []
+        [example] = self.source_examples([source])
+        batch, model = collate([example._replace(target=target)]), self.model.eval()
+        memory = model.remember(batch.source, batch.source_valid)
+        decoder_output = model.decode_with_attention(memory, batch.target_in)
+        p_gen = decoder_output.gates[0].sigmoid()
+        log_likelihoods = model.log_likelihood(
+            decoder_output, batch.source, batch.target_out, batch.target_valid
+        )
+        copied = (1 - p_gen) * copy_weights(
+            decoder_output.weights[0], batch.source[0], batch.target_out[0]
+        )
+        copied_share = (copied / log_likelihoods.exp()).clamp(max=1)
+        words = tokens_with_copies(self.target, [*target, END], example.words)
+        return [
+            CopyTrace(*values)
+            for values in zip(words, p_gen.tolist(), copied_share.tolist(), strict=True)
+        ]
+
+    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
+        text = document_text(record)
+        self.warn_truncated_documents([text])
+        return view.summary_map(self, text, target)
+
+    def render(
+        self,
+        record: Record,
+        surface: Surface,
+        *,
+        target: str | None = None,
+        layer: int | None = None,  # noqa: ARG002
+    ) -> str:
+        text = document_text(record)
+        self.warn_truncated_documents([text])
+        return view.render_summary(self, text, surface, target)
+
+
+def document_text(record: Record) -> str:
+    """Return the document of a record: "document" on the command line, "source" in data."""
+    return record["document"] if "document" in record else record["source"]
+
+
+def copy_weights(
+    weights: Float[Tensor, "t s"], source: Tensor, target: Tensor
+) -> Float[Tensor, " t"]:
+    """Return the attention of each target token to its own occurrences in the source."""
+    return (weights * (source == target[:, None])).sum(-1)
+
+
+def warn_truncation(subject: str, limit: str) -> None:
+    """Print a notice to standard error."""
+    print(f"notice: {subject} are longer than {limit} tokens: the end is not read", file=sys.stderr)

@@ -1,0 +1,72 @@
+"""Attention maps and terminal text of summaries."""
+
+from typing import TYPE_CHECKING
+
+from regard.view.attention_map import AttentionMap
+from regard.view.terminal import (
+    MAX_ROW_LABEL_CELLS,
+    Surface,
+    label,
+    render_heatmap,
+    render_legend,
+)
+
+if TYPE_CHECKING:
+    from regard.tasks.summarize.task import SummarizeTask
+
+MIN_VISIBLE_WEIGHT = 0.05  # words of a document with less from every summary word are not shown
+P_GEN_CELLS = 5  # of a row label: a space and four characters
+
+
+def summary_map(task: "SummarizeTask", text: str, target: str | None) -> AttentionMap:
+    """Return the attention of each summary word, averaged over layers and heads."""
+    summary, ids = summary_and_ids(task, text, target)
+    alignment = task.alignment(text, ids)
+    layers = {"attention": alignment.weights}
+    return AttentionMap(layers, alignment.target, alignment.source, title=summary)
+
+
+def render_summary(
+    task: "SummarizeTask", text: str, surface: Surface, target: str | None = None
+) -> str:
+    """Return the summary and a heat map of the document words that it attends to.
+
+    If the model copies, p_gen follows each word: the probability that it was generated.
+    """
+    if not task.model.cross_attentions:
+        raise ValueError(f"model {type(task.model).__name__} has no attention to the document")
+    summary, ids = summary_and_ids(task, text, target)
+    alignment, copy_traces = task.alignment(text, ids), task.copy_traces(text, ids)
+    table = alignment.weights.tolist()
+    attended = [
+        index
+        for index, column in enumerate(zip(*table, strict=True))
+        if max(column) >= MIN_VISIBLE_WEIGHT
+    ]
+    rows = [
+        f"{label(trace.word, MAX_ROW_LABEL_CELLS - P_GEN_CELLS, surface.ink)} {trace.p_gen:.2f}"
+        for trace in copy_traces
+    ] or alignment.target
+    heatmap = render_heatmap(
+        [[row[index] for index in attended] for row in table],
+        rows,
+        [alignment.source[index] for index in attended],
+        surface,
+    )
+    note = (
+        f"{len(attended)} of {len(alignment.source)} words, those with at least "
+        f"{MIN_VISIBLE_WEIGHT:.0%} of a look"
+    )
+    if copy_traces:
+        note += "; behind a word of the summary: p_gen"
+    return f"{summary}\n\n{heatmap}\n\nweight: {render_legend(surface)}\n{note}"
+
+
+def summary_and_ids(task: "SummarizeTask", text: str, target: str | None) -> tuple[str, list[int]]:
+    """Return the model's best summary, or the given one, and its ids."""
+    if target is None:
+        best = task.decode([text])[0].best
+        return best.text, best.ids
+    [document] = task.encode_documents([text])
+    [ids] = task.encode_summaries([target], [document.words])
+    return target, ids

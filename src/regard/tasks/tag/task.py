@@ -1,0 +1,317 @@
+"""Tagging of words, and understanding of requests: entities; slots and an intent.
+
+    loss = -log p(tags | words), by a CRF or word by word, and - log p(label) for `understand`
+b: sentences   w: words
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Int
+from torch import Tensor
+
+from regard.batching.example import padded
+from regard.data.corpus import Record
+from regard.data.tag_schemes import OUTSIDE, TagScheme, TagSpan, convert_tags, spans_from_tags
+from regard.metrics.entities import ENTITY_SIGNATURE, entity_scores
+from regard.tasks.base import Metrics, Prediction, ProgressCallback
+from regard.tasks.encoding import EncoderTask
+from regard.tasks.loss import Loss
+from regard.tasks.tag import view
+from regard.tasks.tag.inputs import WordInputs
+from regard.tasks.tag.model import SequenceTagger, TagLogits
+from regard.text.labels import Labels
+from regard.view.attention_map import AttentionMap
+from regard.view.terminal import Surface
+
+IGNORE_INDEX = -100  # a label that the training data lacks; it has no loss
+MAX_REPORTED_LABELS = 12  # labels of spans whose F1 is reported one by one
+
+
+@dataclass(frozen=True)
+class TagExample:
+    """One sentence: its row, the tag of each word, and its label if the task has labels."""
+
+    index: int
+    source: Sequence[Any]  # ids; words, where characters are read
+    tags: Sequence[int]
+    label: int | None = None
+
+    @property
+    def target(self) -> Sequence[int]:
+        """Everything to predict, whose length counts in batching."""
+        return self.tags if self.label is None else [*self.tags, self.label]
+
+
+@dataclass(frozen=True)
+class TagBatch:
+    """The inputs of an encoder, with the tags and the label of each sentence."""
+
+    indices: Int[Tensor, " b"]
+    inputs: dict[str, Tensor]
+    tags: Int[Tensor, "b w"]
+    labels: Int[Tensor, " b"]
+
+
+@dataclass(frozen=True)
+class TagPrediction(Prediction):
+    """The words of a sentence with their BIO tags, and its label with its probability.
+
+    `text` is the sentence with its spans in brackets: `[Ada Lovelace](person) wrote to ...`
+    """
+
+    words: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    label: str | None = None
+    probability: float | None = None
+
+    @property
+    def tag_spans(self) -> list[TagSpan]:
+        return spans_from_tags(self.tags)
+
+    @property
+    def spans(self) -> tuple[tuple[str, str], ...]:
+        return tuple(labeled_parts(self.words, self.tags, self.label))
+
+    def as_dict(self) -> dict[str, Any]:
+        spans = [
+            {**span._asdict(), "text": " ".join(self.words[span.start : span.end])}
+            for span in self.tag_spans
+        ]
+        fields: dict[str, Any] = {
+            "tokens": list(self.words),
+            "tags": list(self.tags),
+            "spans": spans,
+        }
+        if self.label is not None:
+            fields |= {"intent": self.label, "probability": self.probability}
+        return fields
+
+
+class TagTask(EncoderTask[TagExample, TagBatch]):
+    """A tagger, how it reads words, and the names of its tags."""
+
+    name: ClassVar = "tag"
+    unit: ClassVar = "words"
+    example_unit: ClassVar = "sentences"
+    labels: Labels | None = None  # of sentences
+
+    def __init__(
+        self,
+        model: SequenceTagger,
+        word_inputs: WordInputs,
+        tags: Labels,
+        *,
+        scheme: TagScheme = "bio",
+        max_tokens: int = 256,
+        label_smoothing: float = 0.0,
+        layer_decay: float = 1.0,
+    ):
+        super().__init__(
+            model, max_tokens=max_tokens, label_smoothing=label_smoothing, layer_decay=layer_decay
+        )
+        self.word_inputs, self.tags = word_inputs, tags
+        self.scheme: TagScheme = scheme
+
+    # --- training
+
+    def examples(self, records: Iterable[Record]) -> Iterator[TagExample]:
+        """Yield sentences, cut after `max_tokens` tokens.
+
+        A tag that the training data lacks counts as outside, and such a label as no label.
+        """
+        outside_id = self.tags.indices.get(OUTSIDE, 0)
+        for index, record in enumerate(records):
+            row = self.word_inputs.row(record["text"].split(), self.max_tokens)
+            tags = convert_tags(record["tags"].split(), "bio", self.scheme)
+            tags = tags[: self.word_inputs.word_count(row)]
+            tag_ids = [self.tags.indices.get(tag, outside_id) for tag in tags]
+            yield TagExample(index, row, tag_ids, self.label_id(record))
+
+    def label_id(self, record: Record) -> int | None:
+        """Return the label to learn, or None if the task has no labels."""
+        if self.labels is None:
+            return None
+        return self.labels.indices.get(split_labels(record["label"])[0], IGNORE_INDEX)
+
+    def collate(self, examples: Sequence[TagExample]) -> TagBatch:
+        tags, _ = padded([[*example.tags, 0] for example in examples])
+        labels = [IGNORE_INDEX if e.label is None else e.label for e in examples]
+        return TagBatch(
+            torch.tensor([example.index for example in examples]),
+            self.word_inputs.tensors([example.source for example in examples]),
+            tags[:, : max(1, tags.shape[1] - 1)],
+            torch.tensor(labels),
+        )
+
+    def cross_entropy(self, batch: TagBatch, smoothing: float = 0.0) -> Loss:
+        """Return the loss of whole sentences, counted by words; a CRF has no label smoothing."""
+        logits: TagLogits = self.model(batch.inputs)
+        if self.model.crf is not None:
+            total = -self.model.crf(logits.tags, batch.tags, logits.valid).sum()
+        else:
+            total = F.cross_entropy(
+                logits.tags[logits.valid],
+                batch.tags[logits.valid],
+                reduction="sum",
+                label_smoothing=smoothing,
+            )
+        if logits.label is not None:
+            total = total + F.cross_entropy(
+                logits.label, batch.labels, reduction="sum", label_smoothing=smoothing
+            )
+        return Loss(total, max(1, int(logits.valid.sum())))
+
+    # --- inference
+
+    def parse(self, line: str, location: str) -> Record:  # noqa: ARG002 - every line is valid
+        return {"text": line}
+
+    @torch.no_grad()
+    def predict(
+        self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
+    ) -> list[TagPrediction]:
+        """Return the tags of each sentence; words after `max_tokens` tokens are outside."""
+        self.model.eval()
+        sentences = [record["text"].split() for record in records]
+        rows = [self.word_inputs.row(sentence, self.max_tokens) for sentence in sentences]
+        predictions = [TagPrediction("")] * len(rows)
+        label = None if self.labels is None else 0
+        examples = [TagExample(index, row, [0], label) for index, row in enumerate(rows)]
+        for batch in self.iterate_by_length(examples):
+            logits = self.model(batch.inputs)
+            best = self.model.best_tags(logits).tolist()
+            for batch_row, index in enumerate(batch.indices.tolist()):
+                words, count = sentences[index], self.word_inputs.word_count(rows[index])
+                tags = [self.tags.names[tag_id] for tag_id in best[batch_row][:count]]
+                tags = convert_tags(tags, self.scheme, "bio") + [OUTSIDE] * (len(words) - count)
+                predictions[index] = to_prediction(
+                    words, tags, *self.sentence_label(logits, batch_row)
+                )
+            if on_progress is not None:
+                on_progress(len(batch.indices))
+        return predictions
+
+    def sentence_label(self, logits: TagLogits, row: int) -> tuple[str, float] | tuple[None, None]:
+        """Return the likeliest label of a sentence and its probability, if there are labels."""
+        if logits.label is None or self.labels is None:
+            return None, None
+        probability, label_id = logits.label[row].softmax(-1).max(-1)
+        return self.labels.names[int(label_id)], probability.item()
+
+    def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
+        """Return F1, precision and recall of spans in percent, and F1 of each of a few labels."""
+        tagged = cast("Sequence[TagPrediction]", predictions)
+        references = [spans_from_tags(record["tags"].split()) for record in records]
+        overall, by_label = entity_scores([item.tag_spans for item in tagged], references)
+        metrics: Metrics = {
+            "f1": 100 * overall.f1,
+            "precision": 100 * overall.precision,
+            "recall": 100 * overall.recall,
+        }
+        label_f1 = {f"f1_{name}": 100 * item.f1 for name, item in by_label.items() if item.support}
+        if len(label_f1) <= MAX_REPORTED_LABELS:
+            metrics |= label_f1
+        return {**metrics, "f1_signature": ENTITY_SIGNATURE}
+
+    # --- inspection
+
+    def attention_weights(self, text: str) -> dict[str, Tensor]:
+        """Return all attention weights for a sentence, by the name of the attention."""
+        row = self.word_inputs.row(text.split(), self.max_tokens)
+        return self.observed_weights(self.word_inputs.tensors([row]))
+
+    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
+        return view.tag_map(self, record["text"])
+
+    def render(
+        self,
+        record: Record,
+        surface: Surface,
+        *,
+        target: str | None = None,  # noqa: ARG002
+        layer: int | None = None,  # noqa: ARG002
+    ) -> str:
+        return view.render_tags(self, record["text"], surface)
+
+
+class UnderstandTask(TagTask):
+    """A tagger of slots that also predicts the intent of a request, its label."""
+
+    name: ClassVar = "understand"
+
+    def __init__(
+        self,
+        model: SequenceTagger,
+        word_inputs: WordInputs,
+        tags: Labels,
+        labels: Labels,
+        *,
+        scheme: TagScheme = "bio",
+        max_tokens: int = 256,
+        label_smoothing: float = 0.0,
+        layer_decay: float = 1.0,
+    ):
+        super().__init__(
+            model,
+            word_inputs,
+            tags,
+            scheme=scheme,
+            max_tokens=max_tokens,
+            label_smoothing=label_smoothing,
+            layer_decay=layer_decay,
+        )
+        self.labels = labels
+
+    def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
+        """Return F1 of slots, and the percentages of correct intents and of correct sentences."""
+        slots = super().metrics(records, predictions)
+        pairs = list(zip(cast("Sequence[TagPrediction]", predictions), records, strict=True))
+        intent_hits = [p.label in split_labels(record["label"]) for p, record in pairs]
+        sentence_hits = [
+            is_hit and list(prediction.tags) == record["tags"].split()
+            for is_hit, (prediction, record) in zip(intent_hits, pairs, strict=True)
+        ]
+        return {
+            "slot_f1": slots["f1"],
+            "intent_accuracy": 100 * sum(intent_hits) / len(intent_hits),
+            "sentence_accuracy": 100 * sum(sentence_hits) / len(sentence_hits),
+            "slot_precision": slots["precision"],
+            "slot_recall": slots["recall"],
+            "slot_f1_signature": slots["f1_signature"],
+        }
+
+
+def split_labels(label: str) -> list[str]:
+    """Return the labels of a sentence that has several, as ATIS writes them: `a#b`.
+
+    The first is learnt; a prediction of any of them is right.
+    """
+    return label.split("#")
+
+
+def to_prediction(
+    words: Sequence[str], tags: Sequence[str], label: str | None, probability: float | None
+) -> TagPrediction:
+    """Return a prediction whose text has spans in brackets, after the label if there is one."""
+    text = " ".join(
+        f"[{part}]({name})" if name else part for part, name in labeled_parts(words, tags, label)
+    )
+    return TagPrediction(text, words, tags, label, probability)
+
+
+def labeled_parts(
+    words: Sequence[str], tags: Sequence[str], label: str | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the label if there is one, then spans with their names and words without a name."""
+    position = 0
+    if label is not None:
+        yield f"{label}:", ""
+    for span in spans_from_tags(tags):
+        yield from ((word, "") for word in words[position : span.start])
+        yield " ".join(words[span.start : span.end]), span.label
+        position = span.end
+    yield from ((word, "") for word in words[position:])

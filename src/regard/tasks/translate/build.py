@@ -1,0 +1,72 @@
+"""Builds the task of translation from its settings."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from torch import nn
+
+from regard.config.settings import Settings
+from regard.tasks.building import max_positions
+from regard.tasks.doctor.counts import MemoryProbe, Progress
+from regard.tasks.doctor.pairs import check_pairs
+from regard.tasks.generation import build_decoding
+from regard.tasks.seq2seq import Seq2SeqBuilder
+from regard.tasks.translate.comparison import TranslateComparison
+from regard.tasks.translate.guide import AlignmentGuide
+from regard.tasks.translate.settings import TranslateSettings, TranslateTrainConfig
+from regard.tasks.translate.task import MAX_EVALUATION_TOKENS, TranslateTask
+
+
+class TranslateBuilder(Seq2SeqBuilder):
+    """Reads `TranslateSettings`."""
+
+    comparison_class: ClassVar = TranslateComparison
+
+    def build_task(
+        self, settings: TranslateSettings, vocabularies: Mapping[str, Any], model: nn.Module
+    ) -> TranslateTask:
+        train, positions = settings.train, max_positions(settings.model)
+        guide = None
+        if train.guided_alignment_weight and train.alignments is not None:
+            names = cross_attentions(model)
+            guide = AlignmentGuide(names, train.alignments, train.guided_alignment_weight)
+        return TranslateTask(
+            model,
+            vocabularies["source"],
+            vocabularies["target"],
+            decoding=build_decoding(settings.decode, positions),
+            max_tokens=int(min(train.max_tokens, positions)),
+            max_evaluation_tokens=int(min(MAX_EVALUATION_TOKENS, positions)),
+            label_smoothing=train.label_smoothing,
+            teacher_forcing_rate=build_teacher_forcing(train),
+            guide=guide,
+            bleu_tokenizer=settings.metrics.tokenize,
+        )
+
+    def check_data(
+        self,
+        settings: Settings,
+        progress: Progress,
+        memory_probe: MemoryProbe,
+    ) -> dict[str, Any]:
+        return check_pairs(settings, progress, memory_probe)
+
+
+def cross_attentions(model: Any) -> tuple[str, ...]:
+    if not model.cross_attentions:
+        raise ValueError(f"model {type(model).__name__} has no attention to the source to guide")
+    return model.cross_attentions
+
+
+def build_teacher_forcing(train: TranslateTrainConfig) -> Callable[[int], float]:
+    """Return how often the decoder reads the true token: it falls along a line, then stays."""
+
+    def rate(step: int) -> float:
+        steps = train.teacher_forcing_steps
+        progress = min(step / steps, 1.0) if steps else 1.0
+        return 1 - progress * (1 - train.teacher_forcing)
+
+    return rate
+
+
+BUILDER = TranslateBuilder()

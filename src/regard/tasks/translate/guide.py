@@ -1,0 +1,108 @@
+"""Guided alignment: given word links teach the cross-attention where to look.
+
+    loss = -sum_t log p(y_t | …) - weight sum_t sum_s A_ts log a_ts
+
+    a: weights of the cross-attention; of several layers the last but one, of its heads the mean
+    A: for each target token the source tokens of the linked words, in equal shares; a token whose
+       word has no link teaches nothing
+
+Chen et al. 2016 (1607.01628); Garg et al. 2019 (1909.02074), who guide one head of that layer.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from regard.attention.observe import observe
+from regard.batching.example import Batch, Example
+from regard.data.corpus import Record
+from regard.metrics.alignment_files import Links, numbered_lines, parse_links
+from regard.tasks.alignment import guided_layer
+from regard.tasks.generation import RECORDS_PER_CHUNK
+from regard.tasks.loss import Loss
+from regard.text.tokenizer import Tokenizer
+
+MIN_WEIGHT = 1e-12  # a smaller weight counts as this one: its logarithm stays finite
+
+
+class AlignmentGuide:
+    """Links of the training pairs, and a loss that compares the attention with them.
+
+    `path` is a file in Pharaoh format with a line for each record, words counted from 0.
+    """
+
+    def __init__(self, attentions: Sequence[str], path: Path | str, weight: float):
+        self.path, self.weight = Path(path), weight
+        self.attention_name = attentions[guided_layer(len(attentions))]
+
+    def check(self, records: Iterable[Record]) -> None:
+        """Raise an error unless there is one line for each record."""
+        lines, count = sum(1 for _ in numbered_lines(self.path)), sum(1 for _ in records)
+        if lines != count:
+            raise ValueError(
+                f"{self.path} has {lines} lines, but the training data {count} pairs: "
+                "give a line for each, an empty one where there is no link"
+            )
+
+    def with_links(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield records with their line of the file, so that they can be shuffled."""
+        for record, (line_number, line) in zip(records, numbered_lines(self.path), strict=True):
+            yield {**record, "links": line, "location": f"{self.path}:{line_number}"}
+
+    def examples(
+        self, records: Iterable[Record], *, source: Tokenizer, target: Tokenizer, max_tokens: int
+    ) -> Iterator[Example]:
+        """Yield examples with the links between their tokens."""
+        stream = enumerate(records)
+        while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
+            sources = source.encode_batch([record["source"] for _, record in chunk])
+            targets = target.encode_batch([record["target"] for _, record in chunk])
+            for (index, record), read, written in zip(chunk, sources, targets, strict=True):
+                size = len(source.words(record["source"])), len(target.words(record["target"]))
+                links = parse_links(record["links"], record["location"], size=size)
+                if len(read.ids) <= max_tokens and len(written.ids) <= max_tokens:
+                    positions = token_links(links, read.words, written.words)
+                    yield Example(index, read.ids, written.ids, positions)
+
+    def loss(self, model: nn.Module, batch: Batch, base_loss: Callable[[], Loss]) -> Loss:
+        """Return the base loss plus the weighted alignment loss of the guided attention."""
+        if batch.guide is None:
+            raise ValueError("batch has no guide: take its examples from AlignmentGuide.examples")
+        with observe(model, [self.attention_name], detach=False) as recorded:
+            loss = base_loss()
+        # The last pass: with scheduled sampling there was another before it.
+        weights = recorded.joined()[self.attention_name][..., -batch.target_in.shape[1] :, :]
+        if weights.ndim == 4:
+            weights = weights.mean(1)
+        return Loss(loss.total + self.weight * alignment_loss(weights, batch.guide), loss.count)
+
+
+def alignment_loss(
+    weights: Float[Tensor, "b t s"], guide: Float[Tensor, "b t s"]
+) -> Float[Tensor, ""]:
+    """-sum guide log weights."""
+    weights = weights.to(torch.promote_types(weights.dtype, guide.dtype))  # half: float32
+    return -(guide * weights.clamp(min=MIN_WEIGHT).log()).sum()
+
+
+def token_links(
+    links: Links, source_words: Sequence[int | None], target_words: Sequence[int | None]
+) -> Int[np.ndarray, "k 2"]:
+    """(target position, source position) of all tokens of linked words."""
+    sources, targets = word_positions(source_words), word_positions(target_words)
+    position_pairs = [(t, s) for i, j in sorted(links) for t in targets[j] for s in sources[i]]
+    return np.array(position_pairs, np.int32).reshape(-1, 2)
+
+
+def word_positions(words: Sequence[int | None]) -> defaultdict[int | None, list[int]]:
+    """The positions of each word's tokens."""
+    positions: defaultdict[int | None, list[int]] = defaultdict(list)
+    for position, word in enumerate(words):
+        positions[word].append(position)
+    return positions

@@ -1,1 +1,0 @@
-"""Steps: the loop, the optimizer and its schedule, checkpoints that can be relied on."""
