@@ -124,6 +124,8 @@ class Run:
 
     def override(self, overrides: Sequence[str]) -> "Run":
         """Return the same model under changed settings, such as `decode.width=10`."""
+        if not overrides:
+            return self
         settings = override_settings(self.settings, overrides)
         return Run(settings, self.vocabularies, self.model)
 

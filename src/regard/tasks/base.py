@@ -119,7 +119,7 @@ class Task(ABC, Generic[ExampleT, BatchT]):
     accepts_target: ClassVar[bool] = False  # whether `attention_map` can show a given output
     accepts_layer: ClassVar[bool] = False  # whether `render` can show one layer
     best_resets_after: int = 0  # step after which the objective changes and the best score restarts
-    model: Any  # see models/protocols.py for what each task needs
+    model: Any  # the methods it needs depend on the task; its class names them
     fields: tuple[str, ...] = ("text",)  # of a record, which hold text
     packed: bool = True  # whether examples are ids and nothing else
     streamed: bool = True  # whether an example needs its own record only
