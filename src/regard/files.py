@@ -1,9 +1,13 @@
-"""Files that are there whole or not at all."""
+"""Files that are complete or absent, and the type of what JSON and TOML files hold."""
 
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+JsonObject = dict[str, Any]
+"""A JSON object or a TOML table."""
 
 
 def write_atomic(path: Path, data: bytes) -> None:
