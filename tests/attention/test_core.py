@@ -140,7 +140,7 @@ def test_dropout_drops_weights_in_training_only():
         torch.testing.assert_close(attention.eval()(query, memory), torch.ones(1, 50, 1))
 
 
-def test_a_picture_and_a_turing_machine_are_memories():
+def test_a_image_and_a_turing_machine_are_memories():
     grid = torch.randn(2, 8, 3, 4)
     attention = Attention(Additive(5, 8, 6))
     assert attention(torch.randn(2, 1, 5), attention.remember(grid_to_slots(grid))).shape == (

@@ -32,11 +32,11 @@ decode = { kind = "beam", width = 2, max_length = 5 }
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Pictures with captions, and a run on them."""
+    """Images with captions, and a run on them."""
     folder = tmp_path_factory.mktemp("captions")
     lines = []
     for number, record in enumerate(Digits(20, side=16).read("train")):
-        Image.fromarray(record["picture"][..., 0]).save(folder / f"{number}.png")
+        Image.fromarray(record["image"][..., 0]).save(folder / f"{number}.png")
         lines.append(json.dumps({"image": f"{number}.png", "caption": record["caption"]}))
     lines.append(json.dumps({"image": "0.png", "caption": "some digits"}))
     (folder / "all.jsonl").write_text("\n".join(lines))
@@ -60,11 +60,11 @@ def test_init_and_check(capsys):
     assert "doubly" in text
     check(Path("all.toml"))
     told = capsys.readouterr().out
-    assert re.search(r"^pictures +20 +20 +20$", told, re.MULTILINE)
+    assert re.search(r"^images +20 +20 +20$", told, re.MULTILINE)
     assert re.search(r"^captions +21 +21 +21$", told, re.MULTILINE)
     assert re.search(r"^caption tokens, median +\d+", told, re.MULTILINE)
     assert "an epoch     3 batches" in told
-    assert "dev: 20 of 20 pictures are also in train: scores will flatter" in told
+    assert "dev: 20 of 20 images are also in train: scores will flatter" in told
     check(Path("all.toml"), ["train.max_tokens=3"])
     assert (
         "of the captions are longer than train.max_tokens = 3; raise it" in capsys.readouterr().out
@@ -76,12 +76,12 @@ def test_score_and_predict(capsys):
     told = capsys.readouterr().out
     assert re.search(r"^bleu4 +\d+\.\d\d  nrefs:var\|case:lc\|.*\|order:4$", told, re.MULTILINE)
     assert re.search(r"^cider +\d+\.\d\d  cider\|d\|", told, re.MULTILINE)
-    assert re.search(r"^pictures +20$", told, re.MULTILINE)
+    assert re.search(r"^images +20$", told, re.MULTILINE)
     assert "pointing" not in told  # of these data nobody knows
     predict(Path("runs/all"), ["0.png", "0.png"], as_json=True)
     one, other = map(json.loads, capsys.readouterr().out.splitlines())
     assert one == other
-    assert one["picture"] == "0.png"
+    assert one["image"] == "0.png"
     assert one["captions"][0]["log_prob"] < 0
 
 
@@ -103,9 +103,9 @@ def test_look(capsys):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["predict", "runs/all", "no.png"], "input 1: no.png: there is no such picture"),
-        (["predict", "runs/all", "all.toml"], "input 1: all.toml: not a picture"),
-        (["look", "runs/all", "no.png"], "TEXT: no.png: there is no such picture"),
+        (["predict", "runs/all", "no.png"], "input 1: no.png: there is no such image"),
+        (["predict", "runs/all", "all.toml"], "input 1: all.toml: not an image"),
+        (["look", "runs/all", "no.png"], "TEXT: no.png: there is no such image"),
         (
             ["train", "all.toml", "model.normalize=reinforce"],
             (

@@ -149,7 +149,7 @@ METRICS = {
     "translate": ["bleu", "chrf", "exact", "perplexity"],
 }
 COUNTED = {"classify": "texts", "language": "tokens", "pretrain": "pairs", "translate": "tokens"}
-COUNTED |= {"answer": "questions", "chat": "tokens", "image": "pictures"}
+COUNTED |= {"answer": "questions", "chat": "tokens", "image": "images"}
 COUNTED |= {"caption": "tokens", "fold": "residues"}
 COUNTED |= {"tag": "words", "understand": "words", "summarize": "tokens", "music": "steps"}
 COUNTED |= {"copy": "sequences", "recall": "sequences", "bandit": "worlds"}

@@ -19,7 +19,7 @@ data = { ways = 2, shots = 2, dim = 2, eval_episodes = 30 }
 model = { kind = "snail", blocks = ["A(4, 4)", "TC(4)", "A(4, 4)"] }
 train = { steps = 4, examples_per_batch = 4, queries = 3, vary_shots = true, validate_every = 2 }
 """
-PICTURES = """
+IMAGES = """
 task = "fewshot"
 embed = { layers = 2, hidden_dim = 4, dim = 4 }
 model = { kind = "snail", blocks = ["TC(4)", "A(4, 4)"] }
@@ -47,13 +47,13 @@ def drawn(folder: Path, names: list[str], each: int) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A run of points, and one of pictures."""
+    """A run of points, and one of images."""
     found = tmp_path_factory.mktemp("fewshot")
     drawn(found / "faces", [f"face{n}" for n in range(9)], 3)
     drawn(found / "support", ["ada", "ben"], 1)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(found)
-        for name, text in (("points", POINTS), ("pictures", PICTURES), ("lstm", POINTS)):
+        for name, text in (("points", POINTS), ("images", IMAGES), ("lstm", POINTS)):
             Path(f"{name}.toml").write_text(text)
             changes = ["model={ kind = 'lstm', dim = 8 }"] if name == "lstm" else []
             with pytest.raises(SystemExit) as end:
@@ -73,9 +73,9 @@ def test_a_config_for_every_setting(inside, tmp_path):
 
 
 def test_the_doctor(inside):
-    found = json.loads(inside("check", "pictures.toml", "data.dev=faces", "--json"))
+    found = json.loads(inside("check", "images.toml", "data.dev=faces", "--json"))
     assert found["splits"]["train"]["classes"] == 6
-    assert found["splits"]["train"]["pictures"] == 18
+    assert found["splits"]["train"]["images"] == 18
     assert found["splits"]["test"]["fewest"] == 3
     assert found["splits"]["dev"]["leaked_classes"] == 6
     assert "dev: 6 classes have names that train has, too" in " ".join(found["warnings"])
@@ -92,7 +92,7 @@ def test_scores_with_their_interval(inside):
     assert 0 < found["nearest"] <= 100
     assert found["optimal"] > 50
     assert found["accuracy_signature"].startswith("accuracy|ways:2|shots:2|queries:1|classes:unse")
-    assert "optimal" not in inside("score", "pictures")
+    assert "optimal" not in inside("score", "images")
 
 
 def test_support_and_query_in_class_out(inside):
@@ -105,11 +105,11 @@ def test_support_and_query_in_class_out(inside):
     assert sum(facts["probabilities"].values()) == pytest.approx(1)
     assert list(facts["probabilities"]) == ["a", "b"]
     for text in (SEEN, "support faces/face0/0.png"):
-        assert inside("predict", "pictures", text).strip() in ("ada", "ben")
+        assert inside("predict", "images", text).strip() in ("ada", "ben")
 
 
 def test_what_the_query_looked_at(inside):
-    said = inside("look", "pictures", SEEN)
+    said = inside("look", "images", SEEN)
     assert "ada: 0.png" in said
     assert "(the query)" in said
     assert "%" in said.splitlines()[0]
@@ -118,7 +118,7 @@ def test_what_the_query_looked_at(inside):
 
 def test_a_page_and_a_record(inside, tmp_path):
     page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
-    inside("look", "pictures", SEEN, "--html", page, "--save", record)
+    inside("look", "images", SEEN, "--html", page, "--save", record)
     assert Path(page).stat().st_size > 1000
     found = package.AttentionMap.load(record)
     assert found.queries.tokens == ("ada: 0.png", "ben: 0.png", "(the query)")
@@ -127,7 +127,7 @@ def test_a_page_and_a_record(inside, tmp_path):
 def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
     """With the running means of its norms."""
     monkeypatch.chdir(folder)
-    settings = parse_settings(PICTURES, ["train.steps=5"])
+    settings = parse_settings(IMAGES, ["train.steps=5"])
     list(Trainer(settings, tmp_path / "whole", lambda _: None))
     for steps in (2, 9):
         fit = Trainer(settings, tmp_path / "parts", lambda _: None)
@@ -150,26 +150,26 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
         (["predict", "points"], '{"support": {"a": [[0, 1]]}, "query": [0, 1]}\n', "1 classes in"),
         (["predict", "points"], ASKED.replace("[1, 0]", "[1]") + "\n", "a point has 2 numbers he"),
         (["predict", "points"], ASKED.replace("[[1, 0]]", "[]") + "\n", "give 1 to 2 examples of"),
-        (["predict", "pictures", "faces\tfaces/face0/0.png"], "", "input 1: 9 classes in the supp"),
-        (["predict", "pictures", "support\tgone.png"], "", "gone.png: there is no such file"),
-        (["predict", "pictures", "gone\tfaces/face0/0.png"], "", "gone: there is no such folder"),
-        (["predict", "pictures", "support"], "", "input 1: it must be a folder with a folder of p"),
+        (["predict", "images", "faces\tfaces/face0/0.png"], "", "input 1: 9 classes in the supp"),
+        (["predict", "images", "support\tgone.png"], "", "gone.png: there is no such file"),
+        (["predict", "images", "gone\tfaces/face0/0.png"], "", "gone: there is no such folder"),
+        (["predict", "images", "support"], "", "input 1: it must be a folder with a folder of p"),
         (["look", "lstm", ASKED], "", "model Lstm has no attention"),
         (
-            ["train", "pictures.toml", "data.ways=7", "--run", "no"],
+            ["train", "images.toml", "data.ways=7", "--run", "no"],
             "",
             "dev, faces: 3 classes, but an",
         ),
         (
-            ["train", "pictures.toml", "data.shots=3", "--run", "no"],
+            ["train", "images.toml", "data.shots=3", "--run", "no"],
             "",
-            "has 3 pictures, but 4 are",
+            "has 3 images, but 4 are",
         ),
-        (["train", "pictures.toml", "train.queries=9", "--run", "no"], "", "make it at most 4"),
-        (["check", "pictures.toml", "data.train=gone"], "", "gone: there is no such folder"),
+        (["train", "images.toml", "train.queries=9", "--run", "no"], "", "make it at most 4"),
+        (["check", "images.toml", "data.train=gone"], "", "gone: there is no such folder"),
         (["init", "fewshot", "data.ways=1"], "", "data.ways: must be at least 2, not 1"),
         (["init", "fewshot", "train.epochs=1"], "", "epochs are not for episodes, which have no"),
-        (["check", "pictures.toml", "embed.layers=4"], "", "is too small for embed.layers = 4"),
+        (["check", "images.toml", "embed.layers=4"], "", "is too small for embed.layers = 4"),
     ],
 )
 def test_bad_input_is_one_line(words, stdin, why, inside):

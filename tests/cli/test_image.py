@@ -1,4 +1,4 @@
-"""Pictures on the command line: from init to look, and one line for what fails."""
+"""Images on the command line: from init to look, and one line for what fails."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from regard.tasks.building import batch_options
 
 CONFIG = """
 task = "image"
-data = { kind = "pictures", train = "pets", dev = "pets", test = "pets" }
+data = { kind = "images", train = "pets", dev = "pets", test = "pets" }
 image = { size = [16, 24] }
 model = { patch_size = 8, dim = 8, heads = 2, layers = 3 }
 train = { steps = 3, examples_per_batch = 8, validate_every = 2, crop_padding = 2, flip = true }
@@ -31,12 +31,12 @@ train = { steps = 3, examples_per_batch = 8, validate_every = 2, crop_padding = 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder of pictures of odd sizes, and a run on them."""
+    """A folder of images of odd sizes, and a run on them."""
     folder = tmp_path_factory.mktemp("pets")
     for record, number in zip(Shapes(30, side=20).read("train"), range(30), strict=True):
         place = folder / "pets" / record["label"]
         place.mkdir(parents=True, exist_ok=True)
-        Image.fromarray(record["picture"]).resize((20 + number, 20)).save(place / f"{number}.png")
+        Image.fromarray(record["image"]).resize((20 + number, 20)).save(place / f"{number}.png")
     (folder / "pets.toml").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -61,13 +61,13 @@ def test_init_and_check(capsys):
     assert "[image]" in text
     check(Path("pets.toml"))
     told = capsys.readouterr().out
-    assert re.search(r"^pictures +30 +30 +30$", told, re.MULTILINE)
+    assert re.search(r"^images +30 +30 +30$", told, re.MULTILINE)
     assert re.search(r"^shortest side, in pixels +20 +20 +20$", told, re.MULTILINE)
     assert re.search(r"^longest side +49 +49 +49$", told, re.MULTILINE)
-    assert re.search(r"^pictures also in train +30 +30$", told, re.MULTILINE)
+    assert re.search(r"^images also in train +30 +30$", told, re.MULTILINE)
     assert re.search(r"^label ring +\d", told, re.MULTILINE)
     assert "an epoch     4 batches" in told
-    assert "dev: 30 of 30 pictures are also in train: scores will flatter" in told
+    assert "dev: 30 of 30 images are also in train: scores will flatter" in told
     assert "have another shape, and lose their borders; set image.fit = 'pad'" in told
 
 
@@ -81,15 +81,15 @@ def test_what_is_broken_is_told(tmp_path, capsys, said):
     check(Path("pets.toml"), words)
     told = capsys.readouterr().out
     bad = tmp_path / "all" / "a" / "bad.png"
-    assert f"train: 1 pictures cannot be read (first: {bad}: an empty file, no picture" in told
-    assert "train: 6 pictures are there with different labels; decide on one for each" in told
+    assert f"train: 1 images cannot be read (first: {bad}: an empty file, no image" in told
+    assert "train: 6 images are there with different labels; decide on one for each" in told
     assert re.search(r"dev: label '\w+' is not in train, where it would have to be learnt", told)
     assert "usually 9 pixels" not in told  # 16 is not twice as much
     err = said("train", "pets.toml", *words, "--run", str(tmp_path / "run"))
     assert "label" in err  # of dev, which is looked at first
     alone = [*words, f"data.dev={tmp_path / 'all'}", f"data.test={tmp_path / 'all'}"]
     err = said("train", "pets.toml", *alone, "--run", str(tmp_path / "run"))
-    assert err == f"regard: {bad}: an empty file, no picture; take it out\n"
+    assert err == f"regard: {bad}: an empty file, no image; take it out\n"
     assert not (tmp_path / "run").exists()
 
 
@@ -99,17 +99,17 @@ def test_score_and_predict(capsys, regard):
     assert re.search(
         r"^accuracy +\d+\.\d\d  accuracy\|classes:6\|.*size:16x24\|fit:crop\|v:1$", told, re.M
     )
-    assert re.search(r"^pictures +30$", told, re.MULTILINE)
+    assert re.search(r"^images +30$", told, re.MULTILINE)
     predict(Path("runs/pets"), [one_of(), one_of()], as_json=True)
     one, other = map(json.loads, capsys.readouterr().out.splitlines())
     assert one == other
-    assert one["picture"] == one_of()
+    assert one["image"] == one_of()
     assert sum(one["probabilities"].values()) == pytest.approx(1, abs=1e-5)
     done = regard("predict", "runs/pets", one_of())
     assert (done.returncode, done.stdout) == (0, f"{one['label']}\n"), done.stderr
     run = Run.load("runs/pets")
     assert [reply.text for reply in run.predict([one_of()])] == [one["label"]]
-    assert run({"picture": np.asarray(Image.open(one_of()))}).label == one["label"]
+    assert run({"image": np.asarray(Image.open(one_of()))}).label == one["label"]
 
 
 def test_look(capsys, tmp_path):
@@ -128,17 +128,17 @@ def test_look(capsys, tmp_path):
     for layer, (name, weights) in zip(found.layers, seen.items(), strict=True):
         assert layer.name == name
         np.testing.assert_allclose(layer.weights, weights, atol=1e-3)
-    assert '"picture": "iVBOR' in (tmp_path / "a.html").read_text()  # a PNG
+    assert '"image": "iVBOR' in (tmp_path / "a.html").read_text()  # a PNG
 
 
 def test_what_is_wrong(capsys, tmp_path, said):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG")
     bad = str(tmp_path / "bad.png")
     err = said("predict", "runs/pets", one_of(), bad)
-    assert f"input 2: {bad}: not a picture of a format that is known" in err
-    assert "input 1: gone.png: there is no such picture" in said("predict", "runs/pets", "gone.png")
-    assert f"{bad}: not a picture" in said("look", "runs/pets", bad)
-    assert "gone.png: there is no such picture" in said("look", "runs/pets", "gone.png")
+    assert f"input 2: {bad}: not an image of a format that is known" in err
+    assert "input 1: gone.png: there is no such image" in said("predict", "runs/pets", "gone.png")
+    assert f"{bad}: not an image" in said("look", "runs/pets", bad)
+    assert "gone.png: there is no such image" in said("look", "runs/pets", "gone.png")
     assert "--layer must be from 1 to 3, not 4" in said(
         "look", "runs/pets", one_of(), "--layer", "4"
     )
@@ -152,8 +152,8 @@ def test_what_is_wrong(capsys, tmp_path, said):
             "needs patch_size = 2, 4, 8, …, not 12",
         ),
         (["model.kind=bert"], 'model.kind: must be one of "vit", not "bert"'),
-        (["train.tokens_per_batch=64"], "tokens_per_batch is not for pictures"),
-        (["data.train=gone"], "gone: this is no folder of pictures and no table; give a folder"),
+        (["train.tokens_per_batch=64"], "tokens_per_batch is not for images"),
+        (["data.train=gone"], "gone: this is no folder of images and no table; give a folder"),
     ):
         assert why in said("train", "pets.toml", *words, "--run", str(tmp_path / "no"))
     assert not (tmp_path / "no").exists()
@@ -179,8 +179,8 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
     one, back = Run.load(tmp_path / "run"), Run.load(tmp_path / "back")
     assert back.task.labels.names == one.task.labels.names
     pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
-    assert back({"picture": pixels}).probabilities == pytest.approx(
-        one({"picture": pixels}).probabilities
+    assert back({"image": pixels}).probabilities == pytest.approx(
+        one({"image": pixels}).probabilities
     )
     capsys.readouterr()
     assert "image.size, of two sides has no form" in said(
@@ -188,7 +188,7 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
     )
 
 
-def test_more_pictures_than_memory(monkeypatch):
+def test_more_images_than_memory(monkeypatch):
     """They are read when their batch is made, and are the same."""
     run = Run.load("runs/pets")
     corpus = run.corpus()
@@ -199,4 +199,4 @@ def test_more_pictures_than_memory(monkeypatch):
     assert isinstance(batches.examples.examples[0].source[0], str)
     late = next(batches)
     assert late.indices.tolist() == kept.indices.tolist()
-    assert late.inputs["pictures"].shape == kept.inputs["pictures"].shape == (8, 3, 16, 24)
+    assert late.inputs["images"].shape == kept.inputs["images"].shape == (8, 3, 16, 24)

@@ -162,23 +162,23 @@ def test_weights_in_parts_are_the_same_weights(theirs, tmp_path):
 @pytest.mark.parametrize("sides", [(12, 12), (20, 8), (24, 24)], ids=str)
 @torch.no_grad()
 def test_vit_is_theirs(sides, theirs, tmp_path):
-    """Also of pictures of another size, for which positions are interpolated."""
+    """Also of images of another size, for which positions are interpolated."""
     other = theirs("vit")
     imported, model = brought(other, tmp_path)
     assert imported.image_head is not None
     assert imported.image_head.labels == tuple(f"LABEL_{n}" for n in range(5))
-    pictures = torch.randn(2, 3, *sides)
-    told = other(pictures, interpolate_pos_encoding=sides != (12, 12), **ALL)
+    images = torch.randn(2, 3, *sides)
+    told = other(images, interpolate_pos_encoding=sides != (12, 12), **ALL)
     seen = layers(model.encoder)
     with observe(model) as weights:
-        states = model.encode(pictures)
+        states = model.encode(images)
     for ours, one in zip(seen, told.hidden_states[1:], strict=True):
         close(ours, one)
     for i, one in enumerate(told.attentions):
         close(weights[f"encoder.layers.{i}.self_attention"][0], one)
     head = imported.image_head.head
     close(states.pooled @ head["weight"].T + head["bias"], told.logits)
-    close(states.states, other.vit(pictures, interpolate_pos_encoding=True).last_hidden_state)
+    close(states.states, other.vit(images, interpolate_pos_encoding=True).last_hidden_state)
 
 
 @torch.no_grad()
@@ -187,8 +187,8 @@ def test_what_is_written_of_a_vit_they_read(theirs, reload, tmp_path):
     imported, model = brought(other, tmp_path / "theirs")
     kept = (imported.format, imported.settings, model.state_dict())
     write_folder(tmp_path / "ours", *kept, image_head=imported.image_head)
-    again, pictures = reload("vit", tmp_path / "ours"), torch.randn(2, 3, 12, 12)
-    assert torch.equal(other(pictures).logits, again(pictures).logits)
+    again, images = reload("vit", tmp_path / "ours"), torch.randn(2, 3, 12, 12)
+    assert torch.equal(other(images).logits, again(images).logits)
     assert again.config.id2label == other.config.id2label
     back = read_folder(tmp_path / "ours")
     assert back.settings == imported.settings
@@ -200,7 +200,7 @@ def test_what_is_written_of_a_vit_they_read(theirs, reload, tmp_path):
 def test_a_bare_vit_leaves_its_pooler(theirs, transformers, tmp_path):
     made = transformers.ViTModel(theirs("vit").config).eval()
     imported, model = brought(made, tmp_path)
-    pictures = torch.randn(2, 3, 12, 12)
-    close(model.encode(pictures).states, made(pictures).last_hidden_state)
+    images = torch.randn(2, 3, 12, 12)
+    close(model.encode(images).states, made(images).last_hidden_state)
     assert imported.image_head is not None
     assert (imported.image_head.labels, imported.image_head.head) == ((), {})

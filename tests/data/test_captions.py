@@ -1,4 +1,4 @@
-"""Captions from files: grouped by picture, and one line for each thing that can be wrong."""
+"""Captions from files: grouped by image, and one line for each thing that can be wrong."""
 
 import json
 
@@ -26,7 +26,7 @@ def coco(base, told, **settings):
     return CaptionFiles(base / "all.json", held_out=0.0, **settings)
 
 
-def test_lines_of_one_picture_are_one_record(folder):
+def test_lines_of_one_image_are_one_record(folder):
     first, second = "photos/0.png", "photos/1.png"
     corpus = lined(
         folder,
@@ -35,8 +35,8 @@ def test_lines_of_one_picture_are_one_record(folder):
         {"image": first, "caption": "nothing"},
     )
     assert list(corpus.read("train")) == [
-        {"picture": str(folder / first), "captions": ("a red dot", "nothing")},
-        {"picture": str(folder / second), "captions": ("one", "two")},
+        {"image": str(folder / first), "captions": ("a red dot", "nothing")},
+        {"image": str(folder / second), "captions": ("one", "two")},
     ]
     assert corpus.location("train", 1).startswith(f"{folder / 'all.jsonl'}:2 (")
     assert record_captions({"caption": "a"}) == ("a",)
@@ -55,24 +55,24 @@ def test_coco(folder):
     assert [record_captions(record) for record in corpus.read("train")] == [("a",), ("b", "c")]
 
 
-def test_what_is_held_out_is_by_picture(folder):
+def test_what_is_held_out_is_by_image(folder):
     lines = [{"image": f"photos/{n}.png", "caption": f"number {n}"} for n in range(40)]
     (folder / "all.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     corpus = CaptionFiles(folder / "all.jsonl", held_out=0.2)
-    each = [{r["picture"] for r in corpus.read(split)} for split in ("train", "dev", "test")]
+    each = [{r["image"] for r in corpus.read(split)} for split in ("train", "dev", "test")]
     assert sum(map(len, each)) == 40 == len(set().union(*each))
 
 
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ({"image": "", "caption": "a"}, ":1: a caption without a picture: 'image' is empty"),
-        ({"image": "photos/0.png", "caption": ""}, ":1: a picture without a caption"),
-        ({"image": "photos/0.png", "caption": []}, ":1: a picture without a caption"),
+        ({"image": "", "caption": "a"}, ":1: a caption without an image: 'image' is empty"),
+        ({"image": "photos/0.png", "caption": ""}, ":1: an image without a caption"),
+        ({"image": "photos/0.png", "caption": []}, ":1: an image without a caption"),
         ({"image": "photos/0.png", "caption": "  "}, ":1: the caption is empty; write one"),
         ({"image": "photos/0.png", "caption": [3]}, ":1: a caption must be text, not int"),
         ({"image": "photos/0.png"}, ":1: no field 'caption'; there are: image"),
-        ({"image": "no.png", "caption": "a"}, ":1: there is no such picture: .*no.png"),
+        ({"image": "no.png", "caption": "a"}, ":1: there is no such image: .*no.png"),
         ("text", ":1: expected an object with the field 'image', not a str"),
     ],
 )
@@ -87,16 +87,16 @@ def test_bad_lines(folder, line, says):
         ("{", r"all.json: not JSON \("),
         ("[]", "all.json: must be an object with images and annotations"),
         ({"images": []}, "'annotations' is missing, or no list: is it COCO's JSON"),
-        ({"images": [], "annotations": []}, "there is no picture in it"),
+        ({"images": [], "annotations": []}, "there is no image in it"),
         ({"images": [{"id": 1}], "annotations": []}, "image 1: no field 'file_name'"),
         ({"images": [{"id": [], "file_name": "a"}], "annotations": []}, "'id' must not be list"),
         (
             {"images": [{"id": 1, "file_name": "photos/0.png"}], "annotations": []},
-            "image 1: a picture without a caption; add one",
+            "image 1: an image without a caption; add one",
         ),
         (
             {"images": [], "annotations": [{"image_id": 3, "caption": "a"}]},
-            "annotation 1: a caption without a picture: no image has the id 3",
+            "annotation 1: a caption without an image: no image has the id 3",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Pictures by class: read once, dealt without repeats, and never of a class that is held out."""
+"""Images by class: read once, dealt without repeats, and never of a class that is held out."""
 
 import zipfile
 from pathlib import Path
@@ -11,7 +11,7 @@ from regard.data.formats.class_folders import ClassFolders, ClassImages, PublicI
 
 
 def painted(folder: Path, classes: int = 8, each: int = 4, side: int = 6) -> Path:
-    """A picture says its class by its grey, and its number by one pixel."""
+    """An image says its class by its grey, and its number by one pixel."""
     for label in range(classes):
         place = folder / f"alphabet{label % 2}" / f"character{label}"
         place.mkdir(parents=True)
@@ -111,12 +111,12 @@ def test_records_are_episodes(folder):
     ("more", "why"),
     [
         ({"ways": 9}, "8 classes, but an episode has data.ways = 9; give more, hold out fewer, or"),
-        ({"shots": 4}, "alphabet0/character0 has 4 pictures, but 5 are needed: data.shots = 4 to"),
+        ({"shots": 4}, "alphabet0/character0 has 4 images, but 5 are needed: data.shots = 4 to"),
         ({"train": "gone"}, "gone: there is no such folder"),
         ({"train": "text"}, "this is no folder and no .zip"),
-        ({"train": "empty"}, "empty: no folder with pictures in it"),
+        ({"train": "empty"}, "empty: no folder with images in it"),
         ({"train": "bad.zip"}, "bad.zip: damaged"),
-        ({"train": "broken"}, "broken/b/1.png: not a picture of a format that is known; take it"),
+        ({"train": "broken"}, "broken/b/1.png: not an image of a format that is known; take it"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(more, why, folder, tmp_path, monkeypatch):
@@ -127,7 +127,7 @@ def test_what_is_wrong_is_told_in_a_line(more, why, folder, tmp_path, monkeypatc
     painted(Path("broken/a"), 3)
     Path("broken/b").mkdir()
     for number in range(3):
-        Path(f"broken/b/{number}.png").write_bytes(b"no picture" if number else picture())
+        Path(f"broken/b/{number}.png").write_bytes(b"no image" if number else image())
     path = more.pop("train", folder)
     with pytest.raises(ValueError) as error:
         own(path, **more).class_images("train")
@@ -135,7 +135,7 @@ def test_what_is_wrong_is_told_in_a_line(more, why, folder, tmp_path, monkeypatc
     assert "\n" not in str(error.value)
 
 
-def picture() -> bytes:
+def image() -> bytes:
     import io
 
     packed = io.BytesIO()

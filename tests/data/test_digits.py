@@ -16,7 +16,7 @@ def test_every_split_has_as_many_of_each_count():
 def test_captions_say_what_is_drawn():
     corpus = Digits(20, rows=2, columns=3, max_digits=6, noise=0)
     for record in corpus.read("train"):
-        words, pixels = record["caption"].split(), record["picture"]
+        words, pixels = record["caption"].split(), record["image"]
         assert pixels.shape == (48, 48, 1)
         assert pixels.dtype == np.uint8
         lit = set()
@@ -38,7 +38,7 @@ def test_digits_look_different_and_the_same_each_time():
     corpus = Digits(60, min_digits=4, noise=0)
     records = list(corpus.read("train"))
     assert all(
-        np.array_equal(one["picture"], other["picture"])
+        np.array_equal(one["image"], other["image"])
         for one, other in zip(records, corpus.read("train"), strict=True)
     )
     assert records[3]["caption"] == corpus.example("train", 3)["caption"]
@@ -47,7 +47,7 @@ def test_digits_look_different_and_the_same_each_time():
     for record in records:
         words = record["caption"].split()
         for at, (top, left, bottom, right) in record["boxes"]:
-            cell = record["picture"][top:bottom, left:right]
+            cell = record["image"][top:bottom, left:right]
             seen.setdefault(words[at], set()).add(cell.tobytes())
     assert len(seen) == 10
     assert all(len(some) > 3 for some in seen.values())  # in varied size and place

@@ -115,7 +115,7 @@ def test_other_packings(web, tmp_path, name):
 def test_a_zip_as_it_is(web, tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("a/1.png", "a picture")
+        archive.writestr("a/1.png", "an image")
     data = web.files["/a.zip"] = packed.getvalue()
     path = fetch_file(source(web, "a.zip", sha256(data).hexdigest()), tmp_path / "a.zip")
     assert path.read_bytes() == data

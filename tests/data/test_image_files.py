@@ -1,4 +1,4 @@
-"""Folders, tables and IDX files of pictures; splits that share no picture; public sets."""
+"""Folders, tables and IDX files of images; splits that share no image; public sets."""
 
 import gzip
 import struct
@@ -19,7 +19,7 @@ def idx(array: np.ndarray) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two labels, and things that are no pictures."""
+    """Two labels, and things that are no images."""
     for label, count in (("cat", 30), ("dog", 20)):
         (tmp_path / "all" / label).mkdir(parents=True)
         for number in range(count):
@@ -35,29 +35,29 @@ def test_a_folder_for_each_label(folder):
     records = list(corpus.read("train"))
     assert corpus.splits == ("train",)
     assert [record["label"] for record in records] == ["cat"] * 30 + ["dog"] * 20
-    assert records[0]["picture"] == corpus.location("train", 0) == str(folder / "cat" / "0.PNG")
+    assert records[0]["image"] == corpus.location("train", 0) == str(folder / "cat" / "0.PNG")
 
 
 def test_what_is_held_out_is_in_one_split(folder):
     twin = folder / "dog" / "twin.png"
     twin.write_bytes((folder / "cat" / "3.PNG").read_bytes())
     corpus = ImageFiles(folder, held_out=0.2)
-    split = {r["picture"]: s for s in corpus.splits for r in corpus.read(s)}
+    split = {r["image"]: s for s in corpus.splits for r in corpus.read(s)}
     assert set(split.values()) == {"train", "dev", "test"}
     assert len(split) == 51
     assert split[str(twin)] == split[str(folder / "cat" / "3.PNG")]
     again = ImageFiles(folder, held_out=0.2)
-    assert {r["picture"] for r in again.read("dev")} == {p for p, s in split.items() if s == "dev"}
+    assert {r["image"] for r in again.read("dev")} == {p for p, s in split.items() if s == "dev"}
 
 
 def test_a_table(folder, tmp_path):
     (tmp_path / "list.tsv").write_text("all/cat/1.PNG\tx\tstriped\nall/dog/2.PNG\ty\tplain\n")
-    corpus = ImageFiles(tmp_path / "list.tsv", columns=("picture", "-", "label"), held_out=0.0)
+    corpus = ImageFiles(tmp_path / "list.tsv", columns=("image", "-", "label"), held_out=0.0)
     first, second = corpus.read("train")
-    assert first == {"picture": str(tmp_path / "all/cat/1.PNG"), "label": "striped"}
+    assert first == {"image": str(tmp_path / "all/cat/1.PNG"), "label": "striped"}
     assert second["label"] == "plain"
     (tmp_path / "list.csv").write_text("all/cat/1.PNG,striped\nall/gone.png,plain\n")
-    with pytest.raises(ValueError, match=r"list.csv:2: there is no such picture: .*gone\.png"):
+    with pytest.raises(ValueError, match=r"list.csv:2: there is no such image: .*gone\.png"):
         list(ImageFiles(tmp_path / "list.csv", held_out=0.0).read("train"))
 
 
@@ -72,10 +72,10 @@ def test_idx_files(packed, tmp_path):
     corpus = ImageFiles(files, labels=("no", "yes"), held_out=0.0)
     records = list(corpus.read("train"))
     assert [record["label"] for record in records] == ["yes", "no", "yes"]
-    assert np.array_equal(records[2]["picture"], pixels[2])
-    assert corpus.location("train", 2) == f"{files[0]}: picture 3"
+    assert np.array_equal(records[2]["image"], pixels[2])
+    assert corpus.location("train", 2) == f"{files[0]}: image 3"
     assert [r["label"] for r in ImageFiles(files, held_out=0.0).read("train")] == ["1", "0", "1"]
-    with pytest.raises(ValueError, match="picture 1: label 1, but labels has only 1"):
+    with pytest.raises(ValueError, match="image 1: label 1, but labels has only 1"):
         list(ImageFiles(files, labels=("no",), held_out=0.0).read("train"))
 
 
@@ -86,7 +86,7 @@ def test_bad_idx(tmp_path):
         (b"", "not an IDX file: it begins with ''"),
         (b"GIF89a", "not an IDX file: it begins with '47494638'"),
         (b"\0\0\x0d\x03" + good[4:], "IDX of type 0x0d; only bytes"),
-        (idx(np.zeros(4)), r"IDX of 1 axes \(labels\), where pictures should be"),
+        (idx(np.zeros(4)), r"IDX of 1 axes \(labels\), where images should be"),
         (good[:-1], "less data than the 18 bytes that its header says"),
         (good + b"x", "more data than the 18 bytes"),
         (good[:9], "a damaged IDX file"),
@@ -110,14 +110,14 @@ def test_what_is_wrong_is_said_first(folder, tmp_path):
     (tmp_path / "l").write_bytes(idx(np.zeros(3)))
     both = [tmp_path / "i", tmp_path / "l"]
     for make, said in (
-        (lambda: ImageFiles(tmp_path / "gone"), "no folder of pictures and no table; give a fo"),
-        (lambda: ImageFiles(tmp_path / "x.txt"), "no folder of pictures and no table"),
+        (lambda: ImageFiles(tmp_path / "gone"), "no folder of images and no table; give a fo"),
+        (lambda: ImageFiles(tmp_path / "x.txt"), "no folder of images and no table"),
         (lambda: ImageFiles([folder] * 3), "no such|no folder|needs"),
         (lambda: ImageFiles(folder, [folder] * 2), "dev: folder needs one folder, not 2"),
         (lambda: ImageFiles(folder, tmp_path / "gone"), "gone: there is no such folder"),
-        (lambda: ImageFiles(folder, columns=("picture",)), "columns must name 'label' once"),
+        (lambda: ImageFiles(folder, columns=("image",)), "columns must name 'label' once"),
         (lambda: ImageFiles(folder, labels=("a", "b")), "labels do not fit folder"),
-        (lambda: list(ImageFiles(empty).read("train")), "cat: no picture in it"),
+        (lambda: list(ImageFiles(empty).read("train")), "cat: no image in it"),
         (lambda: list(ImageFiles(empty / "cat").read("train")), "no folder in it; make one for"),
         (lambda: list(ImageFiles(both).read("train")), "i has 2, .*l 3: there must be a label"),
     ):

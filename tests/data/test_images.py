@@ -1,4 +1,4 @@
-"""Pictures of every kind come out as 8-bit arrays of one size; what cannot is named in one line."""
+"""Images of every kind come out as 8-bit arrays of one size; what cannot is named in one line."""
 
 import struct
 import zlib
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from regard.data.formats import images as pictures
+from regard.data.formats import images
 from regard.data.formats.images import BadImageError, ImageReader, image_digest, image_size
 
 RED, WHITE = (255, 0, 0), (255, 255, 255)
@@ -124,9 +124,9 @@ def test_tiny_and_thin(size, fit, saved):
 def test_a_large_photo_is_decoded_small(saved, monkeypatch):
     path = saved(halves(size=(4000, 2000)), "a.jpg", quality=95)
     seen = []
-    flat = pictures.flatten_image
+    flat = images.flatten_image
     monkeypatch.setattr(
-        pictures, "flatten_image", lambda image, mode: seen.append(image.size) or flat(image, mode)
+        images, "flatten_image", lambda image, mode: seen.append(image.size) or flat(image, mode)
     )
     found = ImageReader((32, 32))(path)
     assert seen[0][0] < 1000
@@ -175,10 +175,10 @@ def test_what_cannot_be_read(tmp_path, saved):
 
     good = saved(Image.fromarray(np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)))
     jpeg = saved(Image.open(good), "c.jpg")
-    assert "empty file, no picture" in said(b"")
-    assert "not a picture of a format that is known" in said(b"hello")
-    assert "damaged picture (" in said(good.read_bytes()[:2000])
-    assert "damaged picture (" in said(jpeg.read_bytes()[:1000], "d.jpg")
+    assert "empty file, no image" in said(b"")
+    assert "not an image of a format that is known" in said(b"hello")
+    assert "damaged image (" in said(good.read_bytes()[:2000])
+    assert "damaged image (" in said(jpeg.read_bytes()[:1000], "d.jpg")
     assert "more than 89,478,485 pixels, as a bomb has; make it smaller" in said(
         huge_png(9999, 9999)
     )
@@ -189,7 +189,7 @@ def test_what_cannot_be_read(tmp_path, saved):
     assert said(None, "gone.png").endswith("gone.png: there is no such file")
     (tmp_path / "folder").mkdir()
     assert "this is a folder" in said(None, "folder")
-    with pytest.raises(BadImageError, match=r"^line 3: damaged picture"):
+    with pytest.raises(BadImageError, match=r"^line 3: damaged image"):
         ImageReader()(tmp_path / "d.jpg", "line 3")
 
 
@@ -224,7 +224,7 @@ def test_wrong_readers():
 
 @pytest.mark.parametrize("fit", ["crop", "pad", "stretch"])
 def test_every_shape_fits(fit):
-    """173 of 96 rows, say: a quotient of two divisions may be a hair more than the picture has."""
+    """173 of 96 rows, say: a quotient of two divisions may be a hair more than the image has."""
     for side in (28, 96, 224):
         reader = ImageReader((side, side), 1, fit)
         for other in range(1, 400):

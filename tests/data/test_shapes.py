@@ -1,4 +1,4 @@
-"""Shapes: what is said of a picture is what is in it."""
+"""Shapes: what is said of an image is what is in it."""
 
 from collections import Counter
 
@@ -8,19 +8,19 @@ import pytest
 from regard.data.synthetic.shapes import COLORS, SHAPES, Shapes
 
 
-def test_the_picture_is_what_is_said():
+def test_the_image_is_what_is_said():
     corpus = Shapes(60, noise=0)
     seen = Counter()
     for record in corpus.read("train"):
         _, size, colour, shape, *where = record["caption"].split()
         top, left, bottom, right = record["box"]
-        picture = record["picture"].astype(int)
-        assert (picture.shape, record["label"]) == ((32, 32, 3), shape)
-        ground = np.abs(picture - 40).sum(-1) < 60
+        image = record["image"].astype(int)
+        assert (image.shape, record["label"]) == ((32, 32, 3), shape)
+        ground = np.abs(image - 40).sum(-1) < 60
         outside = np.ones((32, 32), bool)
         outside[max(top - 1, 0) : bottom + 1, max(left - 1, 0) : right + 1] = False
         assert ground[outside].all()
-        inside = picture[top:bottom, left:right][~ground[top:bottom, left:right]]
+        inside = image[top:bottom, left:right][~ground[top:bottom, left:right]]
         # the likeliest colour of what is not ground is the one that is named
         far = {name: np.abs(inside - rgb).sum(-1).mean() for name, rgb in COLORS.items()}
         assert min(far, key=far.__getitem__) == colour
@@ -52,17 +52,17 @@ def test_areas_are_those_of_geometry(shape, share):
     assert (SHAPES[shape](x, y, 150.0) < 0).sum() / 300**2 == pytest.approx(share, rel=0.01)
 
 
-def test_same_seed_same_pictures_and_no_leaks():
+def test_same_seed_same_images_and_no_leaks():
     one, again, other = Shapes(40, held_out=40), Shapes(90, held_out=40), Shapes(40, seed=1)
     first = list(one.read("train"))
     for mine, same in zip(first, again.read("train"), strict=False):
-        assert np.array_equal(mine["picture"], same["picture"])
+        assert np.array_equal(mine["image"], same["image"])
         assert mine["caption"] == same["caption"]
     assert any(
         a["caption"] != b["caption"] for a, b in zip(first, other.read("train"), strict=True)
     )
     plain = Shapes(400, held_out=200, noise=0)
-    seen = {s: {r["picture"].tobytes() for r in plain.read(s)} for s in plain.splits}
+    seen = {s: {r["image"].tobytes() for r in plain.read(s)} for s in plain.splits}
     assert not seen["train"] & seen["dev"]
     assert not seen["train"] & seen["test"]
     assert not seen["dev"] & seen["test"]
@@ -80,7 +80,7 @@ def test_settings():
         "ring",
         "cross",
     }
-    assert next(Shapes(side=48).read("dev"))["picture"].shape == (48, 48, 3)
+    assert next(Shapes(side=48).read("dev"))["image"].shape == (48, 48, 3)
     for settings, said in (
         ({"size": 0}, "size must be at least 1"),
         ({"side": 8}, "side must be at least 16 pixels"),

@@ -1,4 +1,4 @@
-"""What every model obeys that writes of a text or a picture: each law is tried on each model.
+"""What every model obeys that writes of a text or an image: each law is tried on each model.
 
 A model that is added to the catalogue is tried here without further ado; `VARIANTS` adds settings
 that change what is computed. Shapes are checked in the first law; the others go without, for speed.
@@ -11,13 +11,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from regard.tasks.catalogue import model_kinds
 from regard.attention.observe import named_attentions, observe
 from regard.models.catalogue import MODELS, build_model
 
 SOURCE, TARGET, START = 11, 13, 1
 SMALL = {"source_size": SOURCE, "target_size": TARGET, "dim": 8}
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
-    *((kind, {}) for kind, entry in MODELS.items() if "translate" in entry.tasks),
+    *((kind, {}) for kind in model_kinds("translate")),
     ("encdec", {"hidden_dim": 6, "output_dim": 5}),
     ("seq2seq", {"layers": 1, "reverse": False}),
     ("rnnsearch", {"reset": "after", "readout": "current", "hidden_dim": 6, "align_dim": 5}),
@@ -34,8 +35,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("rnmt", {"decoder_layers": 1, "score": "scaled_dot", "normalize": "sparsemax"}),
     ("rnmt", {"query_state": "current"}),
 ]
-PICTURED = [
-    *((kind, {}) for kind, entry in MODELS.items() if "caption" in entry.tasks),
+IMAGED = [
+    *((kind, {}) for kind in model_kinds("caption")),
     ("show_attend", {"score": "general", "normalize": "sparsemax", "hidden_dim": 6}),
 ]
 VIEW = {"size": 8, "channels": 1, "image_dim": 4, "image_layers": 2, "pooling_layers": 2}
@@ -46,14 +47,14 @@ def name(variant: tuple[str, dict[str, Any]]) -> str:
     return " ".join([kind, *(f"{key}={value}" for key, value in settings.items())])
 
 
-every_model = pytest.mark.parametrize("variant", [*VARIANTS, *PICTURED], ids=name)
+every_model = pytest.mark.parametrize("variant", [*VARIANTS, *IMAGED], ids=name)
 every_reader = pytest.mark.parametrize("variant", VARIANTS, ids=name)
 
 
 class Case(NamedTuple):
     model: Any
     source: Tensor
-    valid: Tensor | None  # of a picture, all is real
+    valid: Tensor | None  # of an image, all is real
     target: Tensor
 
     def states(self) -> Tensor:
@@ -68,9 +69,9 @@ def case(variant: tuple[str, dict[str, Any]], dtype: torch.dtype = torch.float64
     model = made(variant)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.4)
-    if "caption" in MODELS[variant[0]].tasks:
-        pictures = torch.randn(4, 1, 8, 8, dtype=dtype)
-        return Case(model.to(dtype), pictures, None, written())
+    if variant[0] in model_kinds("caption"):
+        images = torch.randn(4, 1, 8, 8, dtype=dtype)
+        return Case(model.to(dtype), images, None, written())
     valid = torch.arange(7) < torch.tensor([7, 3, 1, 5])[:, None]
     source = torch.randint(3, SOURCE, valid.shape) * valid
     return Case(model.to(dtype), source, valid, written())
@@ -78,7 +79,7 @@ def case(variant: tuple[str, dict[str, Any]], dtype: torch.dtype = torch.float64
 
 def made(variant: tuple[str, dict[str, Any]]) -> Any:
     kind, settings = variant
-    if "caption" in MODELS[variant[0]].tasks:
+    if variant[0] in model_kinds("caption"):
         return build_model(kind, {"target_size": TARGET, "dim": 8, **VIEW, **settings}).eval()
     return build_model(kind, {**SMALL, **settings}).eval()
 

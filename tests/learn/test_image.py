@@ -1,4 +1,4 @@
-"""Small trainings on pictures whose truth is known."""
+"""Small trainings on images whose truth is known."""
 
 import struct
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from regard.layers.pictures import resize_position_table
+from regard.layers.images import resize_position_table
 from regard.run import Run
 from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
@@ -24,11 +24,11 @@ def quadrants(folder, name, count, seed):
     draw = np.random.default_rng(seed)
     pixels = draw.integers(0, 100, (count, 16, 16), dtype=np.uint8)
     places = draw.integers(0, 4, (count, 2))
-    for picture, (row, column) in zip(pixels, places, strict=True):
-        picture[4 * row : 4 * row + 4, 4 * column : 4 * column + 4] += 120
+    for image, (row, column) in zip(pixels, places, strict=True):
+        image[4 * row : 4 * row + 4, 4 * column : 4 * column + 4] += 120
     labels = (2 * (places[:, 0] // 2) + places[:, 1] // 2).astype(np.uint8)
     files = []
-    for what, array in (("pictures", pixels), ("labels", labels)):
+    for what, array in (("images", pixels), ("labels", labels)):
         files.append(str(folder / f"{name}-{what}"))
         head = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
         (folder / f"{name}-{what}").write_bytes(head + array.tobytes())
@@ -40,7 +40,7 @@ def test_where_the_bright_patch_is(tmp_path):
     files = {
         name: quadrants(tmp_path, name, 400, seed) for seed, name in enumerate(("train", "dev"))
     }
-    data = {"kind": "pictures", **{name: found[0] for name, found in files.items()}}
+    data = {"kind": "images", **{name: found[0] for name, found in files.items()}}
     run = trained(
         tmp_path / "run",
         {
@@ -56,7 +56,7 @@ def test_where_the_bright_patch_is(tmp_path):
     assert found["accuracy_signature"] == "accuracy|classes:4|top:1|crops:1|size:16x16|fit:crop|v:1"
     on = 0.0
     for record, (row, column) in zip(records[:50], files["dev"][1], strict=False):
-        seen = torch.stack([*run.task.patch_attention_weights(record["picture"]).values()]).amax(
+        seen = torch.stack([*run.task.patch_attention_weights(record["image"]).values()]).amax(
             (0, 1)
         )
         on += seen[row, column].item() / 50

@@ -13,14 +13,14 @@ def test_what_equals_its_reference_has_the_most():
     assert cider([text.upper() for text in said], [[one] for one in said]) == pytest.approx(1000)
 
 
-def test_words_that_all_pictures_share_count_nothing():
+def test_words_that_all_images_share_count_nothing():
     """ "a" is in both references: its idf is 0, so that nothing is left of the first output."""
     assert cider(["a", "a"], ["a cat", "a dog"]) == 0
-    assert cider(["a cat"], ["a cat"]) == 0  # of one picture, nothing is rare
+    assert cider(["a cat"], ["a cat"]) == 0  # of one image, nothing is rare
 
 
 def test_by_hand():
-    """Output "cat sits", reference "cat cat"; the other picture's words are its own.
+    """Output "cat sits", reference "cat cat"; the other image's words are its own.
 
     n = 1: output (cat 1, sits 1), reference (cat 2); idf of cat and of an unseen word: log 2.
         min(1, 2) * 2 / (sqrt(2) * 2) = 1 / sqrt(2)

@@ -29,9 +29,9 @@ def made(variant, dtype=torch.float64, **more):
     model = build_model(kind, given)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.4)
-    pictures = torch.randn(4, 2, *SIZE, dtype=dtype)
+    images = torch.randn(4, 2, *SIZE, dtype=dtype)
     target = torch.randint(3, WORDS, (4, 6))
-    return model.to(dtype).eval(), pictures, target
+    return model.to(dtype).eval(), images, target
 
 
 def stepped(model, memory, target: Tensor) -> Tensor:
@@ -56,13 +56,13 @@ def lstm(cell, x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def test_show_tell_is_its_equations():
-    """The picture is a first input; nothing of it comes in later, and nothing is said of it."""
-    model, pictures, target = made(("show_tell", {}))
-    found = model.logits(model.teacher_forced(model.remember(pictures), target))
+    """The image is a first input; nothing of it comes in later, and nothing is said of it."""
+    model, images, target = made(("show_tell", {}))
+    found = model.logits(model.teacher_forced(model.remember(images), target))
     assert found.shape == (4, 6, WORDS)
     [cell] = model.decoder.stack
     for row in range(4):
-        places = model.picture(pictures[row : row + 1])[0]
+        places = model.picture(images[row : row + 1])[0]
         x = model.of_picture.weight @ places.flatten() + model.of_picture.bias
         h, c = lstm(cell, x, torch.zeros(5).double(), torch.zeros(5).double())
         for t, word in enumerate(target[row].tolist()):
@@ -72,13 +72,13 @@ def test_show_tell_is_its_equations():
 
 @torch.no_grad()
 def test_show_attend_is_its_equations():
-    model, pictures, target = made(("show_attend", {"align_dim": 3}))
+    model, images, target = made(("show_attend", {"align_dim": 3}))
     with observe(model) as seen:
-        found = model.logits(model.teacher_forced(model.remember(pictures), target))
+        found = model.logits(model.teacher_forced(model.remember(images), target))
     weights = seen.joined()["attention"]
     score = model.attention.score
     for row in range(4):
-        places = model.picture(pictures[row : row + 1])[0].clone()
+        places = model.picture(images[row : row + 1])[0].clone()
         for at in range(12):  # 3 x 4 places, in reading order
             places[at] += model.rows.weight[at // 4] + model.columns.weight[at % 4]
         start = torch.tanh(model.of_mean.weight @ places.mean(0) + model.of_mean.bias)
@@ -102,8 +102,8 @@ def test_show_attend_is_its_equations():
 
 @every_model
 def test_stepping_is_teacher_forcing(variant):
-    model, pictures, target = made(variant)
-    memory = model.remember(pictures)
+    model, images, target = made(variant)
+    memory = model.remember(images)
     forced = model.logits(model.teacher_forced(memory, target)).log_softmax(-1)
     close(stepped(model, memory, target), forced)
     with torch.no_grad():
@@ -119,30 +119,30 @@ def test_stepping_is_teacher_forcing(variant):
 
 @every_model
 def test_neither_the_future_nor_other_rows_are_seen(variant, unchecked):
-    model, pictures, target = made(variant)
-    expected = model.teacher_forced(model.remember(pictures), target)
-    alone = model.teacher_forced(model.remember(pictures[1:2]), target[1:2])
+    model, images, target = made(variant)
+    expected = model.teacher_forced(model.remember(images), target)
+    alone = model.teacher_forced(model.remember(images[1:2]), target[1:2])
     close(alone, expected[1:2])
     target[:, 3:] = (target[:, 3:] + 1) % WORDS
-    changed = model.teacher_forced(model.remember(pictures), target)
+    changed = model.teacher_forced(model.remember(images), target)
     close(changed[:, :3], expected[:, :3])
     assert not torch.allclose(changed[:, 3], expected[:, 3])
-    other = model.teacher_forced(model.remember(pictures.flip(3)), target)
+    other = model.teacher_forced(model.remember(images.flip(3)), target)
     assert not torch.allclose(other, changed)
 
 
 @every_model
 def test_a_search_looks_where_teacher_forcing_looks(variant, unchecked):
-    model, pictures, target = made(variant)
+    model, images, target = made(variant)
     if not model.cross_attentions:
         with pytest.raises(ValueError, match="no attention"), observe(model):
             pass
         return
-    plain = model.teacher_forced(model.remember(pictures), target)
+    plain = model.teacher_forced(model.remember(images), target)
     with observe(model, model.cross_attentions) as forced:
-        assert torch.equal(model.teacher_forced(model.remember(pictures), target), plain)
+        assert torch.equal(model.teacher_forced(model.remember(images), target), plain)
     with torch.no_grad(), observe(model, model.cross_attentions) as searched:
-        stepped(model, model.remember(pictures), target)
+        stepped(model, model.remember(images), target)
     weights = forced.joined()["attention"]
     assert weights.shape == (4, 6, 12)
     close(weights.sum(-1), torch.ones(4, 6, dtype=torch.float64))
@@ -151,14 +151,14 @@ def test_a_search_looks_where_teacher_forcing_looks(variant, unchecked):
 
 @every_model
 def test_gradients_reach_every_parameter(variant, unchecked):
-    model, pictures, target = made(variant)
+    model, images, target = made(variant)
     model.train()
     if getattr(model, "reinforce", None) is None:
-        states = model.teacher_forced(model.remember(pictures), target)
+        states = model.teacher_forced(model.remember(images), target)
         extra = 0.0
     else:
         with sample_attention(model, 0.5) as episode:
-            states = model.teacher_forced(model.remember(pictures), target)
+            states = model.teacher_forced(model.remember(images), target)
         extra = model.reinforce(torch.full((4,), -1.0).double(), episode).sum()
     told = nn.functional.cross_entropy(model.logits(states).flatten(0, 1), target.flatten())
     (told + extra).backward()
@@ -170,8 +170,8 @@ def test_gradients_reach_every_parameter(variant, unchecked):
 
 def test_dropout_drops_in_training_only(unchecked):
     for kind in ("show_tell", "show_attend"):
-        model, pictures, target = made((kind, {"dropout": 0.5}))
-        memory = model.remember(pictures)
+        model, images, target = made((kind, {"dropout": 0.5}))
+        memory = model.remember(images)
         assert torch.equal(
             model.teacher_forced(memory, target), model.teacher_forced(memory, target)
         )
@@ -182,23 +182,23 @@ def test_dropout_drops_in_training_only(unchecked):
 
 
 @pytest.mark.parametrize("kind", ["show_tell", "show_attend"])
-def test_a_picture_is_seen_as_if_alone_in_training_too(kind):
-    """Batches hold captions of one length: what a picture is must not depend on the others."""
-    model, pictures, _ = made((kind, {}))
+def test_a_image_is_seen_as_if_alone_in_training_too(kind):
+    """Batches hold captions of one length: what an image is must not depend on the others."""
+    model, images, _ = made((kind, {}))
     model.train()
-    close(model.picture(pictures)[:1], model.picture(pictures[:1]))
+    close(model.picture(images)[:1], model.picture(images[:1]))
     assert not list(model.buffers())
 
 
 def test_hard_attention_looks_at_one_place():
-    model, pictures, target = made(("show_attend", {"normalize": "reinforce"}))
+    model, images, target = made(("show_attend", {"normalize": "reinforce"}))
     with observe(model) as seen:
-        model.teacher_forced(model.remember(pictures), target)
+        model.teacher_forced(model.remember(images), target)
     assert set(seen.joined()["attention"].flatten().tolist()) == {0.0, 1.0}
     assert "reinforce.baseline" in model.state_dict()
     model.train()
     with pytest.raises(RuntimeError, match="inside `with sampling"):
-        model.teacher_forced(model.remember(pictures), target)
+        model.teacher_forced(model.remember(images), target)
 
 
 def test_doubly_stochastic_counts_real_words_only():
@@ -215,7 +215,7 @@ def test_sizes_that_do_not_fit_are_said(unchecked):
     ):
         ShowTell(5, (3, 8))
     model = ShowAttend(5, 8, channels=1, dim=4)
-    with pytest.raises(ValueError, match="pictures are 8 x 9 pixels, but the model is for 8 x 8"):
+    with pytest.raises(ValueError, match="images are 8 x 9 pixels, but the model is for 8 x 8"):
         model.remember(torch.rand(1, 1, 8, 9))
-    with pytest.raises(ValueError, match=r"pictures must have shape \[batch, 1, height, width\]"):
+    with pytest.raises(ValueError, match=r"images must have shape \[batch, 1, height, width\]"):
         model.remember(torch.rand(1, 3, 8, 8))

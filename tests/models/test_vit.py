@@ -1,4 +1,4 @@
-"""ViT against its equations in float64, its published sizes, other sizes of pictures."""
+"""ViT against its equations in float64, its published sizes, other sizes of images."""
 
 import math
 from typing import Any
@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.observe import observe
-from regard.layers.pictures import resize_position_table
+from regard.layers.images import resize_position_table
 from regard.models.vit import SIZES, Vit
 
 DIM, HEADS, LAYERS, PATCH = 8, 2, 2, 3
-PICTURES = torch.rand(2, 2, 6, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+IMAGES = torch.rand(2, 2, 6, 9, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
 
 
 def made(size: Any = (6, 9), **settings: Any) -> Any:
@@ -43,12 +43,12 @@ def looked(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
     return affine(w, f"{name}.out", read)
 
 
-def by_hand(w: dict[str, Tensor], picture: Tensor) -> Tensor:
-    """Eq. 1 to 4 of one picture, patch by patch in reading order."""
+def by_hand(w: dict[str, Tensor], image: Tensor) -> Tensor:
+    """Eq. 1 to 4 of one image, patch by patch in reading order."""
     rows = [w["first"]]
-    for top in range(0, picture.shape[1], PATCH):
-        for left in range(0, picture.shape[2], PATCH):
-            cut = picture[:, top : top + PATCH, left : left + PATCH].flatten()
+    for top in range(0, image.shape[1], PATCH):
+        for left in range(0, image.shape[2], PATCH):
+            cut = image[:, top : top + PATCH, left : left + PATCH].flatten()
             rows.append(w["stem.weight"].flatten(1) @ cut + w["stem.bias"])
     x = torch.stack(rows) + w["position.weight"]
     for i in range(LAYERS):
@@ -67,9 +67,9 @@ def close(one: Tensor, other: Tensor) -> None:
 @torch.no_grad()
 def test_it_is_its_equations():
     model = made()
-    found = model.encode(PICTURES)
-    for row, picture in enumerate(PICTURES):
-        close(found.states[row], by_hand(model.state_dict(), picture))
+    found = model.encode(IMAGES)
+    for row, image in enumerate(IMAGES):
+        close(found.states[row], by_hand(model.state_dict(), image))
     assert torch.equal(found.pooled, found.states[:, 0])
     assert found.valid.all()
 
@@ -88,7 +88,7 @@ def test_sizes_are_the_published_ones(size, patch, count):
 def test_every_attention_is_seen():
     model = made()
     with observe(model) as seen:
-        model.encode(PICTURES)
+        model.encode(IMAGES)
     assert [weights.shape for weights in seen.joined().values()] == [(2, HEADS, 7, 7)] * LAYERS
 
 

@@ -163,7 +163,7 @@ def test_512_tokens_of_144_heads(opened):
 def test_a_grid_over_its_picture(opened):
     table = np.array([[[0.1, 0.05], [0.5, 0.05]]], np.float32)
     rows, columns = ["row 1", "row 2"], ["column 1", "column 2"]
-    page = opened(AttentionMap(table, rows, columns, kind="grid", picture=PNG))
+    page = opened(AttentionMap(table, rows, columns, kind="grid", image=PNG))
     assert "looks at most: row 2, column 1, 50 %" in page.inner_text("body")
     assert "30 % on the class token itself" in page.inner_text("body")
     assert page.locator("img[src^='data:image/png;base64,']").count() == 1

@@ -100,9 +100,9 @@ def test_144_heads_of_512_tokens():
 
 def test_a_grid_over_its_picture():
     weights = softmax(2, 3, 12).reshape(2, 3, 3, 4)
-    shown = AttentionMap(weights, ["1", "2", "3"], list("abcd"), kind="grid", picture=b"PNG")
+    shown = AttentionMap(weights, ["1", "2", "3"], list("abcd"), kind="grid", image=b"PNG")
     facts = told(html_page(shown))
-    assert (facts["kind"], base64.b64decode(facts["picture"])) == ("grid", b"PNG")
-    assert told(html_page(AttentionMap(softmax(1, 2, 2), ["a", "b"])))["picture"] is None
+    assert (facts["kind"], base64.b64decode(facts["image"])) == ("grid", b"PNG")
+    assert told(html_page(AttentionMap(softmax(1, 2, 2), ["a", "b"])))["image"] is None
     wanted = -(weights * np.log2(weights)).sum((-1, -2))  # one look over all of the grid
     np.testing.assert_allclose(shown.entropy(), wanted, rtol=1e-4)

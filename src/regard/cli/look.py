@@ -22,7 +22,7 @@ from regard.view.terminal import Surface
 
 TextArgument = Annotated[
     str | None,
-    typer.Argument(help="What to read; a question, a tab and its context; or a picture's file."),
+    typer.Argument(help="What to read; a question, a tab and its context; or an image's file."),
 ]
 TargetOption = Annotated[str | None, typer.Option(help="Look at this output, not the model's own.")]
 SaveOption = Annotated[
@@ -39,7 +39,7 @@ SaveOption = Annotated[
 ]
 HeadOption = Annotated[int | None, typer.Option(help="In files: this one only, from 1.")]
 LayerOption = Annotated[
-    int | None, typer.Option(help="In files, or of a picture: this layer only, from 1.")
+    int | None, typer.Option(help="In files, or of an image: this layer only, from 1.")
 ]
 AblateOption = Annotated[
     list[str] | None,

@@ -43,7 +43,7 @@ class ImportedModel(NamedTuple):
 
     `format` is their `model_type`, `kind` and `settings` are ours, `ids` their special tokens as
     config.json has them. `notes` are lines for the user: what was left behind. `seen` is what a
-    model of pictures has beside its encoder.
+    model of images has beside its encoder.
     """
 
     format: str
@@ -66,7 +66,7 @@ def read_folder(path: Path | str) -> ImportedModel:
     name, settings, special_ids = read_config(folder)
     model_format = FORMATS[name]
     tensors = without_prefix(model_format, read_tensors(folder))
-    image_head = pop_image_head(folder, tensors) if model_format.modality == "pictures" else None
+    image_head = pop_image_head(folder, tensors) if model_format.modality == "images" else None
     if model_format.model == "bert":
         settings["pooler"] = "pooler.dense.weight" in tensors
         settings["pretrain"] = pretraining_heads(model_format.tensors, tensors)
@@ -77,7 +77,7 @@ def read_folder(path: Path | str) -> ImportedModel:
     except ValueError as error:
         raise ValueError(f"{folder / CONFIG_FILE}: {error}") from None
     weights = from_hugging_face(model_format, tensors, expected_shapes, folder)
-    if model_format.modality == "pictures":
+    if model_format.modality == "images":
         return ImportedModel(
             name, model_format.model, settings, weights, None, special_ids, image_head=image_head
         )
@@ -111,7 +111,7 @@ def write_folder(
     """A folder that `from_pretrained` of transformers reads, whole or not at all.
 
     `name` is their `model_type`, `weights` the `state_dict` of our model with these `settings`;
-    `seen` is for a model of pictures.
+    `seen` is for a model of images.
     """
     folder = Path(path)
     if model_type not in FORMATS:

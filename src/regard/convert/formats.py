@@ -60,7 +60,7 @@ class ModelFormat(NamedTuple):
     ignored_patterns: tuple[str, ...]  # what can be computed: patterns of names
     embedding_name: str = "words.weight"
     equal_options: tuple[tuple[str, str], ...] = ()  # options of theirs that must be equal
-    modality: Literal["text", "pictures"] = "text"
+    modality: Literal["text", "images"] = "text"
 
 
 BERT = ModelFormat(
@@ -365,7 +365,7 @@ VIT = ModelFormat(
     tied_names=(),
     ignored_patterns=("pooler.dense.*",),  # which the paper has not
     embedding_name="position.weight",
-    modality="pictures",
+    modality="images",
 )
 
 FORMATS = {  # by `model_type` of config.json

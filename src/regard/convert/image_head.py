@@ -1,4 +1,4 @@
-"""What a folder of a model of pictures has beside the encoder: classes, a head, and how it reads.
+"""What a folder of a model of images has beside the encoder: classes, a head, and how it reads.
 
 config.json: id2label, label2id   model.safetensors: classifier   preprocessor_config.json
 """

@@ -48,7 +48,7 @@ def check_tokenizer_size(folder: Path | str, imported: ImportedModel) -> None:
 
 
 def build_image_run(folder: Path | str, imported: ImportedModel, image_head: ImageHead) -> Run:
-    """A classifier of pictures; an encoder alone gets two classes that nobody has taught."""
+    """A classifier of images; an encoder alone gets two classes that nobody has taught."""
     settings = {n: v for n, v in imported.settings.items() if n not in ("size", "channels")}
     side, channels = imported.settings["size"], imported.settings["channels"]
     reading = {"size": (side, side), "channels": channels, "fit": "stretch"}
@@ -108,7 +108,7 @@ def export_run(folder: Path, target_folder: Path) -> None:
 
 
 def export_image_run(folder: Path, run: Run, target_folder: Path) -> None:
-    """A classifier of pictures, with its classes and its way of reading."""
+    """A classifier of images, with its classes and its way of reading."""
     all_settings: Any = run.settings
     reading, head, start = all_settings.image, all_settings.head, all_settings.start
     unsupported = {

@@ -3,7 +3,7 @@
     CIDEr_n(c, S) = 10/m sum_j exp(-(l(c) - l(s_j))^2 / 2 sigma^2)
                          min(g_n(c), g_n(s_j)) . g_n(s_j) / (|g_n(c)| |g_n(s_j)|)
 
-g_n: counts of n-grams times log(pictures / pictures whose references have it). CIDEr is the mean
+g_n: counts of n-grams times log(images / images whose references have it). CIDEr is the mean
 over n = 1 to 4 (Vedantam et al. 2015, sec. 4: CIDEr-D, sigma = 6; what COCO's server calls CIDEr).
 """
 
@@ -35,7 +35,7 @@ def cider(outputs: Sequence[str], references: References) -> float:
     """Of all outputs, times 100, as papers have it; an output that is its only reference has 1000.
 
     Words are in lower case, marks are left out. How rare an n-gram is, the references here tell:
-    of one picture alone nothing is rare, and the value is 0.
+    of one image alone nothing is rare, and the value is 0.
     """
     reference_counts = [
         [ngram_counts(text) for text in counts_of_output]

@@ -1,7 +1,7 @@
 """Captions: Vinyals et al. 2015, "Show and Tell" (1411.4555), and Xu et al. 2015, "Show, Attend
 and Tell" (1502.03044).
 
-    show_tell      x_{-1} = CNN(I), x_t = E y_t          the picture is read once, before the words
+    show_tell      x_{-1} = CNN(I), x_t = E y_t          the image is read once, before the words
                    h_t = LSTM(x_t, h_{t-1}),  p(y_{t+1}) = softmax(W h_t + b)
 
     show_attend    c_0, h_0 = tanh(W mean_i a_i + b)     a_i: the CNN's vector of a place i
@@ -12,7 +12,7 @@ and Tell" (1502.03044).
 
     doubly stochastic:   loss + lambda sum_i (1 - sum_t alpha_ti)^2
 
-b: pictures   k: places   t: words   n: rows of a search   v: target_size   h: hidden_dim
+b: images   k: places   t: words   n: rows of a search   v: target_size   h: hidden_dim
 """
 
 from functools import partial
@@ -29,21 +29,21 @@ from regard.attention.validation import check_dropout
 from regard.layers.cells import LSTM
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
-from regard.layers.pictures import PictureEncoder, PictureSize, check_pictures, height_and_width
+from regard.layers.images import ImageEncoder, ImageSize, check_images, height_and_width
 from regard.layers.recurrent import Recurrent
 
 
 class ShowTellState(NamedTuple):
-    """The state after the picture, of which words go on; rows are the second axis."""
+    """The state after the image, of which words go on; rows are the second axis."""
 
     h: Float[Tensor, "1 n h"]
     c: Float[Tensor, "1 n h"]
 
 
 class ShowTell(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: the LSTM; `picture_dim`: channels of the CNN.
+    """`dim`: word vectors; `hidden_dim`: the LSTM; `image_dim`: channels of the CNN.
 
-    In the paper 512 and 512, and a GoogLeNet. `dropout` acts on word vectors, the picture's vector
+    In the paper 512 and 512, and a GoogLeNet. `dropout` acts on word vectors, the image's vector
     and h_t.
     """
 
@@ -52,7 +52,7 @@ class ShowTell(nn.Module):
     def __init__(
         self,
         target_size: int,
-        size: PictureSize,
+        size: ImageSize,
         channels: int = 3,
         *,
         dim: int = 128,
@@ -67,7 +67,7 @@ class ShowTell(nn.Module):
         hidden_dim = hidden_dim or dim
         self.size, self.dropout = height_and_width(size), dropout
         # differs: the paper's CNN was taught by ImageNet; ours is small, and learns with the rest
-        self.picture = build_picture_encoder(channels, image_dim, image_layers, pooling_layers)
+        self.picture = build_image_encoder(channels, image_dim, image_layers, pooling_layers)
         rows, columns = grid_size(self.picture, self.size)
         # differs: all places side by side; a mean would forget where things are
         self.of_picture = nn.Linear(rows * columns * image_dim, dim)
@@ -81,11 +81,11 @@ class ShowTell(nn.Module):
     def remember(
         self,
         source: Float[Tensor, "b c height width"],
-        valid: None = None,  # noqa: ARG002 - of a picture all is real
+        valid: None = None,  # noqa: ARG002 - of an image all is real
     ) -> ShowTellState:
         check_size(source, self.size, self.picture)
-        picture_vector = self.drop(self.of_picture(self.picture(source).flatten(1)))
-        _, (h, c) = self.decoder(picture_vector[:, None])
+        image_vector = self.drop(self.of_picture(self.picture(source).flatten(1)))
+        _, (h, c) = self.decoder(image_vector[:, None])
         return ShowTellState(h, c)
 
     def teacher_forced(
@@ -114,7 +114,7 @@ class ShowTell(nn.Module):
 
 
 class ShowAttendMemory(NamedTuple):
-    """The places of a picture, and the states in which the decoder begins."""
+    """The places of an image, and the states in which the decoder begins."""
 
     memory: Memory
     h: Float[Tensor, "b h"]
@@ -122,7 +122,7 @@ class ShowAttendMemory(NamedTuple):
 
 
 class ShowAttendState(NamedTuple):
-    """Where a search stands: each row's states, what it looks at, and whose picture that is."""
+    """Where a search stands: each row's states, what it looks at, and whose image that is."""
 
     h: Float[Tensor, "n h"]
     c: Float[Tensor, "n h"]
@@ -138,7 +138,7 @@ class ShowAttendOutput(NamedTuple):
 
 
 class ShowAttend(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: the LSTM; `align_dim`: the score's; `picture_dim`: a_i.
+    """`dim`: word vectors; `hidden_dim`: the LSTM; `align_dim`: the score's; `image_dim`: a_i.
 
     `normalise` says how it looks: "softmax" is the paper's soft attention, "reinforce" its hard
     one, for which `reward` and `entropy` are lambda_r and lambda_e, and `expected` how often a
@@ -150,7 +150,7 @@ class ShowAttend(nn.Module):
     def __init__(
         self,
         target_size: int,
-        size: PictureSize,
+        size: ImageSize,
         channels: int = 3,
         *,
         dim: int = 128,
@@ -174,7 +174,7 @@ class ShowAttend(nn.Module):
             dropout,
             expectation_rate,
         )
-        self.picture = build_picture_encoder(channels, image_dim, image_layers, pooling_layers)
+        self.picture = build_image_encoder(channels, image_dim, image_layers, pooling_layers)
         rows, columns = grid_size(self.picture, self.size)
         # differs: a place has a learnt vector of its row and one of its column; a VGG of 16 layers
         # knows where it is by the borders that it sees, ours does not reach them
@@ -206,7 +206,7 @@ class ShowAttend(nn.Module):
     def remember(
         self,
         source: Float[Tensor, "b c height width"],
-        valid: None = None,  # noqa: ARG002 - of a picture all is real
+        valid: None = None,  # noqa: ARG002 - of an image all is real
     ) -> ShowAttendMemory:
         check_size(source, self.size, self.picture)
         offsets = self.rows.weight[:, None] + self.columns.weight
@@ -247,7 +247,7 @@ class ShowAttend(nn.Module):
 
     def select(self, state: ShowAttendState, rows: Int[Tensor, " m"]) -> ShowAttendState:
         h, c, origin = (part.index_select(0, rows) for part in (state.h, state.c, state.origin))
-        if torch.equal(origin, state.origin):  # rows moved within their pictures only
+        if torch.equal(origin, state.origin):  # rows moved within their images only
             return ShowAttendState(h, c, state.memory, origin)
         return ShowAttendState(h, c, state.memory.select(rows), origin)
 
@@ -274,27 +274,25 @@ def doubly_stochastic_penalty(
     return (1 - (weights * valid[..., None]).sum(1)).square().sum(-1)
 
 
-def build_picture_encoder(
-    channels: int, dim: int, layers: int, pooling_layers: int
-) -> PictureEncoder:
-    """Of one picture at a time: batches hold captions of one length, which tells what they show."""
+def build_image_encoder(channels: int, dim: int, layers: int, pooling_layers: int) -> ImageEncoder:
+    """Of one image at a time: batches hold captions of one length, which tells what they show."""
     norm = partial(nn.GroupNorm, 1)
-    return PictureEncoder(
+    return ImageEncoder(
         channels, dim, layers=layers, hidden_dim=dim, pooling_layers=pooling_layers, norm=norm
     )
 
 
-def grid_size(picture: PictureEncoder, size: tuple[int, int]) -> tuple[int, int]:
-    rows, columns = picture.grid(*size)
+def grid_size(image: ImageEncoder, size: tuple[int, int]) -> tuple[int, int]:
+    rows, columns = image.grid(*size)
     if not rows or not columns:
-        min_side = 2**picture.pooling_layers
-        problem = f"size = {list(size)} is too small for pooling_layers = {picture.pooling_layers}"
+        min_side = 2**image.pooling_layers
+        problem = f"size = {list(size)} is too small for pooling_layers = {image.pooling_layers}"
         raise ValueError(f"{problem}: each side must be at least {min_side} pixels")
     return rows, columns
 
 
-def check_size(pictures: Tensor, size: tuple[int, int], picture: PictureEncoder) -> None:
-    check_pictures(pictures, picture.channels, picture.out.weight)
-    if tuple(pictures.shape[2:]) != size:
-        have = " x ".join(map(str, pictures.shape[2:]))
-        raise ValueError(f"pictures are {have} pixels, but the model is for {size[0]} x {size[1]}")
+def check_size(images: Tensor, size: tuple[int, int], image: ImageEncoder) -> None:
+    check_images(images, image.channels, image.out.weight)
+    if tuple(images.shape[2:]) != size:
+        have = " x ".join(map(str, images.shape[2:]))
+        raise ValueError(f"images are {have} pixels, but the model is for {size[0]} x {size[1]}")

@@ -5,15 +5,15 @@
     z_l  = z'_l + W2 gelu(W1 LN(z'_l) + b1) + b2                                        eq. 3
     y    = LN(z_L) at the class token                                                   eq. 4
 
-Patches are in reading order. Of a picture of another size than the model's, P is interpolated over
+Patches are in reading order. Of an image of another size than the model's, P is interpolated over
 the grid of its patches, and the class token keeps its own row (3.2).
 
 # differs: P is interpolated by cubics, as is usual since; the authors' code does it by lines.
-# differs: with stem = "convolution", E is a row of 3x3 convolutions that halve the picture, as in
-# Xiao et al. 2021 (2106.14881), 3; they have batch norms, which let a picture see its batch, and
-# here is a layer norm over all of a picture. For small data: it knows that neighbours belong
+# differs: with stem = "convolution", E is a row of 3x3 convolutions that halve the image, as in
+# Xiao et al. 2021 (2106.14881), 3; they have batch norms, which let an image see its batch, and
+# here is a layer norm over all of an image. For small data: it knows that neighbours belong
 # together. The paper's own hybrid (3.1) puts a whole ResNet there.
-b: pictures   c: channels   h, w: pixels   t: 1 + patches   d: dim
+b: images   c: channels   h, w: pixels   t: 1 + patches   d: dim
 """
 
 from typing import Literal
@@ -27,10 +27,10 @@ from regard.attention.validation import check_dropout, check_positive
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.encoder_states import EncoderStates
-from regard.layers.pictures import (
-    PictureSize,
+from regard.layers.images import (
+    ImageSize,
     build_convolutional_stem,
-    check_pictures,
+    check_images,
     height_and_width,
     resize_position_table,
 )
@@ -38,7 +38,7 @@ from regard.layers.positions import LearnedPositions
 from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 STD = 0.02
-SIZES = {  # table 1; the counts are with a layer for 1000 classes, of pictures of 224 x 224
+SIZES = {  # table 1; the counts are with a layer for 1000 classes, of images of 224 x 224
     "base": {"dim": 768, "heads": 12, "layers": 12},  # 86,567,656 weights with patch 16
     "large": {"dim": 1024, "heads": 16, "layers": 24},  # 304,326,632
     "huge": {"dim": 1280, "heads": 16, "layers": 32},  # 632,045,800 with patch 14
@@ -55,7 +55,7 @@ class Vit(nn.Module):
 
     def __init__(
         self,
-        size: PictureSize,
+        size: ImageSize,
         channels: int = 3,
         *,
         patch_size: int = 16,
@@ -97,19 +97,19 @@ class Vit(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of patches in a picture of so many pixels."""
+        """Rows and columns of patches in an image of so many pixels."""
         if not height or not width or height % self.patch_size or width % self.patch_size:
             raise ValueError(
-                f"pictures of {height} x {width} pixels cannot be cut into patches of "
+                f"images of {height} x {width} pixels cannot be cut into patches of "
                 f"{self.patch_size} x {self.patch_size}: each side must be a multiple of it"
             )
         return height // self.patch_size, width // self.patch_size
 
-    def encode(self, pictures: Float[Tensor, "b c h w"]) -> EncoderStates:
+    def encode(self, images: Float[Tensor, "b c h w"]) -> EncoderStates:
         """The class token first, then the patches in reading order; pooled is the class token."""
-        check_pictures(pictures, self.channels, self.first)
-        grid = self.grid(*pictures.shape[2:])
-        patches = grid_to_slots(self.stem(pictures))
+        check_images(images, self.channels, self.first)
+        grid = self.grid(*images.shape[2:])
+        patches = grid_to_slots(self.stem(images))
         words = torch.cat([self.first.expand(len(patches), 1, -1), patches], 1)
         states, _ = self.encoder(
             dropout(words + self.position_vectors(grid), self.dropout, self.training)
@@ -118,7 +118,7 @@ class Vit(nn.Module):
         return EncoderStates(states, valid, states[:, 0])
 
     def position_vectors(self, grid: tuple[int, int]) -> Float[Tensor, "t d"]:
-        """P for a picture of so many rows and columns of patches."""
+        """P for an image of so many rows and columns of patches."""
         trained_grid = self.grid(*self.size)
         return resize_position_table(self.position.weight, trained_grid, grid)
 
@@ -126,7 +126,7 @@ class Vit(nn.Module):
 def build_stem(
     kind: Literal["patch", "convolution"], channels: int, patch_size: int, dim: int
 ) -> nn.Module:
-    """From a picture to a vector for each of its patches."""
+    """From an image to a vector for each of its patches."""
     if kind == "patch":
         convolution = nn.Conv2d(channels, dim, patch_size, patch_size)
         nn.init.trunc_normal_(

@@ -76,7 +76,7 @@ class AttentionMap:
     an axis of one example before the heads is taken off. `queries` and `keys` are tokens; `keys`
     not given: the queries look at themselves. `pieces`: for tokens that are parts of words, the
     number of the word of each, of the queries and of the keys; not given, their marks tell.
-    `picture`: a PNG that a map of the kind "grid" lies over, whose queries and keys are places.
+    `image`: a PNG that a map of the kind "grid" lies over, whose queries and keys are places.
     `more`: links that people made, what else might have been said, what a search tried.
     """
 
@@ -89,7 +89,7 @@ class AttentionMap:
         kind: AttentionKind | None = None,
         word_ids: tuple[Sequence[int], Sequence[int]] | None = None,
         title: str = "",
-        picture: bytes | None = None,
+        image: bytes | None = None,
         annotations: MapAnnotations = NO_ANNOTATIONS,
     ):
         resolved_kind: AttentionKind = kind or ("self" if keys is None else "cross")
@@ -106,7 +106,7 @@ class AttentionMap:
             TokenSequence(sides[0], tuple(query_word_ids)),
             TokenSequence(sides[1], tuple(key_word_ids)),
         )
-        self.title, self.picture = title, picture
+        self.title, self.image = title, image
         self.layers = tuple(
             AttentionLayer(name, self._check_weights(name, layer), resolved_kind)
             for name, layer in named_layers(weights)
@@ -150,7 +150,7 @@ class AttentionMap:
             kind=self.layers[0].kind,
             word_ids=(self.queries.word_ids, self.keys.word_ids),
             title=self.title,
-            picture=self.picture,
+            image=self.image,
             annotations=annotations,
         )
 
@@ -284,7 +284,7 @@ class AttentionMap:
             kind=self.layers[0].kind,
             word_ids=word_ids,
             title=self.title,
-            picture=self.picture,
+            image=self.image,
             annotations=annotations,
         )
 

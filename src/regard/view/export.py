@@ -72,7 +72,7 @@ def load(path: Path) -> AttentionMap:
             kind=kinds.pop(),
             word_ids=(query_word_ids, key_word_ids),
             title=header["title"],
-            picture=base64.b64decode(header["picture"]) if header.get("picture") else None,
+            image=base64.b64decode(header["image"]) if header.get("image") else None,
             annotations=annotations_from_dict(header.get("more")),
         )
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
@@ -92,7 +92,7 @@ def map_header(map_: AttentionMap) -> dict[str, Any]:
         "queries": [list(map_.queries.tokens), list(map_.queries.word_ids)],
         "keys": [list(map_.keys.tokens), list(map_.keys.word_ids)],
         "layers": [[layer.name, layer.kind] for layer in map_.layers],
-        "picture": None if map_.picture is None else base64.b64encode(map_.picture).decode(),
+        "image": None if map_.image is None else base64.b64encode(map_.image).decode(),
         "more": map_.annotations.as_dict(),
     }
 

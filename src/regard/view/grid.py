@@ -1,4 +1,4 @@
-"""Weights that lie over a picture, in the terminal: small maps side by side, a cell for each patch.
+"""Weights that lie over an image, in the terminal: small maps side by side, a cell for each patch.
 
 Colours are those of `view.terminal`; a cell is two letters wide, so that it is about a square.
 """
@@ -84,7 +84,7 @@ def render_thumbnail(
     colors: Sequence[Sequence[RgbColor]],
     surface: Surface = Surface(),  # noqa: B008 (immutable)
 ) -> str:
-    """A picture of a few pixels (0 to 255): in its colours, or as bright as it is."""
+    """An image of a few pixels (0 to 255): in its colours, or as bright as it is."""
     cell_width = letters_per_cell(len(colors[0]))
     return "\n".join(
         "".join(render_pixel(color, cell_width, surface) for color in row) for row in colors
@@ -100,7 +100,7 @@ def render_pixel(color: RgbColor, width: int, surface: Surface) -> str:
         case "256":
             cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
             return f"\x1b[48;5;{cube}m{' ' * width}\x1b[0m"
-        case "shades" | "16":  # of a picture, sixteen colours tell less than its light
+        case "shades" | "16":  # of an image, sixteen colours tell less than its light
             return SHADES[min(int(brightness * len(SHADES)), len(SHADES) - 1)] * width
         case "ascii":
             return render_cell(brightness, width, "ascii")

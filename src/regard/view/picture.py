@@ -109,7 +109,7 @@ def head_grid_figure(map_: AttentionMap) -> "Figure":
     size = (1.4 + thumbnail_inches * across, 0.8 + thumbnail_inches * down)
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(map_.layers), across, squeeze=False)
-    background = None if map_.picture is None else decode_png(map_.picture)
+    background = None if map_.image is None else decode_png(map_.image)
     for row, layer in zip(grid, map_.layers, strict=True):
         for number, axes in enumerate(row):
             if number >= layer.heads:
@@ -148,7 +148,7 @@ def strip_figure(map_: AttentionMap) -> "Figure":
     count = len(map_.layers)
     across, down = min(count, MAPS_PER_ROW), -(-count // MAPS_PER_ROW)
     figure = Figure(figsize=(1.5 * across, 0.5 + 1.75 * down), layout="constrained")
-    background = None if map_.picture is None else decode_png(map_.picture)
+    background = None if map_.image is None else decode_png(map_.image)
     grid = figure.subplots(down, across, squeeze=False).ravel()
     for axes in grid[count:]:
         axes.set_axis_off()

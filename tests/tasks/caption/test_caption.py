@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from regard.attention.reinforce import sample_attention
-from regard.batching.pictures import PicturePreprocessor
+from regard.batching.images import ImagePreprocessor
 from regard.config.decode import BeamConfig, GreedyConfig, SampleConfig
 from regard.data.formats.images import ImageReader
 from regard.data.synthetic.digits import Digits
@@ -30,7 +30,7 @@ def task(decode=GreedyConfig(max_length=6), parameters=None, **settings) -> Capt
     text = train_tokenizer("words", [record["caption"] for record in RECORDS], 50)
     return CaptionTask(
         ShowAttend(text.size, 16, 1, **SMALL, **settings),
-        PicturePreprocessor(ImageReader((16, 16), 1)),
+        ImagePreprocessor(ImageReader((16, 16), 1)),
         text,
         decoding=build_decoding(decode, math.inf),
         **(parameters or {}),
@@ -45,14 +45,14 @@ def test_a_caption_is_learnt_to_its_end():
     it.model.eval()
     with torch.no_grad():
         logits = it.model.logits(
-            it.model.teacher_forced(it.model.remember(batch.pictures), batch.target_in)
+            it.model.teacher_forced(it.model.remember(batch.images), batch.target_in)
         )
     told = logits.log_softmax(-1).gather(-1, batch.target_out[..., None])[..., 0]
     wanted = -told[batch.target_valid].sum()
     found = it.negative_log_likelihood(RECORDS)
     assert found.total.item() == pytest.approx(wanted.item(), rel=1e-4)
     assert found.count == sum(len(pair.caption) + 1 for pair in pairs)
-    several = {"picture": RECORDS[0]["picture"], "captions": ("3 top left", "7 top left , 1")}
+    several = {"image": RECORDS[0]["image"], "captions": ("3 top left", "7 top left , 1")}
     assert [len(pair.caption) for pair in it.examples([several])] == [3, 5]
     short = task(parameters={"max_tokens": 4})
     assert [len(pair.caption) for pair in short.examples([several])] == [3]
@@ -69,7 +69,7 @@ def test_the_doubly_stochastic_term_is_for_training():
     penalized = it.loss(batch, 0)
     with torch.no_grad():
         weights = it.model.decode_with_attention(
-            it.model.remember(batch.pictures), batch.target_in
+            it.model.remember(batch.images), batch.target_in
         ).weights
     wanted = 0.5 * doubly_stochastic_penalty(weights, batch.target_valid).sum()
     assert (penalized.total - plain.total).item() == pytest.approx(wanted.item(), rel=1e-3)
@@ -93,7 +93,7 @@ def test_hard_attention_is_taught_by_the_reward_of_whole_captions():
     model.reinforce.baseline.fill_(-3.0)
     torch.manual_seed(5)
     with torch.no_grad(), sample_attention(model, 0.0) as episode:
-        logits = model.logits(model.teacher_forced(model.remember(batch.pictures), batch.target_in))
+        logits = model.logits(model.teacher_forced(model.remember(batch.images), batch.target_in))
     torch.manual_seed(5)
     found = it.loss(batch, 0)
     steps, wanted, rewards = logits.log_softmax(-1), 0.0, []
@@ -142,7 +142,7 @@ def test_every_search_serves(decode):
     assert alone.best.ids == predictions[3].best.ids
     captions = alone.as_dict()["captions"]
     assert [caption["text"] for caption in captions] == [one.text for one in alone.outputs]
-    attention = it.caption_attention(RECORDS[3]["picture"], alone.best.ids)
+    attention = it.caption_attention(RECORDS[3]["image"], alone.best.ids)
     assert attention.words[-1] == "</s>"
     count = len(attention.words)
     assert attention.weights.shape == (count, 4, 4)
@@ -161,12 +161,12 @@ def test_attention_of_the_own_caption_and_of_a_given_one():
     assert "4 </s>" in shown
 
 
-def test_a_line_is_the_path_of_a_picture(tmp_path):
+def test_a_line_is_the_path_of_a_image(tmp_path):
     it, text = task(), tmp_path / "a.txt"
     text.write_text("no pixels")
-    with pytest.raises(ValueError, match=r"input 1: .*no\.png: there is no such picture"):
+    with pytest.raises(ValueError, match=r"input 1: .*no\.png: there is no such image"):
         it.parse(str(tmp_path / "no.png"), "input 1")
-    with pytest.raises(ValueError, match=r"input 2: .*a\.txt: not a picture"):
+    with pytest.raises(ValueError, match=r"input 2: .*a\.txt: not an image"):
         it.parse(str(text), "input 2")
 
 
@@ -187,7 +187,7 @@ def test_boxes_of_words_are_boxes_of_tokens():
 
 def test_pointing_is_of_the_cell_that_is_spoken_of(monkeypatch):
     """A model that looks at the right cell for each digit word has all of it, one that looks at
-    the top left has those that are there; also where pictures are read larger."""
+    the top left has those that are there; also where images are read larger."""
     data = {"kind": "digits", "size": 12, "side": 16, "held_out": 4}
     settings = resolve_settings(
         {"task": "caption", "data": data, "image": {"size": [32, 32], "channels": 1}}
@@ -214,7 +214,7 @@ def test_pointing_is_of_the_cell_that_is_spoken_of(monkeypatch):
     assert measure_pointing(it, RECORDS) == pytest.approx(
         100 * sum(box[:2] == (0, 0) for box in boxes) / len(boxes)
     )
-    without_boxes = [{"picture": RECORDS[0]["picture"], "caption": "3"}]
+    without_boxes = [{"image": RECORDS[0]["image"], "caption": "3"}]
     assert measure_pointing(it, without_boxes) is None
     with pytest.raises(ValueError, match="'pointing' is not known of these data"):
         it.validation_metric("pointing", without_boxes)
@@ -226,11 +226,11 @@ def test_metrics_and_their_order():
     assert [name for name in scores if "signature" not in name] == [
         *names,
         "perplexity",
-        "pictures",
+        "images",
     ]
 
 
-def test_pictures_beyond_the_memory_are_read_for_their_batch(monkeypatch):
+def test_images_beyond_the_memory_are_read_for_their_batch(monkeypatch):
     it, options = task(), BatchOptions(None, examples_per_batch=12, seed=0)
     corpus = Digits(12, side=16)
     all_loaded = next(it.batches(corpus, options))
@@ -238,7 +238,7 @@ def test_pictures_beyond_the_memory_are_read_for_their_batch(monkeypatch):
     batches = it.batches(corpus, options)
     batch = next(batches)
     assert torch.equal(batch.target_in, all_loaded.target_in)
-    assert torch.equal(batch.pictures, all_loaded.pictures)
+    assert torch.equal(batch.images, all_loaded.images)
     short = task(parameters={"max_tokens": 1})
     with pytest.raises(ValueError, match="no caption is left"):
         short.batches(corpus, options)

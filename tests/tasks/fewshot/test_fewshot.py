@@ -13,7 +13,7 @@ from torch import nn
 from regard.data.build import build_corpus
 from regard.data.formats.class_folders import ClassImages
 from regard.data.synthetic.episodes import Prototypes
-from regard.layers.pictures import PictureEncoder
+from regard.layers.images import ImageEncoder
 from regard.models.snail import Snail
 from regard.tasks.base import BatchOptions
 from regard.tasks.fewshot.build import BUILDER
@@ -79,19 +79,19 @@ def test_the_loss_is_of_the_last_step():
     torch.testing.assert_close(loss.total, wanted)
 
 
-def pictures(many=5) -> tuple[FewshotTask, FewshotBatch]:
+def images(many=5) -> tuple[FewshotTask, FewshotBatch]:
     gallery = ClassImages(
         np.random.default_rng(1).integers(0, 256, (24, 8, 8, 1), dtype=np.uint8), np.full(6, 4)
     )
     learner = Snail(DIM + WAYS, WAYS, WAYS * SHOTS + 1, dim=None, blocks=("TC(4)", "A(4, 4)"))
-    task = few_shot_task(PictureEncoder(1, DIM, layers=2, hidden_dim=5), learner)
+    task = few_shot_task(ImageEncoder(1, DIM, layers=2, hidden_dim=5), learner)
     return task, task.collate_sampled(
         gallery.sample_episodes(np.random.default_rng(2), many, WAYS, SHOTS, 2)
     )
 
 
-def test_pictures_are_embedded_once_and_the_same_everywhere():
-    task, asked = pictures()
+def test_images_are_embedded_once_and_the_same_everywhere():
+    task, asked = images()
     task.model.eval()
     whole = task.model(asked)
     assert whole.shape == (5, 2, WAYS)
@@ -113,8 +113,8 @@ def test_pictures_are_embedded_once_and_the_same_everywhere():
     torch.testing.assert_close(states.flatten(0, 1), plain, rtol=1e-4, atol=1e-5)
 
 
-def test_all_weights_learn_from_pictures(unchecked):
-    task, asked = pictures()
+def test_all_weights_learn_from_images(unchecked):
+    task, asked = images()
     task.loss(asked, 0).total.backward()
     for name, weight in task.model.named_parameters():
         assert weight.grad is not None, name

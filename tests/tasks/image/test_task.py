@@ -7,24 +7,24 @@ import pytest
 import torch
 from PIL import Image as Pillow
 
-from regard.batching.pictures import PicturePreprocessor
+from regard.batching.images import ImagePreprocessor
 from regard.data.formats.images import ImageReader
 from regard.models.vit import Vit
 from regard.tasks.encoder_classifier import EncoderClassifier
-from regard.tasks.image.task import PICTURES_PER_BATCH, ImageTask
+from regard.tasks.image.task import IMAGES_PER_BATCH, ImageTask
 from regard.text.labels import Labels
 from regard.view.terminal import Surface
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (7, 8, 12, 1), dtype=np.uint8)
-RECORDS = [{"picture": one, "label": "ab"[n % 2]} for n, one in enumerate(PIXELS)]
+RECORDS = [{"image": one, "label": "ab"[n % 2]} for n, one in enumerate(PIXELS)]
 
 
 @pytest.fixture
 def task():
     encoder = Vit((8, 12), 1, patch_size=4, dim=8, heads=2, layers=2, dropout=0.3)
     torch.nn.init.normal_(encoder.position.weight)
-    pictures = PicturePreprocessor(ImageReader((8, 12), 1))
-    return ImageTask(EncoderClassifier(encoder, 2), pictures, Labels(["a", "b"]))
+    images = ImagePreprocessor(ImageReader((8, 12), 1))
+    return ImageTask(EncoderClassifier(encoder, 2), images, Labels(["a", "b"]))
 
 
 def test_the_loss_is_its_definition(task):
@@ -49,23 +49,23 @@ def test_read_now_or_later_is_the_same(task, tmp_path):
     records = []
     for number, record in enumerate(RECORDS):
         path = tmp_path / f"{number}.png"
-        Pillow.fromarray(record["picture"][..., 0]).save(path)
-        records.append({**record, "picture": str(path)})
-    now = task.collate(list(task.examples(RECORDS, load_pictures=True)))
+        Pillow.fromarray(record["image"][..., 0]).save(path)
+        records.append({**record, "image": str(path)})
+    now = task.collate(list(task.examples(RECORDS, load_images=True)))
     later = list(task.examples(records))
-    assert isinstance(later[0].picture, str)
-    assert torch.equal(task.collate(later).inputs["pictures"], now.inputs["pictures"])
+    assert isinstance(later[0].image, str)
+    assert torch.equal(task.collate(later).inputs["images"], now.inputs["images"])
     task.crop_padding = 2
     augmented = task.collate_for_training(later)
-    assert not torch.equal(augmented.inputs["pictures"], now.inputs["pictures"])
+    assert not torch.equal(augmented.inputs["images"], now.inputs["images"])
     assert augmented.labels.tolist() == now.labels.tolist()
 
 
 def test_predictions_are_in_order_however_many(task):
-    records = [{"picture": PIXELS[n % 7]} for n in range(PICTURES_PER_BATCH + 9)]
+    records = [{"image": PIXELS[n % 7]} for n in range(IMAGES_PER_BATCH + 9)]
     counts: list[int] = []
     predictions = task.predict(records, on_progress=counts.append)
-    assert counts == [PICTURES_PER_BATCH, 9]
+    assert counts == [IMAGES_PER_BATCH, 9]
     for n, prediction in enumerate(predictions):
         probabilities = prediction.probabilities
         expected = predictions[n % 7].probabilities["a"]
@@ -76,7 +76,7 @@ def test_predictions_are_in_order_however_many(task):
 
 
 def test_attention_of_the_class_token(task):
-    """Its weights lie over the picture, patch by patch, in the order of its keys."""
+    """Its weights lie over the image, patch by patch, in the order of its keys."""
     weights_by_layer = task.patch_attention_weights(PIXELS[0])
     all_weights = task.attention_weights(PIXELS[0])
     assert [weights.shape for weights in weights_by_layer.values()] == [(2, 2, 3)] * 2
@@ -90,10 +90,10 @@ def test_attention_of_the_class_token(task):
 
 
 def test_score_and_text_for_a_terminal(task, tmp_path):
-    path = tmp_path / "picture.png"
+    path = tmp_path / "image.png"
     Pillow.fromarray(PIXELS[0][..., 0]).save(path)
     record = task.parse(str(path), "input 1")
-    assert record == {"picture": str(path)}
+    assert record == {"image": str(path)}
     [prediction] = task.predict([record])
     assert list(prediction.as_dict()) == ["label", "probabilities"]
     assert task.attention_map(record).title == f"{prediction.label}: {path}"
@@ -103,21 +103,21 @@ def test_score_and_text_for_a_terminal(task, tmp_path):
     with pytest.raises(ValueError, match="--layer must be from 1 to 2, not 3"):
         task.render(record, Surface(), layer=3)
     metrics = task.score(RECORDS)
-    assert list(metrics) == ["accuracy", "accuracy_signature", "f1", "loss", "pictures"]
+    assert list(metrics) == ["accuracy", "accuracy_signature", "f1", "loss", "images"]
     assert metrics["accuracy_signature"] == (
         "accuracy|classes:2|top:1|crops:1|size:8x12|fit:crop|v:1"
     )
 
 
-def test_lines_that_are_no_pictures(task, tmp_path):
-    with pytest.raises(ValueError, match=r"input 1: gone.png: there is no such picture"):
+def test_lines_that_are_no_images(task, tmp_path):
+    with pytest.raises(ValueError, match=r"input 1: gone.png: there is no such image"):
         task.parse("gone.png", "input 1")
     path = tmp_path / "bad.png"
-    path.write_text("no picture")
-    with pytest.raises(ValueError, match=f"input 2: {path}: not a picture"):
+    path.write_text("no image")
+    with pytest.raises(ValueError, match=f"input 2: {path}: not an image"):
         task.parse(str(path), "input 2")
 
 
 def test_an_unknown_label(task):
     with pytest.raises(ValueError, match="record 1: label 'c' is not in the training data"):
-        list(task.examples([{"picture": PIXELS[0], "label": "c"}]))
+        list(task.examples([{"image": PIXELS[0], "label": "c"}]))

@@ -1,9 +1,9 @@
-"""Pictures with captions from files: JSON lines, and the JSON of COCO.
+"""Images with captions from files: JSON lines, and the JSON of COCO.
 
     {"image": "cats/1.png", "caption": "a cat on a mat"}                       a line each
     {"images": [{"id": 1, "file_name": …}], "annotations": [{"image_id": 1, "caption": …}]}
 
-Records are {"picture": a path, "captions": all of that picture's}. Lines of one picture, which need
+Records are {"image": a path, "captions": all of that image's}. Lines of one image, which need
 not stand together, are one record.
 """
 
@@ -34,10 +34,10 @@ COCO_FIELDS = {"images": ("id", "file_name"), "annotations": ("image_id", "capti
 
 
 class CaptionFiles(HashSplitFiles):
-    """A corpus of one format; `folder` is where the pictures are, else they lie beside the file.
+    """A corpus of one format; `folder` is where the images are, else they lie beside the file.
 
     A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
-    picture's bytes, so that equal pictures are in one split.
+    image's bytes, so that equal images are in one split.
     """
 
     def __init__(
@@ -68,10 +68,10 @@ class CaptionFiles(HashSplitFiles):
         return f"captions ({self.format}): {', '.join(each)}; licence as you know it"
 
     def hash_key(self, record: Record) -> str:
-        picture = record["picture"]
-        if picture not in self.digests:
-            self.digests[picture] = image_digest(picture)
-        return self.digests[picture]
+        image = record["image"]
+        if image not in self.digests:
+            self.digests[image] = image_digest(image)
+        return self.digests[image]
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         path = paths[0]
@@ -80,14 +80,14 @@ class CaptionFiles(HashSplitFiles):
         for name, (location, captions) in captions_by_image.items():
             image_path = image_folder / name
             if not image_path.is_file():
-                raise ValueError(f"{location}: there is no such picture: {image_path}")
+                raise ValueError(f"{location}: there is no such image: {image_path}")
             yield (
                 f"{location} ({image_path})",
-                {"picture": str(image_path), "captions": tuple(captions)},
+                {"image": str(image_path), "captions": tuple(captions)},
             )
 
 
-# by the name of a picture: where it is first spoken of, and its captions
+# by the name of an image: where it is first spoken of, and its captions
 CaptionIndex = dict[str, tuple[str, list[str]]]
 
 
@@ -97,9 +97,9 @@ def read_caption_lines(path: Path | str) -> CaptionIndex:
     for number, record in enumerate(records, 1):
         location, value = f"{display_name(path)}:{number}", record["caption"]
         if not record["image"]:
-            raise ValueError(f"{location}: a caption without a picture: 'image' is empty")
+            raise ValueError(f"{location}: a caption without an image: 'image' is empty")
         if not value:
-            raise ValueError(f"{location}: a picture without a caption: 'caption' is empty")
+            raise ValueError(f"{location}: an image without a caption: 'caption' is empty")
         captions = [value] if isinstance(value, str) else value
         image_captions = captions_by_image.setdefault(record["image"], (location, []))[1]
         image_captions.extend(checked_caption(caption, location) for caption in captions)
@@ -117,16 +117,16 @@ def read_coco(path: Path | str) -> CaptionIndex:
         location, image_id = f"{display_name(path)}: annotation {number}", annotation["image_id"]
         if image_id not in names:
             raise ValueError(
-                f"{location}: a caption without a picture: no image has the id {image_id}"
+                f"{location}: a caption without an image: no image has the id {image_id}"
             )
         captions_by_image[names[image_id]][1].append(
             checked_caption(annotation["caption"], location)
         )
     for location, captions in captions_by_image.values():
         if not captions:
-            raise ValueError(f"{location}: a picture without a caption; add one, or take it out")
+            raise ValueError(f"{location}: an image without a caption; add one, or take it out")
     if not captions_by_image:
-        raise ValueError(f"{display_name(path)}: there is no picture in it")
+        raise ValueError(f"{display_name(path)}: there is no image in it")
     return captions_by_image
 
 
@@ -175,5 +175,5 @@ def guess_format(path: Path | str) -> CaptionFormat:
 
 
 def record_captions(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """All captions of a picture, of any corpus."""
+    """All captions of an image, of any corpus."""
     return record["captions"] if "captions" in record else (record["caption"],)

@@ -1,6 +1,6 @@
-"""Pictures class by class, all of one size and in memory: what few-shot episodes are dealt from.
+"""Images class by class, all of one size and in memory: what few-shot episodes are dealt from.
 
-A class is a folder with pictures in it, at any depth, on disk or in a zip. Classes of dev and test
+A class is a folder with images in it, at any depth, on disk or in a zip. Classes of dev and test
 are never trained on.
 """
 
@@ -24,7 +24,7 @@ from regard.data.synthetic.episodes import EpisodeCorpus, SampledEpisodes, draw_
 
 ImageFilesByClass = dict[
     str, list[tuple[str, Callable[[], bytes]]]
-]  # class -> place of each picture, bytes
+]  # class -> place of each image, bytes
 RIGHT_ANGLE_ROTATIONS = 4  # by a right angle each
 
 
@@ -49,7 +49,7 @@ class ClassImages:
     def sample_episodes(
         self, rng: np.random.Generator, count: int, ways: int, shots: int, queries: int
     ) -> SampledEpisodes:
-        """All pictures of a class in an episode are different ones."""
+        """All images of a class in an episode are different ones."""
         support_labels, query_labels, support_order = draw_layout(rng, count, ways, shots, queries)
         images_per_class = shots + -(-queries // ways)
         classes = rng.random((count, len(self.counts))).argpartition(ways - 1)[:, :ways]
@@ -68,7 +68,7 @@ class ClassImages:
 
 
 class ImageEpisodes(EpisodeCorpus):
-    """Episodes of pictures. Splits that have no path are a share of the classes of train each."""
+    """Episodes of images. Splits that have no path are a share of the classes of train each."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ImageEpisodes(EpisodeCorpus):
         }
 
     def class_images(self, split: str) -> ClassImages:
-        """Read once: every picture becomes so many bytes."""
+        """Read once: every image becomes so many bytes."""
         if split not in self.loaded:
             split_location, classes = self.classes_by_split[split]
             check_classes(split_location, classes, self.ways, self.shots)
@@ -127,7 +127,7 @@ class ImageEpisodes(EpisodeCorpus):
         if images.counts.min() < images_per_class:
             max_queries = (int(images.counts.min()) - shots) * self.ways
             raise ValueError(
-                f"{split}: a class has only {images.counts.min()} pictures, and "
+                f"{split}: a class has only {images.counts.min()} images, and "
                 f"{images_per_class} are "
                 f"needed for train.queries = {queries}: make it at most {max_queries}"
             )
@@ -170,7 +170,7 @@ class ClassFolders(ImageEpisodes):
 
 _OMNIGLOT_FILES = {
     "train": RemoteFile(
-        "",  # repacked: another zip of the same pictures than the authors'
+        "",  # repacked: another zip of the same images than the authors'
         "fewshot/omniglot/images_background.zip",
         "b5065e7bfafff477c3b3b11be1ce6632a4e520dc1cf28d51c8fe9d19b3bdf8d2",
     ),
@@ -214,13 +214,13 @@ class PublicImageClasses(ImageEpisodes):
     def describe(self) -> str:
         sizes = f"{self.ways} ways, {self.shots} shots"
         rotation_note = ", each turned into four to train on" if self.rotations else ""
-        description = f"964 and 659 characters of 50 alphabets, 20 pictures each{rotation_note}"
+        description = f"964 and 659 characters of 50 alphabets, 20 images each{rotation_note}"
         homepage = "https://github.com/brendenlake/omniglot"
         return f"{self.name}: {description}; {sizes}; {homepage} (Lake et al. 2015); licence: MIT"
 
 
 def find_image_classes(path: Path) -> ImageFilesByClass:
-    """Every folder below with pictures in it is a class, by its path."""
+    """Every folder below with images in it is a class, by its path."""
     if path.is_file() and path.suffix.lower() == ".zip":
         classes = zip_image_classes(path)
     elif path.is_dir():
@@ -232,7 +232,7 @@ def find_image_classes(path: Path) -> ImageFilesByClass:
     if not classes:
         supported = ", ".join(IMAGE_SUFFIXES)
         raise ValueError(
-            f"{path}: no folder with pictures in it ({supported}); make one for each class"
+            f"{path}: no folder with images in it ({supported}); make one for each class"
         )
     return classes
 
@@ -249,7 +249,7 @@ def folder_image_classes(path: Path) -> ImageFilesByClass:
 
 
 def zip_image_classes(path: Path) -> ImageFilesByClass:
-    """The names are read now, the pictures when they are wanted."""
+    """The names are read now, the images when they are wanted."""
     classes: ImageFilesByClass = {}
     try:
         archive = zipfile.ZipFile(path)
@@ -283,7 +283,7 @@ def check_classes(location: str, classes: ImageFilesByClass, ways: int, shots: i
         problem = f"{len(classes)} classes, but an episode has data.ways = {ways}"
         raise ValueError(f"{location}: {problem}; give more, hold out fewer, or lower it")
     for name, files in small_classes(classes, shots + 1):
-        actual = f"{name} has {len(files)} picture{'s' if len(files) > 1 else ''}"
+        actual = f"{name} has {len(files)} image{'s' if len(files) > 1 else ''}"
         raise ValueError(
             f"{location}: {actual}, but {shots + 1} are needed: data.shots = {shots} to be "
             "shown, and "

@@ -30,7 +30,7 @@ def read_idx(path: Path | str, axes: int) -> NDArray[np.uint8]:
                 f"{display_name(path)}: IDX of type {header[2]:#04x}; only bytes (0x08) are read"
             )
         if header[3] != axes:
-            contents = {1: "labels", 3: "pictures", 4: "pictures in colours"}
+            contents = {1: "labels", 3: "images", 4: "images in colours"}
             actual, expected = contents.get(header[3], "neither"), contents[axes]
             raise ValueError(
                 f"{display_name(path)}: IDX of {header[3]} axes ({actual}), where "

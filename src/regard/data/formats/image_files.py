@@ -1,6 +1,6 @@
-"""Pictures with a label: from folders, IDX files and tables, and public sets by name.
+"""Images with a label: from folders, IDX files and tables, and public sets by name.
 
-Records are {"picture": a path or an array, "label": …}; `corpora.pictures` reads the picture.
+Records are {"image": a path or an array, "label": …}; `corpora.images` reads the image.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from regard.data.formats.lines import check_file, display_name
 from regard.data.formats.text_pairs import Paths, path_suffix
 
 ImageFormat = Literal["folder", "idx", "tsv", "csv"]
-FIELDS = ("picture", "label")
+FIELDS = ("image", "label")
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 TABLE_FORMATS: dict[str, ImageFormat] = {".tsv": "tsv", ".tab": "tsv", ".csv": "csv"}
 
@@ -32,7 +32,7 @@ class ImageFiles(HashSplitFiles):
     """A corpus of one format: for each split a folder, a table, or two IDX files.
 
     A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
-    picture's bytes, so that equal pictures are in one split.
+    image's bytes, so that equal images are in one split.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class ImageFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"pictures ({self.format}): {', '.join(each)}; licence as you know it"
+        return f"images ({self.format}): {', '.join(each)}; licence as you know it"
 
     def hash_key(self, record: Record) -> str:
-        picture = record["picture"]
-        if not isinstance(picture, str):
-            return image_digest(picture)
-        if picture not in self.digests:
-            self.digests[picture] = image_digest(picture)
-        return self.digests[picture]
+        image = record["image"]
+        if not isinstance(image, str):
+            return image_digest(image)
+        if image not in self.digests:
+            self.digests[image] = image_digest(image)
+        return self.digests[image]
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         match self.format:
@@ -86,15 +86,15 @@ class ImageFiles(HashSplitFiles):
                 f"{display_name(image_path)} has {len(images)}, {display_name(label_path)} "
                 f"{len(label_ids)}"
             )
-            raise ValueError(f"{counts}: there must be a label for each picture")
+            raise ValueError(f"{counts}: there must be a label for each image")
         for number, (pixels, label) in enumerate(zip(images, label_ids.tolist(), strict=True), 1):
-            location = f"{display_name(image_path)}: picture {number}"
+            location = f"{display_name(image_path)}: image {number}"
             if self.labels is not None and label >= len(self.labels):
                 raise ValueError(
                     f"{location}: label {label}, but labels has only {len(self.labels)}"
                 )
             name = str(label) if self.labels is None else self.labels[label]
-            yield location, {"picture": pixels, "label": name}
+            yield location, {"image": pixels, "label": name}
 
     def read_image_table(self, path: Path | str) -> Iterator[LocatedRecord]:
         """Paths are beside the table, if they are not from the root."""
@@ -102,10 +102,10 @@ class ImageFiles(HashSplitFiles):
         for location, record in read_table(path, kind, self.columns):
             if not record["label"]:
                 raise ValueError(f"{location}: the label is empty")
-            image_path = Path(path).parent / record["picture"]
+            image_path = Path(path).parent / record["image"]
             if not image_path.is_file():
-                raise ValueError(f"{location}: there is no such picture: {image_path}")
-            yield f"{location} ({image_path})", {**record, "picture": str(image_path)}
+                raise ValueError(f"{location}: there is no such image: {image_path}")
+            yield f"{location} ({image_path})", {**record, "image": str(image_path)}
 
     def _check(self) -> None:
         """What is wrong is told before the work."""
@@ -116,7 +116,7 @@ class ImageFiles(HashSplitFiles):
             raise ValueError(f"columns do not fit {self.format}: they are of a table")
         if self.labels is not None and self.format != "idx":
             raise ValueError(f"labels do not fit {self.format}: they name the numbers of IDX files")
-        expected_by_format = {"folder": "one folder", "idx": "two files (pictures, labels)"}
+        expected_by_format = {"folder": "one folder", "idx": "two files (images, labels)"}
         for split, paths in self.paths.items():
             if len(paths) != (2 if self.format == "idx" else 1):
                 expected = expected_by_format.get(self.format, "one file")
@@ -129,19 +129,19 @@ class ImageFiles(HashSplitFiles):
 
 
 def read_image_folders(path: Path) -> Iterator[LocatedRecord]:
-    """`folder/label/*.png`: the name of the folder is the label of every picture in it."""
+    """`folder/label/*.png`: the name of the folder is the label of every image in it."""
     labels = sorted(entry for entry in path.iterdir() if entry.is_dir())
     if not labels:
-        raise ValueError(f"{path}: no folder in it; make one for each label, with pictures")
+        raise ValueError(f"{path}: no folder in it; make one for each label, with images")
     for label in labels:
         files = sorted(file for file in label.iterdir() if is_image_file(file))
         if not files:
             supported = ", ".join(IMAGE_SUFFIXES)
             raise ValueError(
-                f"{label}: no picture in it ({supported}); put some there, or take it out"
+                f"{label}: no image in it ({supported}); put some there, or take it out"
             )
         for file in files:
-            yield str(file), {"picture": str(file), "label": label.name}
+            yield str(file), {"image": str(file), "label": label.name}
 
 
 def is_image_file(file: Path) -> bool:
@@ -157,13 +157,13 @@ def guess_format(paths: Sequence[Path | str]) -> ImageFormat:
         return "folder"
     suffix = path_suffix(paths[0])
     if suffix not in TABLE_FORMATS:
-        hint = "give a folder, a .tsv or .csv of pictures and labels, or two IDX files"
-        raise ValueError(f"{paths[0]}: this is no folder of pictures and no table; {hint}")
+        hint = "give a folder, a .tsv or .csv of images and labels, or two IDX files"
+        raise ValueError(f"{paths[0]}: this is no folder of images and no table; {hint}")
     return TABLE_FORMATS[suffix]
 
 
 class ImageDataset(NamedTuple):
-    """`files` are pictures and labels by split; `installed` is where a system may have them."""
+    """`files` are images and labels by split; `installed` is where a system may have them."""
 
     description: str
     license: str
@@ -239,7 +239,7 @@ IMAGE_DATASETS = {
 
 
 class PublicImages:
-    """A public set; a share of its train, by a hash of the picture, is dev."""
+    """A public set; a share of its train, by a hash of the image, is dev."""
 
     splits = SPLITS
 

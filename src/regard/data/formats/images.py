@@ -1,6 +1,6 @@
-"""Pictures from files or arrays, as 8-bit arrays of one size: [height, width, channels].
+"""Images from files or arrays, as 8-bit arrays of one size: [height, width, channels].
 
-A picture is a path, or an array [height, width] or [height, width, channels] of 8 or 16 bits. It
+An image is a path, or an array [height, width] or [height, width, channels] of 8 or 16 bits. It
 comes out upright (by its EXIF note), without alpha (it lies on white), grey or in colours.
 """
 
@@ -26,7 +26,7 @@ FitMode = Literal["crop", "pad", "stretch"]
 WHITE = 255
 SIXTEEN_BIT_SCALE = 257  # 65535 / 255: from 16 bits to 8
 PIL_MODES = {1: "L", 3: "RGB"}  # channels -> what Pillow calls it
-EXIF_ORIENTATION = 0x0112  # where EXIF says how a picture is turned
+EXIF_ORIENTATION = 0x0112  # where EXIF says how an image is turned
 SIDEWAYS_ORIENTATIONS = (5, 6, 7, 8)
 MAX_PIXELS = (
     89_478_485  # pixels: a quarter of a gigabyte in three channels; Pillow warns above that
@@ -36,7 +36,7 @@ JPEG_DRAFT_FACTOR = 2  # a JPEG is decoded at this many times the wanted size, a
 
 @dataclass(frozen=True)
 class ImageReader:
-    """`reader(picture)` is its pixels, of this size (height, width) or, with None, of its own.
+    """`reader(image)` is its pixels, of this size (height, width) or, with None, of its own.
 
     `fit` says what becomes of another shape: the middle of it is taken ("crop"), it is laid whole
     on white ("pad"), or it is stretched.
@@ -52,13 +52,13 @@ class ImageReader:
         if self.size is not None and min(self.size) < 1:
             raise ValueError(f"size must be positive, not {self.size}")
 
-    def __call__(self, picture: ImageLike, location: str | None = None) -> Pixels:
+    def __call__(self, image: ImageLike, location: str | None = None) -> Pixels:
         """`place` is what messages call it; a path by itself else."""
-        if isinstance(picture, Path | str):
-            display_location, data = location or str(picture), read_image_bytes(picture, location)
+        if isinstance(image, Path | str):
+            display_location, data = location or str(image), read_image_bytes(image, location)
         else:
-            display_location = location or "picture"
-            data = to_eight_bits(picture, display_location)
+            display_location = location or "image"
+            data = to_eight_bits(image, display_location)
             if data.shape == (*(self.size or data.shape[:2]), self.channels):
                 return data
         return self.decode(data, display_location)
@@ -76,7 +76,7 @@ class ImageReader:
             raise
         except Exception as error:  # what a decoder makes of damaged bytes can be anything
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise BadImageError(f"{location}: damaged picture ({reason}); take it out") from None
+            raise BadImageError(f"{location}: damaged image ({reason}); take it out") from None
 
     def resize(self, image: "Opened") -> Pixels:
         from PIL import Image
@@ -85,7 +85,7 @@ class ImageReader:
         box = (0.0, 0.0, float(image.width), float(image.height))
         inner_size = (width, height)
         ratios = height / image.height, width / image.width
-        if self.fit == "crop":  # cut and made smaller at once: a thin picture never becomes huge
+        if self.fit == "crop":  # cut and made smaller at once: a thin image never becomes huge
             scale = max(ratios)  # rounding may go past the border, which Pillow does not allow
             crop_height, crop_width = (
                 min(height / scale, image.height),
@@ -112,26 +112,26 @@ class ImageReader:
 
 
 class BadImageError(ValueError):
-    """A picture that cannot be read: its message names it, and says what to do."""
+    """An image that cannot be read: its message names it, and says what to do."""
 
 
-def image_size(picture: ImageLike) -> tuple[int, int]:
+def image_size(image: ImageLike) -> tuple[int, int]:
     """Height and width, of a file by its header alone, as it is shown."""
-    if not isinstance(picture, Path | str):
-        return picture.shape[0], picture.shape[1]
+    if not isinstance(image, Path | str):
+        return image.shape[0], image.shape[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        image = open_image(read_image_bytes(picture), str(picture))
-        is_sideways = image.getexif().get(EXIF_ORIENTATION, 1) in SIDEWAYS_ORIENTATIONS
-    return (image.width, image.height) if is_sideways else (image.height, image.width)
+        opened = open_image(read_image_bytes(image), str(image))
+        is_sideways = opened.getexif().get(EXIF_ORIENTATION, 1) in SIDEWAYS_ORIENTATIONS
+    return (opened.width, opened.height) if is_sideways else (opened.height, opened.width)
 
 
-def image_digest(picture: ImageLike) -> str:
-    """Of the bytes of a file, or of the pixels of an array: equal pictures have equal ones."""
-    if isinstance(picture, Path | str):
-        data = Path(picture).read_bytes()
+def image_digest(image: ImageLike) -> str:
+    """Of the bytes of a file, or of the pixels of an array: equal images have equal ones."""
+    if isinstance(image, Path | str):
+        data = Path(image).read_bytes()
     else:
-        data = repr(picture.shape).encode() + np.ascontiguousarray(picture).tobytes()
+        data = repr(image.shape).encode() + np.ascontiguousarray(image).tobytes()
     return blake2b(data, digest_size=16).hexdigest()
 
 
@@ -140,7 +140,7 @@ def read_image_bytes(path: Path | str, location: str | None = None) -> bytes:
     check_file(path)
     data = Path(path).read_bytes()
     if not data:
-        raise BadImageError(f"{location or path}: an empty file, no picture; take it out")
+        raise BadImageError(f"{location or path}: an empty file, no image; take it out")
     return data
 
 
@@ -160,12 +160,12 @@ def open_image(
     except Image.DecompressionBombError:
         raise BadImageError(bomb_message) from None
     except UnidentifiedImageError:
-        hint = "not a picture of a format that is known; take it out, or convert it to PNG"
+        hint = "not an image of a format that is known; take it out, or convert it to PNG"
         raise BadImageError(f"{location}: {hint}") from None
     if image.width * image.height > MAX_PIXELS:
         raise BadImageError(bomb_message)
     if not image.width * image.height:
-        raise BadImageError(f"{location}: a picture without pixels; take it out")
+        raise BadImageError(f"{location}: an image without pixels; take it out")
     if size is not None:  # a JPEG can be decoded at a half, a quarter or an eighth of its size
         image.draft(None, (JPEG_DRAFT_FACTOR * max(size), JPEG_DRAFT_FACTOR * max(size)))
     return image

@@ -41,8 +41,8 @@ def _multi30k_files(
 
 TRANSLATION_DATASETS = {
     "multi30k": TranslationDataset(
-        "29,000 captions of pictures in English, German and French; test is test_2016_flickr",
-        "not stated (texts; the pictures are for non-commercial research)",
+        "29,000 captions of images in English, German and French; test is test_2016_flickr",
+        "not stated (texts; the images are for non-commercial research)",
         "https://github.com/multi30k/dataset",
         ("en", "de", "fr"),
         _multi30k_files(
@@ -64,7 +64,7 @@ TRANSLATION_DATASETS = {
     ),
     "multi30k_tok": TranslationDataset(
         "Multi30k in lower case, tokenised by its publishers",
-        "not stated (texts; the pictures are for non-commercial research)",
+        "not stated (texts; the images are for non-commercial research)",
         "https://github.com/multi30k/dataset",
         ("en", "de", "fr"),
         _multi30k_files(

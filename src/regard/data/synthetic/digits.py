@@ -1,18 +1,18 @@
-"""Pictures of digits in the cells of a grid, and a caption that says which is where.
+"""Images of digits in the cells of a grid, and a caption that says which is where.
 
-    {"picture": [h w 1], "caption": "3 top left , 7 bottom right",
+    {"image": [h w 1], "caption": "3 top left , 7 bottom right",
      "boxes": ((0, (0, 0, 24, 24)), (4, (24, 24, 48, 48)))}
 
-Cells come in reading order; some are empty. A box is the cell (top, left, bottom, right, in pixels)
-that a word of the caption (by its number, from 0) is of: where a model that says it should look.
-Digits, cells, sizes, places in the cell and brightness are drawn by themselves.
+Captions name the cells in reading order; some cells are empty. A box is the index of a word in
+the caption and its cell (top, left, bottom, right, in pixels): where a model should attend while
+it generates the word. Digits, cells, sizes, offsets and brightness are drawn independently.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from random import Random
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +24,21 @@ from regard.data.synthetic.planted import random_between, text_split
 from regard.data.synthetic.reorder import random_below, shuffled
 
 if TYPE_CHECKING:
-    from PIL.Image import Image as Opened
+    from PIL.Image import Image as PillowImage
 
 Plane = NDArray[np.float64]  # from 0 to 1
 ROW_NAMES = {2: ("top", "bottom"), 3: ("top", "middle", "bottom")}
 COLUMN_NAMES = {2: ("left", "right"), 3: ("left", "centre", "right")}
-MIN_CELL_PIXELS = 8  # pixels of a cell: in less, digits cannot be told apart
-WORDS_PER_DIGIT = 4  # of a digit in a caption: itself, its row, its column, a comma
+MIN_CELL_PIXELS = 8  # on a side: smaller digits are illegible
+WORDS_PER_DIGIT = 4  # in a caption: the digit, its row, its column, a comma
 BACKGROUND_LEVEL = 40
 
 
 class Digits(SyntheticCorpus):
-    """A corpus of `size` pictures to train on and `held_out` each in dev and test.
+    """A corpus of `size` images to train on and `held_out` each in dev and test.
 
     They are grey, `side` x `side` pixels, cut into `rows` x `columns` cells of which `min_digits`
-    to `max_digits` hold a digit. The n-th picture of a split depends on the settings and n alone.
+    to `max_digits` hold a digit. The n-th image of a split depends on the settings and n alone.
     Captions of two digits and more are each in one split only.
     """
 
@@ -68,7 +68,7 @@ class Digits(SyntheticCorpus):
             )
         if side % rows or side % columns or side // max(rows, columns) < MIN_CELL_PIXELS:
             expected = (
-                f"a multiple of {rows} and {columns}, with {MIN_CELL_PIXELS} pixels a cell at least"
+                f"a multiple of {rows} and {columns}, with at least {MIN_CELL_PIXELS} pixels a cell"
             )
             raise ValueError(f"side must be {expected}, not {side}")
         if not 0 <= noise <= 100:
@@ -85,19 +85,18 @@ class Digits(SyntheticCorpus):
         )
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th picture, without those before it."""
+        """The n-th image, without those before it."""
         rng = Random(f"regard digits {self.seed} {split} {index}")
-        count = random_between(
-            rng, self.min_digits, self.max_digits
-        )  # once: all splits have as many of each
+        # The count is drawn once, so that its distribution is the same in all splits.
+        count = random_between(rng, self.min_digits, self.max_digits)
         plan = self.draw_plan(count, rng)
-        # with one digit there are few captions, which all splits need
+        # Captions of one digit are too few to divide: all splits share them.
         while count > 1 and text_split(repr(plan)) != split:
             plan = self.draw_plan(count, rng)
         return self.draw_record(plan, rng)
 
     def draw_plan(self, count: int, rng: Random) -> list[tuple[int, int]]:
-        """Cells in reading order, with the digit of each."""
+        """Draw cells and their digits, in reading order."""
         cells = shuffled(list(range(self.rows * self.columns)), rng)[:count]
         return [(cell, random_below(rng, 10)) for cell in sorted(cells)]
 
@@ -130,22 +129,22 @@ class Digits(SyntheticCorpus):
         )
         blended = background + coverage * (255 - background)
         pixels: Pixels = np.clip(blended, 0, 255).round().astype(np.uint8)[..., None]
-        return {"picture": pixels, "caption": " , ".join(phrases), "boxes": tuple(boxes)}
+        return {"image": pixels, "caption": " , ".join(phrases), "boxes": tuple(boxes)}
 
     def describe(self) -> str:
         return (
-            f"digits: {self.size:,} pictures of {self.side} x {self.side} pixels, "
+            f"digits: {self.size:,} images of {self.side} x {self.side} pixels, "
             f"{self.min_digits} to "
             f"{self.max_digits} digits in {self.rows} x {self.columns} cells; made here"
         )
 
 
 def draw_printed_digit(digit: int, size: int, rng: Random) -> Plane:
-    """A digit in Pillow's own font, `size` pixels high, a little turned."""
+    """Draw a digit in Pillow's default font, `size` pixels high, rotated by up to 12 degrees."""
     return render_digit(digit, size, 3 * random_between(rng, -4, 4))
 
 
-@cache  # a few hundred small pictures, and most of the time that drawing takes
+@cache  # a few hundred small images, and most of the time that drawing takes
 def render_digit(digit: int, size: int, degrees: int) -> Plane:
     from PIL import Image, ImageDraw, ImageFont
 
@@ -157,7 +156,7 @@ def render_digit(digit: int, size: int, degrees: int) -> Plane:
 
 
 def draw_handwritten_digit(digit: int, size: int, rng: Random) -> Plane:
-    """A digit that somebody wrote, of those that come with scikit-learn."""
+    """Draw one of the handwritten digits of scikit-learn."""
     from PIL import Image
 
     images = handwritten_digits()[digit]
@@ -168,7 +167,7 @@ def draw_handwritten_digit(digit: int, size: int, rng: Random) -> Plane:
 @cache
 def handwritten_digits() -> dict[int, list[Pixels]]:
     try:
-        dataset: Any = import_module("sklearn.datasets").load_digits()
+        dataset: HandwrittenDigits = import_module("sklearn.datasets").load_digits()
     except ImportError:
         raise ValueError(
             "digit_source = 'scikit-learn' needs that package: "
@@ -178,8 +177,8 @@ def handwritten_digits() -> dict[int, list[Pixels]]:
     return {n: list(images[dataset.target == n]) for n in range(10)}
 
 
-def scaled(image: "Opened", size: int) -> Plane:
-    """So high, or so wide if it is wider; values from 0 to 1."""
+def scaled(image: "PillowImage", size: int) -> Plane:
+    """Scale the longer side to `size` pixels and the values to 0 to 1."""
     from PIL import Image
 
     ratio = size / max(image.size)

@@ -3,7 +3,7 @@
     prototypes   a class is a point m ~ N(0, I), its examples are x ~ N(m, noise^2 I)
 
 What is best there is known: the class whose examples' mean, drawn to 0 by n / (n + noise^2), is
-nearest. A class of any other corpus is a folder of pictures (`corpora.gallery`).
+nearest. A class of any other corpus is a folder of images (`corpora.gallery`).
 
 e: episodes   s: examples that are shown with their class   q: those that are asked for
 """
@@ -11,7 +11,7 @@ e: episodes   s: examples that are shown with their class   q: those that are as
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,22 +19,22 @@ from numpy.typing import NDArray
 from regard.data.corpus import SPLITS, Record, check_split
 
 Ints = NDArray[np.int64]
-TRAIN_SEED_PREFIX = (
-    3  # the seeds of episodes to train on begin with it; those of dev and test with less
-)
+TRAIN_SEED_PREFIX = 3  # of the seeds of training episodes; dev and test use 1 and 2
 
 
 @dataclass(frozen=True)
 class SampledEpisodes:
-    """Episodes of one size. An example has one class of its episode, from 0."""
+    """Episodes of one size; labels are class numbers within their episode, from 0."""
 
-    examples: NDArray[Any]  # [e s+q …] examples with a class, then those without
+    examples: NDArray[np.float32 | np.uint8]  # [e s+q …] support examples, then queries
     support_labels: Ints  # [e s]
     query_labels: Ints  # [e q]
-    support_order: Ints  # [e q s] in which the examples are shown before each that is asked for
+    support_order: Ints  # [e q s] order of the support examples before each query
 
 
 class EpisodeLayout(NamedTuple):
+    """Labels and order of episodes without their examples; see `SampledEpisodes`."""
+
     support_labels: Ints
     query_labels: Ints
     support_order: Ints
@@ -43,7 +43,7 @@ class EpisodeLayout(NamedTuple):
 def draw_layout(
     rng: np.random.Generator, count: int, ways: int, shots: int, queries: int
 ) -> EpisodeLayout:
-    """All but the examples. Classes are asked for in turn, beginning anywhere."""
+    """Draw all but the examples. Queries cycle through the classes in a random order."""
     support_labels = np.broadcast_to(np.arange(ways).repeat(shots), (count, ways * shots))
     class_order = rng.random((count, ways)).argsort(-1)
     query_labels = np.tile(class_order, -(-queries // ways))[:, :queries]
@@ -52,24 +52,24 @@ def draw_layout(
 
 
 class EpisodeCorpus(ABC):
-    """A corpus of `episodes` in dev and in the test, and of any number to train on.
+    """A corpus of `eval_episodes` episodes in dev and test, and any number for training.
 
-    Records are {"shown": examples in their order, the last is asked for; "labels": of all but it;
-    "wanted": its class}. The n-th of a split depends on the settings and n alone.
+    Records are {"shown": support examples in order, then the query; "labels": of the support;
+    "wanted": label of the query}. A record depends on the settings and its index alone.
     """
 
     splits = SPLITS
 
     def __init__(self, ways: int, shots: int, seed: int, eval_episodes: int):
         if ways < 2:
-            raise ValueError(f"ways must be at least 2, not {ways}: there is nothing to tell apart")
+            raise ValueError(f"ways must be at least 2, not {ways}")
         self.ways, self.shots, self.seed, self.episodes = ways, shots, seed, eval_episodes
 
     @abstractmethod
     def sample_episodes(
         self, split: str, rng: np.random.Generator, count: int, shots: int, queries: int
     ) -> SampledEpisodes:
-        """So many episodes of classes of this split."""
+        """Sample `count` episodes with classes of this split."""
 
     @abstractmethod
     def describe(self) -> str: ...
@@ -90,14 +90,14 @@ class EpisodeCorpus(ABC):
     def sample_batch(
         self, seed: int, index: int, count: int, queries: int, vary_shots: bool
     ) -> SampledEpisodes:
-        """The n-th batch to train on; `varied`: of any number of shots up to our own."""
+        """Return training batch `index`; `vary_shots` draws its shots from 1 to `self.shots`."""
         rng = np.random.default_rng([TRAIN_SEED_PREFIX, self.seed, seed, index])
         shots = int(rng.integers(1, self.shots + 1)) if vary_shots else self.shots
         return self.sample_episodes("train", rng, count, shots, queries)
 
 
 class Prototypes(EpisodeCorpus):
-    """Points around points: the same in every split, for a class is never met twice."""
+    """Gaussian classes; every episode draws new ones, so all splits have one distribution."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Prototypes(EpisodeCorpus):
         )
 
     def best_class(self, record: Record) -> int:
-        """What nobody can tell better: the class that is likeliest, given what is shown."""
+        """Return the most probable class of the query (the Bayes classifier)."""
         examples, labels = record["shown"], record["labels"]
         class_counts = np.bincount(labels, minlength=self.ways)
         class_sums = np.stack([examples[:-1][labels == way].sum(0) for way in range(self.ways)])

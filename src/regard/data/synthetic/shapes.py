@@ -1,6 +1,6 @@
-"""Pictures of one coloured shape each, drawn here: with its name, a sentence on it, and its place.
+"""Images of one coloured shape each, drawn here: with its name, a sentence on it, and its place.
 
-    {"picture": [h w 3], "label": "circle", "caption": "a small red circle at the top left",
+    {"image": [h w 3], "label": "circle", "caption": "a small red circle at the top left",
      "box": (top, left, bottom, right)}
 
 Shape, colour, size and place are drawn by themselves, on a dark ground with noise; edges are
@@ -75,9 +75,9 @@ ROW_NAMES, COLUMN_NAMES = ("top", "", "bottom"), ("left", "", "right")
 
 
 class Shapes(SyntheticCorpus):
-    """A corpus of `size` pictures to train on and `held_out` each in dev and test.
+    """A corpus of `size` images to train on and `held_out` each in dev and test.
 
-    They are `side` x `side` pixels. The n-th picture of a split depends on the settings and n
+    They are `side` x `side` pixels. The n-th image of a split depends on the settings and n
     alone, and nothing but its noise is in two splits.
     """
 
@@ -103,7 +103,7 @@ class Shapes(SyntheticCorpus):
         self.side, self.shapes, self.noise = side, tuple(shapes), noise
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th picture, without those before it."""
+        """The n-th image, without those before it."""
         rng = Random(f"regard shapes {self.seed} {split} {index}")
         plan = self.draw_plan(rng)
         while text_split(repr(plan)) != split:
@@ -137,7 +137,7 @@ class Shapes(SyntheticCorpus):
         size = "large" if radius > self.side // SMALL_RADII[1] else "small"
         caption = f"a {size} {color} {shape} {self.position_phrase(top, left)}"
         return {
-            "picture": pixels,
+            "image": pixels,
             "label": shape,
             "caption": caption,
             "box": (first_row, first_column, last_row + 1, last_column + 1),
@@ -153,6 +153,6 @@ class Shapes(SyntheticCorpus):
 
     def describe(self) -> str:
         return (
-            f"shapes: {self.size:,} pictures of {self.side} x {self.side} pixels, "
+            f"shapes: {self.size:,} images of {self.side} x {self.side} pixels, "
             f"each of one shape (of {len(self.shapes)}); made here"
         )

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from torch import nn
 
-from regard.batching.pictures import PicturePreprocessor
+from regard.batching.images import ImagePreprocessor
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.formats.captions import record_captions
@@ -56,7 +56,7 @@ class CaptionBuilder(TaskBuilder[CaptionSettings]):
         reader = ImageReader(image.size, image.channels, image.fit)
         return CaptionTask(
             model,
-            PicturePreprocessor(reader, image.mean, image.std),
+            ImagePreprocessor(reader, image.mean, image.std),
             vocabularies["text"],
             decoding=build_decoding(settings.decode, positions),
             max_tokens=int(min(train.max_tokens, positions)),

@@ -1,4 +1,4 @@
-"""The data doctor for pictures with captions."""
+"""The data doctor for images with captions."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from regard.data.corpus import Record
 from regard.data.formats.captions import record_captions
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import Progress, TokenStatistics, count_records
-from regard.tasks.doctor.pictures import (
+from regard.tasks.doctor.images import (
     TEXT_ONLY_KEYS,
     UNIT,
-    PictureStatistics,
+    ImageStatistics,
     broken_locations,
 )
 from regard.tasks.doctor.texts import text_anomalies
@@ -19,11 +19,11 @@ from regard.tasks.doctor.warnings import caption_warnings
 
 
 def check_captions(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """How many pictures and captions, how large and long, and what comes again or is broken."""
+    """How many images and captions, how large and long, and what comes again or is broken."""
     corpus = build_corpus(settings.data)
     run: UntrainedRun = build_untrained_run(settings, corpus)
-    reader, tokenizer, max_tokens = run.task.pictures.reader, run.task.text, run.task.max_tokens
-    sizes = {split: PictureStatistics() for split in corpus.splits}
+    reader, tokenizer, max_tokens = run.task.images.reader, run.task.text, run.task.max_tokens
+    sizes = {split: ImageStatistics() for split in corpus.splits}
     caption_statistics = {split: TokenStatistics() for split in corpus.splits}
     too_long_counts = dict.fromkeys(corpus.splits, 0)
 
@@ -41,18 +41,18 @@ def check_captions(settings: Settings, progress: Progress) -> dict[str, Any]:
             text_anomalies(corpus, split, statistics_by_split[split], UNIT),
             caption_statistics[split].lengths.total(),
         )
-        picture_anomalies = {
+        image_anomalies = {
             name: value for name, value in anomalies.items() if name not in TEXT_ONLY_KEYS
         }
-        picture_anomalies["places"] = broken_locations(corpus, split, sizes[split])
+        image_anomalies["places"] = broken_locations(corpus, split, sizes[split])
         splits[split] = {
-            "pictures": statistics_by_split[split].pairs,
+            "images": statistics_by_split[split].pairs,
             "captions": caption_count,
             **sizes[split].as_dict(),
-            **picture_anomalies,
+            **image_anomalies,
             "caption": caption_statistics[split].as_dict(),
             "left_out": too_long_counts[split] / max(caption_count, 1),
-            "reshaped": sizes[split].other_shapes / max(sizes[split].picture_count, 1),
+            "reshaped": sizes[split].other_shapes / max(sizes[split].image_count, 1),
         }
     examples_per_batch = settings.train.examples_per_batch or 1
     report = {

@@ -1,4 +1,4 @@
-"""A picture with a caption, and many of them as one padded batch.
+"""An image with a caption, and many of them as one padded batch.
 
 b: captions of a batch   t: words   c: channels   h, w: pixels
 """
@@ -14,16 +14,16 @@ from regard.data.formats.images import ImageLike
 
 @dataclass(frozen=True)
 class CaptionExample:
-    """A picture with one of its captions."""
+    """An image with one of its captions."""
 
     index: int  # of the record
-    picture: ImageLike  # pixels, or a path that is read when its batch is made
+    image: ImageLike  # pixels, or a path that is read when its batch is made
     caption: Sequence[int]  # ids without start and end
 
     @property
     def source(self) -> Sequence[ImageLike]:
-        """The picture, as a source of length 1 for batching."""
-        return [self.picture]
+        """The image, as a source of length 1 for batching."""
+        return [self.image]
 
     @property
     def target(self) -> Sequence[int]:
@@ -32,10 +32,10 @@ class CaptionExample:
 
 @dataclass(frozen=True)
 class CaptionBatch:
-    """Pictures and right-padded captions; `target_out` is `target_in` one step ahead."""
+    """Images and right-padded captions; `target_out` is `target_in` one step ahead."""
 
     indices: Int[Tensor, " b"]  # of the records
-    pictures: Float[Tensor, "b c h w"]
+    images: Float[Tensor, "b c h w"]
     target_in: Int[Tensor, "b t"]  # START …
     target_out: Int[Tensor, "b t"]  # … END
     target_valid: Bool[Tensor, "b t"]

@@ -27,7 +27,7 @@ def measure_pointing(task: "CaptionTask", records: Sequence[Record]) -> float | 
     encoded = task.text.encode_with_offsets(captions)
     weights_by_record = task.attention_weights(
         [
-            CaptionExample(0, record["picture"], ids)
+            CaptionExample(0, record["image"], ids)
             for record, (ids, _) in zip(records, encoded, strict=True)
         ]
     )
@@ -39,7 +39,7 @@ def measure_pointing(task: "CaptionTask", records: Sequence[Record]) -> float | 
     ):
         for token_index, box in boxed_tokens(caption, spans, record["boxes"]):
             points.append(attention_peak(weights[token_index], cell_size))
-            boxes.append(box_in_model_pixels(box, record["picture"], task.pictures.reader))
+            boxes.append(box_in_model_pixels(box, record["image"], task.images.reader))
     return pointing_accuracy(points, boxes)
 
 
@@ -49,9 +49,9 @@ def attention_peak(weights: Float[Tensor, "rows columns"], cell_size: int) -> tu
     return (row + 0.5) * cell_size, (column + 0.5) * cell_size
 
 
-def box_in_model_pixels(box: Box, picture: ImageLike, reader: ImageReader) -> Box:
-    """Convert a box of the original picture to pixels of the picture that the model reads."""
-    height, width = image_size(picture)
+def box_in_model_pixels(box: Box, image: ImageLike, reader: ImageReader) -> Box:
+    """Convert a box of the original image to pixels of the image that the model reads."""
+    height, width = image_size(image)
     model_height, model_width = reader.size or (height, width)
     row_scale, column_scale = model_height / height, model_width / width
     if reader.fit != "stretch":

@@ -1,39 +1,36 @@
 """Settings of image captioning."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Count, Positive
-from regard.config.caption import (
-    CaptionDataConfig,
-    CaptionModelConfig,
-    DigitsDataConfig,
-    ShowAttendConfig,
-    ShowTellConfig,
-)
+from regard.config.data.images import CaptionFilesDataConfig, DigitsDataConfig, ShapesDataConfig
 from regard.config.decode import BeamConfig, DecodeConfig
-from regard.config.image import (
-    ImageConfig,
-)
+from regard.config.image_size import ImageConfig
+from regard.config.models.images import ShowAttendConfig, ShowTellConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
+
+CaptionDataConfig = Annotated[
+    DigitsDataConfig | ShapesDataConfig | CaptionFilesDataConfig, Field(discriminator="kind")
+]
+
+CaptionModelConfig = Annotated[ShowTellConfig | ShowAttendConfig, Field(discriminator="kind")]
 
 
 class CaptionTrainConfig(TrainConfig):
-    """Training to say what is in a picture."""
+    """Training to say what is in an image."""
 
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for pictures.")
+    tokens_per_batch: Positive | None = Field(default=None, description="Not for images.")
     examples_per_batch: Positive | None = Field(default=32, description="Captions of a batch.")
     max_tokens: Positive = Field(
         default=50, description="Longer captions (in tokens) are left out."
     )
     crop_padding: Count = Field(
         default=0,
-        description="A picture gets so many black pixels around it, and its own size is cut out of "
+        description="An image gets so many black pixels around it, and its own size is cut out of "
         "that anywhere: each time, it stands a little elsewhere.",
     )
     doubly_stochastic_weight: float = Field(
@@ -56,7 +53,7 @@ class CaptionTrainConfig(TrainConfig):
     @model_validator(mode="after")
     def _check_batch_size(self) -> "CaptionTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for pictures: give examples_per_batch")
+            raise ValueError("tokens_per_batch is not for images: give examples_per_batch")
         return self
 
 
@@ -80,7 +77,7 @@ def check_attention_settings(
 
 
 def check_pooled_size(size: tuple[int, int], pooling_layers: int) -> None:
-    """A place is left of a picture, on each side."""
+    """A place is left of an image, on each side."""
     if min(size) >> pooling_layers == 0:
         min_side = 2**pooling_layers
         raise ValueError(
@@ -91,7 +88,7 @@ def check_pooled_size(size: tuple[int, int], pooling_layers: int) -> None:
 
 
 class CaptionSettings(Settings):
-    """A picture into a sentence on it."""
+    """An image into a sentence on it."""
 
     task: Literal["caption"] = Field(default="caption", description="What the model is to do.")
     data: CaptionDataConfig = Field(
@@ -101,7 +98,7 @@ class CaptionSettings(Settings):
         default=TextConfig(kind="words", lower=True, split_punctuation=True), description=TEXT_HELP
     )
     image: ImageConfig = Field(
-        default=ImageConfig(size=(48, 48)), description="How a picture becomes numbers."
+        default=ImageConfig(size=(48, 48)), description="How an image becomes numbers."
     )
     model: CaptionModelConfig = Field(
         default=ShowAttendConfig(pooling_layers=3), description=MODEL_HELP

@@ -1,6 +1,6 @@
-"""The task of captioning: a picture into a sentence, and where each word of it attends.
+"""The task of captioning: an image into a sentence, and where each word of it attends.
 
-b: captions of a batch   t: words   k: places of a picture
+b: captions of a batch   t: words   k: places of an image
 """
 
 import math
@@ -19,7 +19,7 @@ from regard.attention.observe import observe
 from regard.attention.reinforce import sample_attention
 from regard.batching.batches import Batches, InMemoryExamples
 from regard.batching.example import padded
-from regard.batching.pictures import PicturePreprocessor
+from regard.batching.images import ImagePreprocessor
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.formats.captions import record_captions
@@ -40,35 +40,35 @@ from regard.text.tokenizer import Tokenizer
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
-PICTURES_PER_BATCH = 64  # in prediction and evaluation
-MAX_PIXEL_BYTES_IN_MEMORY = 1 << 30  # further pictures are read each time they are needed
+IMAGES_PER_BATCH = 64  # in prediction and evaluation
+MAX_PIXEL_BYTES_IN_MEMORY = 1 << 30  # further images are read each time they are needed
 
 
 @dataclass(frozen=True)
 class CaptionPrediction(TextPrediction):
-    """The captions of one picture, best first."""
+    """The captions of one image, best first."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"captions": super().as_dict()["outputs"]}
 
 
 class CaptionAttention(NamedTuple):
-    """The attention of each word of a caption to the picture; the end is the last word."""
+    """The attention of each word of a caption to the image; the end is the last word."""
 
     words: list[str]
     weights: Float[Tensor, "t rows columns"]
 
 
 class CaptionTask(Task[CaptionExample, CaptionBatch]):
-    """A picture into a sentence.
+    """An image into a sentence.
 
-    In training, pictures move by up to `crop_padding` pixels. Hard attention reads all places in
+    In training, images move by up to `crop_padding` pixels. Hard attention reads all places in
     the first `soft_attention_steps` steps. Soft attention is penalized by
     `doubly_stochastic_weight` times sum_k (1 - sum_t weight_tk)^2.
     """
 
     name: ClassVar = "caption"
-    example_unit: ClassVar = "pictures"
+    example_unit: ClassVar = "images"
     accepts_target: ClassVar = True
     fields: tuple[str, ...] = ()
     packed: bool = False
@@ -77,7 +77,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
     def __init__(
         self,
         model: nn.Module,
-        pictures: PicturePreprocessor,
+        images: ImagePreprocessor,
         text: Tokenizer,
         *,
         decoding: Decoding,
@@ -88,7 +88,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
         soft_attention_steps: int = 0,
     ):
         self.model: Any = model
-        self.pictures, self.text = pictures, text
+        self.images, self.text = images, text
         self.decoding, self.max_tokens, self.label_smoothing = decoding, max_tokens, label_smoothing
         self.crop_padding = crop_padding
         self.doubly_stochastic_weight = doubly_stochastic_weight
@@ -97,36 +97,36 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
     # --- training
 
     def examples(
-        self, records: Iterable[Record], *, load_pictures: bool = True
+        self, records: Iterable[Record], *, load_images: bool = True
     ) -> Iterator[CaptionExample]:
         """Yield an example for each caption of at most `max_tokens` tokens.
 
-        Without `load_pictures`, a picture is read when its batch is made.
+        Without `load_images`, an image is read when its batch is made.
         """
         for index, record in enumerate(records):
-            picture = self.pictures.read(record["picture"]) if load_pictures else record["picture"]
+            image = self.images.read(record["image"]) if load_images else record["image"]
             for ids in self.text.encode_ids(list(record_captions(record))):
                 if len(ids) <= self.max_tokens:
-                    yield CaptionExample(index, picture, ids)
+                    yield CaptionExample(index, image, ids)
 
     def collate(self, examples: Sequence[CaptionExample], *, crop: int = 0) -> CaptionBatch:
-        """Return one padded batch; each picture is moved by up to `crop` pixels, at random."""
-        pixels = [self.pictures.read(example.picture) for example in examples]
+        """Return one padded batch; each image is moved by up to `crop` pixels, at random."""
+        pixels = [self.images.read(example.image) for example in examples]
         target_in, valid = padded([[START, *example.caption] for example in examples])
         return CaptionBatch(
             torch.tensor([example.index for example in examples]),
-            self.pictures.augmented(pixels, crop=crop),
+            self.images.augmented(pixels, crop=crop),
             target_in,
             padded([[*example.caption, END] for example in examples])[0],
             valid,
         )
 
     def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return batches of captions of about equal length; pictures are kept if memory allows."""
-        records, reader = corpus.read("train"), self.pictures.reader
-        picture_bytes = math.prod(reader.size or (1, 1)) * reader.channels
-        loaded = islice(records, MAX_PIXEL_BYTES_IN_MEMORY // picture_bytes)
-        examples = [*self.examples(loaded), *self.examples(records, load_pictures=False)]
+        """Return batches of captions of about equal length; images are kept if memory allows."""
+        records, reader = corpus.read("train"), self.images.reader
+        image_bytes = math.prod(reader.size or (1, 1)) * reader.channels
+        loaded = islice(records, MAX_PIXEL_BYTES_IN_MEMORY // image_bytes)
+        examples = [*self.examples(loaded), *self.examples(records, load_images=False)]
         if not examples:
             raise ValueError(
                 "train: no caption is left; is the data empty, or train.max_tokens small?"
@@ -146,9 +146,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
             return self.reinforce_loss(batch, 1.0 if is_soft else model.expectation_rate)
         if not self.doubly_stochastic_weight:
             return self.cross_entropy(batch, self.label_smoothing)
-        decoder_output = model.decode_with_attention(
-            model.remember(batch.pictures), batch.target_in
-        )
+        decoder_output = model.decode_with_attention(model.remember(batch.images), batch.target_in)
         loss = cross_entropy(
             model.output,
             decoder_output.states,
@@ -161,7 +159,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
 
     def cross_entropy(self, batch: CaptionBatch, smoothing: float = 0.0) -> Loss:
         """Return the teacher-forced loss of a batch."""
-        states = self.model.teacher_forced(self.model.remember(batch.pictures), batch.target_in)
+        states = self.model.teacher_forced(self.model.remember(batch.images), batch.target_in)
         return cross_entropy(
             self.model.output, states, batch.target_out, batch.target_valid, smoothing=smoothing
         )
@@ -173,7 +171,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
         """
         model, valid = self.model, batch.target_valid
         with sample_attention(model, expectation_rate) as episode:
-            states = model.teacher_forced(model.remember(batch.pictures), batch.target_in)
+            states = model.teacher_forced(model.remember(batch.images), batch.target_in)
         token_log_probs = (
             model.logits(states).log_softmax(-1).gather(-1, batch.target_out[..., None])
         )
@@ -184,7 +182,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
     @torch.no_grad()
     def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
         """Return -log p of all captions, the ends included."""
-        examples = list(self.examples(records, load_pictures=False))
+        examples = list(self.examples(records, load_images=False))
         if not examples:
             raise ValueError("captions are missing: all are longer than train.max_tokens")
         self.model.eval()
@@ -194,46 +192,46 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
 
     def evaluation_batches(self, examples: Sequence[CaptionExample]) -> Iterator[CaptionBatch]:
         """Yield batches in the order of the examples."""
-        for start in range(0, len(examples), PICTURES_PER_BATCH):
-            yield self.collate(examples[start : start + PICTURES_PER_BATCH])
+        for start in range(0, len(examples), IMAGES_PER_BATCH):
+            yield self.collate(examples[start : start + IMAGES_PER_BATCH])
 
     # --- inference
 
     def parse(self, line: str, location: str) -> Record:
-        """Convert a path to a record; the picture is read to check it."""
+        """Convert a path to a record; the image is read to check it."""
         location = f"{location}: {line}"
         if not Path(line).is_file():
-            raise ValueError(f"{location}: there is no such picture; a line is the path of one")
-        self.pictures.read(line, location)
-        return {"picture": line}
+            raise ValueError(f"{location}: there is no such image; a line is the path of one")
+        self.images.read(line, location)
+        return {"image": line}
 
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[CaptionPrediction]:
-        """Return the n best captions of each picture."""
-        return self.decode([record["picture"] for record in records], on_progress=on_progress)
+        """Return the n best captions of each image."""
+        return self.decode([record["image"] for record in records], on_progress=on_progress)
 
     @torch.no_grad()
     def decode(
         self,
-        pictures: Sequence[ImageLike],
+        images: Sequence[ImageLike],
         *,
         decoding: Decoding | None = None,
         on_progress: ProgressCallback | None = None,
     ) -> list[CaptionPrediction]:
-        """Return the n best captions of each picture, which is a path or an array."""
+        """Return the n best captions of each image, which is a path or an array."""
         self.model.eval()
         decoding = decoding or self.decoding
         predictions: list[CaptionPrediction] = []
-        for start in range(0, len(pictures), PICTURES_PER_BATCH):
-            chunk = pictures[start : start + PICTURES_PER_BATCH]
-            pixels = [self.pictures.read(picture) for picture in chunk]
-            memory = self.model.remember(self.pictures.to_tensor(pixels))
+        for start in range(0, len(images), IMAGES_PER_BATCH):
+            chunk = images[start : start + IMAGES_PER_BATCH]
+            pixels = [self.images.read(image) for image in chunk]
+            memory = self.model.remember(self.images.to_tensor(pixels))
             max_lengths = [decoding.max_length] * len(pixels)
             hypotheses = decoding.search(
                 self.model,
                 memory,
-                [sampling_seed(picture) for picture in pixels],
+                [sampling_seed(image) for image in pixels],
                 replace(decoding.constraints, max_length=max_lengths),
             )
             for best in hypotheses:
@@ -277,32 +275,32 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
 
     # --- inspection
 
-    def caption_attention(self, picture: ImageLike, ids: Sequence[int]) -> CaptionAttention:
+    def caption_attention(self, image: ImageLike, ids: Sequence[int]) -> CaptionAttention:
         """Return the attention of a finished caption, which is read once more, teacher-forced."""
-        [weights] = self.attention_weights([CaptionExample(0, picture, ids)])
+        [weights] = self.attention_weights([CaptionExample(0, image, ids)])
         return CaptionAttention([self.text.token(n) for n in [*ids, END]], weights)
 
     @torch.no_grad()
     def attention_weights(
         self, examples: Sequence[CaptionExample]
     ) -> list[Float[Tensor, "t rows columns"]]:
-        """Return the attention of each word of each caption, its end included, to the picture."""
+        """Return the attention of each word of each caption, its end included, to the image."""
         model, [name] = self.model.eval(), self.cross_attentions
         weights: list[Tensor] = []
         for batch in self.evaluation_batches(examples):
             with observe(model, [name]) as recorded:
-                model.teacher_forced(model.remember(batch.pictures), batch.target_in)
-            grid = model.grid(*batch.pictures.shape[2:])
+                model.teacher_forced(model.remember(batch.images), batch.target_in)
+            grid = model.grid(*batch.images.shape[2:])
             for row, valid in zip(recorded.joined()[name], batch.target_valid, strict=True):
                 weights.append(row[: int(valid.sum())].float().unflatten(-1, grid))
         return weights
 
     @property
     def cross_attentions(self) -> tuple[str, ...]:
-        """The names of the attentions to the picture; an error if the model has none."""
+        """The names of the attentions to the image; an error if the model has none."""
         if not self.model.cross_attentions:
             kind = type(self.model).__name__
-            raise ValueError(f"model {kind} has no attention to the picture")
+            raise ValueError(f"model {kind} has no attention to the image")
         return self.model.cross_attentions
 
     def has_attention(self) -> bool:
@@ -312,7 +310,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
         return self.cross_attentions
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
-        return view.caption_map(self, record["picture"], target)
+        return view.caption_map(self, record["image"], target)
 
     def render(
         self,
@@ -322,9 +320,9 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
         target: str | None = None,
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
-        return view.render_caption(self, record["picture"], surface, target)
+        return view.render_caption(self, record["image"], surface, target)
 
 
 def sampling_seed(pixels: Pixels) -> int:
-    """Return a seed made of the content of a picture."""
+    """Return a seed made of the content of an image."""
     return int(image_digest(pixels)[:14], 16)

@@ -233,8 +233,8 @@ def fold_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
-def picture_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
-    """Of pictures with classes."""
+def image_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
+    """Of images with classes."""
     train_labels = report["splits"]["train"]["labels"]
     for split, statistics in report["splits"].items():
         if statistics["broken"]:
@@ -242,40 +242,38 @@ def picture_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
                 format_count(statistics["broken"]),
                 statistics["places"]["broken"][0],
             )
-            yield f"{split}: {broken_count} pictures cannot be read (first: {first_location})"
-        yield from label_warnings(split, statistics, "pictures", train_labels)
-        yield from picture_size_warnings(split, statistics, settings)
-    yield from rare_label_warnings(train_labels, "pictures")
+            yield f"{split}: {broken_count} images cannot be read (first: {first_location})"
+        yield from label_warnings(split, statistics, "images", train_labels)
+        yield from image_size_warnings(split, statistics, settings)
+    yield from rare_label_warnings(train_labels, "images")
     if "dev" not in report["splits"]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
-def picture_size_warnings(
-    split: str, statistics: Mapping[str, Any], settings: Any
-) -> Iterator[str]:
-    """Of any pictures."""
-    yield from duplicate_warnings(split, statistics, "pictures")
-    if split != "train" and statistics["pictures"] < MIN_HELD_OUT_RECORDS:
-        problem = f"only {statistics['pictures']} pictures: differences of its score may be chance"
+def image_size_warnings(split: str, statistics: Mapping[str, Any], settings: Any) -> Iterator[str]:
+    """Of any images."""
+    yield from duplicate_warnings(split, statistics, "images")
+    if split != "train" and statistics["images"] < MIN_HELD_OUT_RECORDS:
+        problem = f"only {statistics['images']} images: differences of its score may be chance"
         yield f"{split}: {problem}; take more"
     if statistics["reshaped"] > MIN_REPORTED_SHARE and settings.image.fit == "crop":
-        share = f"{statistics['reshaped']:.1%} of the pictures have another shape"
+        share = f"{statistics['reshaped']:.1%} of the images have another shape"
         yield f"{split}: {share}, and lose their borders; set image.fit = 'pad' to keep them"
     if 0 < statistics["usual_side"] < min(settings.image.size) / 2:
-        side = f"pictures are usually {statistics['usual_side']} pixels on their shorter side"
+        side = f"images are usually {statistics['usual_side']} pixels on their shorter side"
         yield f"{split}: {side}, and are made much larger; lower image.size"
 
 
 def caption_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
-    """Of pictures with captions."""
+    """Of images with captions."""
     for split, statistics in report["splits"].items():
         if statistics["broken"]:
             broken_count, first_location = (
                 format_count(statistics["broken"]),
                 statistics["places"]["broken"][0],
             )
-            yield f"{split}: {broken_count} pictures cannot be read (first: {first_location})"
-        yield from picture_size_warnings(split, statistics, settings)
+            yield f"{split}: {broken_count} images cannot be read (first: {first_location})"
+        yield from image_size_warnings(split, statistics, settings)
         if statistics["left_out"] > MIN_REPORTED_SHARE and split == "train":
             share = f"{statistics['left_out']:.1%} of the captions are longer"
             yield f"train: {share} than train.max_tokens = {settings.train.max_tokens}; raise it"

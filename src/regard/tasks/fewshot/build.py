@@ -11,14 +11,14 @@ from regard.data.build import build_corpus
 from regard.data.corpus import Corpus
 from regard.data.formats.images import ImageReader
 from regard.data.synthetic.episodes import Prototypes
-from regard.layers.pictures import PictureEncoder
+from regard.layers.images import ImageEncoder
 from regard.models.catalogue import build_model, model_settings
 from regard.tasks.base import TaskBuilder
 from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.fewshot.check import check_episodes
 from regard.tasks.fewshot.classifier import EpisodeClassifier
-from regard.tasks.fewshot.episode import SupportParser, parse_pictures, parse_points
+from regard.tasks.fewshot.episode import SupportParser, parse_images, parse_points
 from regard.tasks.fewshot.settings import FewshotSettings
 from regard.tasks.fewshot.task import FewshotTask
 
@@ -39,17 +39,17 @@ class FewshotBuilder(TaskBuilder[FewshotSettings]):
     ) -> EpisodeClassifier:
         data, model, embed = settings.data, settings.model, settings.embed
         if data.kind == "prototypes":
-            picture_encoder, width = None, data.dim
+            image_encoder, width = None, data.dim
         else:
             width = embed.dim
-            picture_encoder = PictureEncoder(
+            image_encoder = ImageEncoder(
                 data.channels, width, layers=embed.layers, hidden_dim=embed.hidden_dim
             )
         sizes = {"source_size": width + data.ways, "target_size": data.ways}
         if "steps" in model_settings(model.kind):
             sizes["steps"] = data.ways * data.shots + 1
         learner = build_model(model.kind, {**model_options(model), **sizes})
-        return EpisodeClassifier(picture_encoder, learner, data.ways)
+        return EpisodeClassifier(image_encoder, learner, data.ways)
 
     def build_task(
         self,
@@ -83,11 +83,11 @@ class FewshotBuilder(TaskBuilder[FewshotSettings]):
 
 
 def build_parser(settings: FewshotSettings) -> SupportParser:
-    """Return how a line of input is read: as points, or as paths of pictures."""
+    """Return how a line of input is read: as points, or as paths of images."""
     data = settings.data
     if data.kind == "prototypes":
         return partial(parse_points, dim=data.dim)
-    return partial(parse_pictures, reader=ImageReader(data.image_size, data.channels))
+    return partial(parse_images, reader=ImageReader(data.image_size, data.channels))
 
 
 BUILDER = FewshotBuilder()

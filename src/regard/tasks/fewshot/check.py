@@ -21,7 +21,7 @@ MIN_CLASSES_PER_WAY = (
 
 
 def check_episodes(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """How many classes and pictures, how well a ruler tells them, and what is in two splits."""
+    """How many classes and images, how well a ruler tells them, and what is in two splits."""
     corpus = build_corpus(settings.data)
     if not isinstance(corpus, EpisodeCorpus):
         raise TypeError(f"{type(corpus).__name__} has no episodes")
@@ -55,7 +55,7 @@ def gallery_statistics(corpus: ImageEpisodes, split: str) -> dict[str, Any]:
     classes, train = (set(corpus.classes_by_split[part][1]) for part in (split, "train"))
     statistics = {
         "classes": len(gallery.counts),
-        "pictures": len(gallery.pixels),
+        "images": len(gallery.pixels),
         "fewest": int(gallery.counts.min()),
     }
     # those of two folders may have one name and be different all the same

@@ -1,13 +1,13 @@
 """The model of few-shot recognition: labeled examples and one query, as a sequence.
 
-    x_t = [embed(picture_t); label_t]       t < T; the last label is zeros
+    x_t = [embed(image_t); label_t]       t < T; the last label is zeros
 
-Mishra et al. 2018, sec. 4.1: the small network of Vinyals et al. 2016 embeds pictures, and is
+Mishra et al. 2018, sec. 4.1: the small network of Vinyals et al. 2016 embeds images, and is
 trained together with the learner. Points of a generator are used as they are.
 
 # differs: several queries can follow the same examples, each in a sequence of its own with the
 # examples in another order: the examples are then embedded once for all of them. A batch norm
-# brings embeddings to mean 0 and deviation 1: else all pictures look alike at first.
+# brings embeddings to mean 0 and deviation 1: else all images look alike at first.
 e: episodes   s: labeled examples   q: queries   n: both   w: ways (classes)   d: embedding
 """
 
@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.layers.pictures import PictureEncoder
+from regard.layers.images import ImageEncoder
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class FewshotBatch:
 class EpisodeClassifier(nn.Module):
     """`embed` converts an example to a vector (None: it is one); `learner` reads the sequence."""
 
-    def __init__(self, embed: PictureEncoder | None, learner: nn.Module, ways: int):
+    def __init__(self, embed: ImageEncoder | None, learner: nn.Module, ways: int):
         super().__init__()
         self.embed, self.ways = embed, ways
         self.learner: Any = learner  # has `episode`
@@ -60,9 +60,9 @@ class EpisodeClassifier(nn.Module):
         return outputs[:, -1].unflatten(0, (episodes, queries))
 
     def embeddings(self, examples: Float[Tensor, "e n *of"]) -> Float[Tensor, "e n d"]:
-        """Return a vector for each example; of a larger picture, the mean over its places."""
+        """Return a vector for each example; of a larger image, the mean over its places."""
         if self.embed is None or self.norm is None:
             return examples
         # channels last: on a CPU, convolutions of 32 filters take half the time then
-        pictures = examples.flatten(0, 1).contiguous(memory_format=torch.channels_last)
-        return self.norm(self.embed(pictures).mean(1)).unflatten(0, examples.shape[:2])
+        images = examples.flatten(0, 1).contiguous(memory_format=torch.channels_last)
+        return self.norm(self.embed(images).mean(1)).unflatten(0, examples.shape[:2])

@@ -1,6 +1,6 @@
 """Episodes of few-shot recognition: a support of labeled examples, and a query.
 
-A line of input is a folder of pictures and the path of a query, or JSON with points.
+A line of input is a folder of images and the path of a query, or JSON with points.
 """
 
 import json
@@ -16,8 +16,8 @@ from regard.data.corpus import Record
 from regard.data.formats.class_folders import find_image_classes
 from regard.data.formats.images import ImageReader
 
-PICTURE_INPUT_FORMAT = (
-    "a folder with a folder of pictures for each class, a tab, and the picture to be told"
+IMAGE_INPUT_FORMAT = (
+    "a folder with a folder of images for each class, a tab, and the image to be told"
 )
 POINT_INPUT_EXAMPLE = '{"support": {"a": [[0.1, …]], …}, "query": [0.2, …]}'
 
@@ -84,13 +84,13 @@ def parse_episode(
     )
 
 
-def parse_pictures(line: str, location: str, reader: ImageReader) -> Support:
-    """Read `FOLDER<tab>PICTURE`; each folder in FOLDER is a class."""
+def parse_images(line: str, location: str, reader: ImageReader) -> Support:
+    """Read `FOLDER<tab>IMAGE`; each folder in FOLDER is a class."""
     folder, separator, query = line.partition("\t")
     if not separator:
         folder, _, query = line.strip().rpartition(" ")
     if not folder.strip() or not query.strip():
-        raise ValueError(f"{location}: it must be {PICTURE_INPUT_FORMAT}")
+        raise ValueError(f"{location}: it must be {IMAGE_INPUT_FORMAT}")
     try:
         examples = {
             name: [

@@ -1,28 +1,31 @@
 """Settings of few-shot recognition."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.bandit import (
-    SnailConfig,
-)
 from regard.config.base import Config, Positive
-from regard.config.fewshot import (
-    DEFAULT_BLOCKS,
-    FewshotDataConfig,
-    FewshotModelConfig,
+from regard.config.data.image_classes import (
+    ClassesDataConfig,
     PrototypesDataConfig,
-    check_image_size,
+    PublicClassesDataConfig,
 )
+from regard.config.image_size import check_image_size
+from regard.config.models.memories import LstmConfig, SnailConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
+
+FewshotDataConfig = Annotated[
+    PrototypesDataConfig | ClassesDataConfig | PublicClassesDataConfig, Field(discriminator="kind")
+]
+
+FewshotModelConfig = Annotated[SnailConfig | LstmConfig, Field(discriminator="kind")]
+
+DEFAULT_BLOCKS = ("A(64, 32)", "TC(128)", "A(256, 128)", "TC(128)", "A(512, 256)")
 
 
 class EmbedConfig(Config):
-    """From a picture to a vector: convolutions that each halve it (Vinyals et al. 2016)."""
+    """From an image to a vector: convolutions that each halve it (Vinyals et al. 2016)."""
 
     dim: Positive = Field(default=64, description="Width of the vector.")
     hidden_dim: Positive = Field(default=64, description="Filters of each convolution.")
@@ -36,7 +39,7 @@ class FewshotTrainConfig(TrainConfig):
     examples_per_batch: Positive | None = Field(default=32, description="Episodes of a batch.")
     max_tokens: Positive = Field(default=1, description="Not for episodes: all have one length.")
     queries: Positive = Field(
-        default=5, description="Pictures of an episode that are asked for, one after another."
+        default=5, description="Images of an episode that are asked for, one after another."
     )
     vary_shots: bool = Field(
         default=False, description="Batches have 1 to data.shots shots, as in the paper."
@@ -61,7 +64,7 @@ class FewshotSettings(Settings):
     data: FewshotDataConfig = Field(
         default=PrototypesDataConfig(), description="prototypes, classes or public."
     )
-    embed: EmbedConfig = Field(default=EmbedConfig(), description="From a picture to a vector.")
+    embed: EmbedConfig = Field(default=EmbedConfig(), description="From an image to a vector.")
     model: FewshotModelConfig = Field(
         default=SnailConfig(blocks=DEFAULT_BLOCKS, tie_query_key_init=True), description=MODEL_HELP
     )

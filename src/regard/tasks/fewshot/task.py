@@ -115,7 +115,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch]):
                 corpus.sample_batch(options.seed, index, count, self.queries, self.vary_shots)
             )
 
-        build_batch(0)  # raises an error if there are too few pictures
+        build_batch(0)  # raises an error if there are too few images
         return IndexedBatches(build_batch)
 
     def loss(self, batch: FewshotBatch, step: int) -> Loss:  # noqa: ARG002 - the same at every step

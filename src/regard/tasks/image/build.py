@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from regard.batching.pictures import PicturePreprocessor
-from regard.config.image import check_patch_size
+from regard.batching.images import ImagePreprocessor
+from regard.config.image_size import check_patch_size
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.formats.images import ImageReader
-from regard.layers.pictures import resize_position_table
+from regard.layers.images import resize_position_table
 from regard.models.catalogue import build_model
 from regard.tasks.base import VocabularyLoader
 from regard.tasks.building import model_options
@@ -20,7 +20,7 @@ from regard.tasks.encoder_classifier import (
     build_classifier,
 )
 from regard.tasks.encoding import EncoderBuilder
-from regard.tasks.image.check import check_pictures
+from regard.tasks.image.check import check_image_data
 from regard.tasks.image.settings import ImageSettings
 from regard.tasks.image.task import ImageTask
 from regard.tasks.load import load_settings
@@ -32,7 +32,7 @@ POSITION_WEIGHTS = "position.weight"
 
 
 class ImageBuilder(EncoderBuilder):
-    """Reads `ImageSettings`; an encoder of another run may have read another size of pictures."""
+    """Reads `ImageSettings`; an encoder of another run may have read another size of images."""
 
     comparison_class: ClassVar = ClassifierComparison
     special_token_count: ClassVar = 0
@@ -49,7 +49,7 @@ class ImageBuilder(EncoderBuilder):
         image = pretrained.image.model_copy(update=explicit_values)
         if image.channels != pretrained.image.channels:
             raise ValueError(
-                f"image.channels = {image.channels}, but {start} has read pictures of "
+                f"image.channels = {image.channels}, but {start} has read images of "
                 f"{pretrained.image.channels}: leave it out"
             )
         check_patch_size(image.size, pretrained.model.patch_size)
@@ -78,7 +78,7 @@ class ImageBuilder(EncoderBuilder):
         reader = ImageReader(image.size, image.channels, image.fit)
         return ImageTask(
             model,
-            PicturePreprocessor(reader, image.mean, image.std),
+            ImagePreprocessor(reader, image.mean, image.std),
             vocabularies["labels"],
             crop_padding=train.crop_padding,
             flip=train.flip,
@@ -87,7 +87,7 @@ class ImageBuilder(EncoderBuilder):
         )
 
     def load_pretrained(self, settings: ImageSettings, model: Any) -> None:
-        """Load the encoder of the pretrained run, with positions resized to these pictures."""
+        """Load the encoder of the pretrained run, with positions resized to these images."""
         if settings.start.run is None:
             return
         path, encoder = Path(settings.start.run) / WEIGHTS_FILE, model.encoder
@@ -104,17 +104,15 @@ class ImageBuilder(EncoderBuilder):
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
     ) -> dict[str, Any]:
-        return check_pictures(settings, progress)
+        return check_image_data(settings, progress)
 
 
 def pretrained_image_settings(folder: Path | str) -> ImageSettings:
-    """Return the settings of a run whose encoder reads pictures."""
+    """Return the settings of a run whose encoder reads images."""
     check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE))
     settings = load_settings(Path(folder) / CONFIG_FILE)
     if not isinstance(settings, ImageSettings):
-        raise ValueError(
-            f"{folder}: holds a run of task {settings.task!r}, which reads no pictures"
-        )
+        raise ValueError(f"{folder}: holds a run of task {settings.task!r}, which reads no images")
     return settings
 
 

@@ -1,4 +1,4 @@
-"""The data doctor for pictures."""
+"""The data doctor for images."""
 
 from typing import Any
 
@@ -7,22 +7,22 @@ from regard.data.build import build_corpus
 from regard.data.corpus import Record
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import Progress, count_records
-from regard.tasks.doctor.pictures import (
+from regard.tasks.doctor.images import (
     TEXT_ONLY_KEYS,
     UNIT,
-    PictureStatistics,
+    ImageStatistics,
     broken_locations,
 )
 from regard.tasks.doctor.texts import text_anomalies
-from regard.tasks.doctor.warnings import picture_warnings
+from regard.tasks.doctor.warnings import image_warnings
 
 
-def check_pictures(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """How many pictures of which label and size, which come again, and which cannot be read."""
+def check_image_data(settings: Settings, progress: Progress) -> dict[str, Any]:
+    """How many images of which label and size, which come again, and which cannot be read."""
     corpus = build_corpus(settings.data)
     run: UntrainedRun = build_untrained_run(settings, corpus)
-    reader = run.task.pictures.reader
-    sizes = {split: PictureStatistics() for split in corpus.splits}
+    reader = run.task.images.reader
+    sizes = {split: ImageStatistics() for split in corpus.splits}
 
     def to_pair(split: str, record: Record) -> Record:
         return {"source": sizes[split].add(record, reader) or "", "target": record["label"]}
@@ -31,29 +31,27 @@ def check_pictures(settings: Settings, progress: Progress) -> dict[str, Any]:
     splits: dict[str, Any] = {}
     for split in corpus.splits:
         anomalies = text_anomalies(corpus, split, statistics_by_split[split], UNIT)
-        picture_anomalies = {
+        image_anomalies = {
             name: value for name, value in anomalies.items() if name not in TEXT_ONLY_KEYS
         }
-        picture_anomalies |= {
-            "several_labels": statistics_by_split[split].duplicates.ambiguous_count
-        }
-        picture_anomalies["places"] = broken_locations(corpus, split, sizes[split])
+        image_anomalies |= {"several_labels": statistics_by_split[split].duplicates.ambiguous_count}
+        image_anomalies["places"] = broken_locations(corpus, split, sizes[split])
         splits[split] = {
-            "pictures": statistics_by_split[split].pairs,
+            "images": statistics_by_split[split].pairs,
             **sizes[split].as_dict(),
-            **picture_anomalies,
-            "reshaped": sizes[split].other_shapes / max(sizes[split].picture_count, 1),
+            **image_anomalies,
+            "reshaped": sizes[split].other_shapes / max(sizes[split].image_count, 1),
             "labels": dict(sizes[split].labels.most_common()),
         }
     examples_per_batch = settings.train.examples_per_batch or 1
     report = {
         "data": corpus.describe(),
         "splits": splits,
-        "batches": {"per_epoch": -(-splits["train"]["pictures"] // examples_per_batch)},
+        "batches": {"per_epoch": -(-splits["train"]["images"] // examples_per_batch)},
         "model": {
             "kind": settings.model.kind,
             "parameters": sum(p.numel() for p in run.model.parameters()),
             "labels": run.task.labels.size,
         },
     }
-    return {**report, "warnings": list(picture_warnings(report, settings))}
+    return {**report, "warnings": list(image_warnings(report, settings))}

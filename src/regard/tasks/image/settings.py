@@ -1,37 +1,35 @@
 """Settings of image classification."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Count, Positive
-from regard.config.encoder import HeadConfig, StartConfig
-from regard.config.image import (
-    ImageConfig,
-    ImageDataConfig,
-    ShapesDataConfig,
-    VitConfig,
-    check_patch_size,
-)
+from regard.config.data.images import ImagesDataConfig, PublicImagesDataConfig, ShapesDataConfig
+from regard.config.encoder_head import HeadConfig, StartConfig
+from regard.config.image_size import ImageConfig, check_patch_size
+from regard.config.models.images import VitConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
+
+ImageDataConfig = Annotated[
+    ShapesDataConfig | ImagesDataConfig | PublicImagesDataConfig, Field(discriminator="kind")
+]
 
 
 class ImageTrainConfig(TrainConfig):
-    """Training to tell what is in a picture."""
+    """Training to tell what is in an image."""
 
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for pictures.")
-    examples_per_batch: Positive | None = Field(default=64, description="Pictures of a batch.")
-    max_tokens: Positive = Field(default=1, description="Not for pictures: all have one size.")
+    tokens_per_batch: Positive | None = Field(default=None, description="Not for images.")
+    examples_per_batch: Positive | None = Field(default=64, description="Images of a batch.")
+    max_tokens: Positive = Field(default=1, description="Not for images: all have one size.")
     crop_padding: Count = Field(
         default=0,
-        description="A picture gets so many black pixels around it, and its own size is cut out of "
+        description="An image gets so many black pixels around it, and its own size is cut out of "
         "that anywhere: each time, it stands a little elsewhere.",
     )
-    flip: bool = Field(default=False, description="Half of the pictures are seen in a mirror.")
+    flip: bool = Field(default=False, description="Half of the images are seen in a mirror.")
     metric: Literal["loss", "accuracy", "f1"] = Field(
         default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
     )
@@ -39,7 +37,7 @@ class ImageTrainConfig(TrainConfig):
     @model_validator(mode="after")
     def _check_batch_size(self) -> "ImageTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for pictures: give examples_per_batch")
+            raise ValueError("tokens_per_batch is not for images: give examples_per_batch")
         return self
 
 
@@ -49,19 +47,19 @@ class ImageStartConfig(StartConfig):
     run: str | None = Field(
         default=None,
         description="The folder of a run (image, or imported) whose encoder is taken over; [model] "
-        "is then as there, and of [picture] what is not given; its size may be another.",
+        "is then as there, and of [image] what is not given; its size may be another.",
     )
 
 
 class ImageSettings(Settings):
-    """A picture into one of some classes."""
+    """An image into one of some classes."""
 
     task: Literal["image"] = Field(default="image", description="What the model is to do.")
     data: ImageDataConfig = Field(
-        default=ShapesDataConfig(), description="shapes, pictures or public."
+        default=ShapesDataConfig(), description="shapes, images or public."
     )
-    text: TextConfig = Field(default=TextConfig(), description="Not for pictures.")
-    image: ImageConfig = Field(default=ImageConfig(), description="How a picture becomes numbers.")
+    text: TextConfig = Field(default=TextConfig(), description="Not for images.")
+    image: ImageConfig = Field(default=ImageConfig(), description="How an image becomes numbers.")
     model: VitConfig = Field(
         default=VitConfig(patch_size=4, dim=64, heads=4, layers=4), description=MODEL_HELP
     )

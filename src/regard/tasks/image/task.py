@@ -1,6 +1,6 @@
-"""Classification of images: a picture into one of several classes.
+"""Classification of images: an image into one of several classes.
 
-b: pictures   h: heads
+b: images   h: heads
 """
 
 import math
@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.batching.batches import Batches, InMemoryExamples
-from regard.batching.pictures import PicturePreprocessor
+from regard.batching.images import ImagePreprocessor
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.formats.images import ImageLike
@@ -30,22 +30,22 @@ from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
-PICTURES_PER_BATCH = 256  # in prediction and evaluation
+IMAGES_PER_BATCH = 256  # in prediction and evaluation
 MAX_PIXEL_BYTES_IN_MEMORY = 1 << 30  # larger data is read from its files in each epoch
 
 
 @dataclass(frozen=True)
 class ImageExample:
-    """A picture, as pixels or as the path of a file, and its class."""
+    """An image, as pixels or as the path of a file, and its class."""
 
     index: int
-    picture: Any
+    image: Any
     label: int
 
     @property
     def source(self) -> tuple[Any]:
-        """The picture as a sequence of length 1, by which batches are sorted."""
-        return (self.picture,)
+        """The image as a sequence of length 1, by which batches are sorted."""
+        return (self.image,)
 
     @property
     def target(self) -> tuple[int]:
@@ -53,17 +53,17 @@ class ImageExample:
 
 
 class ImageTask(EncoderClassifierTask[ImageExample]):
-    """A classifier, how it reads pictures, and the names of its classes."""
+    """A classifier, how it reads images, and the names of its classes."""
 
     name: ClassVar = "image"
-    unit: ClassVar = "pictures"
-    example_unit: ClassVar = "pictures"
+    unit: ClassVar = "images"
+    example_unit: ClassVar = "images"
     accepts_layer: ClassVar = True
 
     def __init__(
         self,
         model: EncoderClassifier,
-        pictures: PicturePreprocessor,
+        images: ImagePreprocessor,
         labels: Labels,
         *,
         crop_padding: int = 0,
@@ -72,29 +72,29 @@ class ImageTask(EncoderClassifierTask[ImageExample]):
         layer_decay: float = 1.0,
     ):
         super().__init__(model, labels, label_smoothing=label_smoothing, layer_decay=layer_decay)
-        self.pictures, self.crop_padding, self.flip = pictures, crop_padding, flip
+        self.images, self.crop_padding, self.flip = images, crop_padding, flip
 
     # --- training
 
     def examples(
-        self, records: Iterable[Record], *, load_pictures: bool = False
+        self, records: Iterable[Record], *, load_images: bool = False
     ) -> Iterator[ImageExample]:
-        """Yield pictures with their classes; files are read now, or whenever they are collated."""
+        """Yield images with their classes; files are read now, or whenever they are collated."""
         for index, record in enumerate(records):
             label = self.labels.index(record["label"], f"record {index + 1}")
-            picture = self.pictures.read(record["picture"]) if load_pictures else record["picture"]
-            yield ImageExample(index, picture, label)
+            image = self.images.read(record["image"]) if load_images else record["image"]
+            yield ImageExample(index, image, label)
 
     def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return batches of pictures, after a check of all labels.
+        """Return batches of images, after a check of all labels.
 
-        The pictures are kept in memory unless they are too many.
+        The images are kept in memory unless they are too many.
         """
         self.check_labels(corpus)
         count = sum(1 for _ in corpus.read("train"))
-        bytes_per_picture = math.prod(self.image_size) * self.pictures.reader.channels
-        in_memory = count * bytes_per_picture <= MAX_PIXEL_BYTES_IN_MEMORY
-        examples = list(self.examples(corpus.read("train"), load_pictures=in_memory))
+        bytes_per_image = math.prod(self.image_size) * self.images.reader.channels
+        in_memory = count * bytes_per_image <= MAX_PIXEL_BYTES_IN_MEMORY
+        examples = list(self.examples(corpus.read("train"), load_images=in_memory))
         return Batches(
             InMemoryExamples(examples, options.seed),
             tokens_per_batch=options.tokens_per_batch,
@@ -104,32 +104,32 @@ class ImageTask(EncoderClassifierTask[ImageExample]):
         )
 
     def collate(self, examples: Sequence[ImageExample]) -> ClassBatch:
-        return build_batch(examples, self.pictures.to_tensor(self.pixels(examples)))
+        return build_batch(examples, self.images.to_tensor(self.pixels(examples)))
 
     def collate_for_training(self, examples: Sequence[ImageExample]) -> ClassBatch:
-        """Return a batch of pictures that are shifted and mirrored at random."""
-        pictures = self.pictures.augmented(
+        """Return a batch of images that are shifted and mirrored at random."""
+        images = self.images.augmented(
             self.pixels(examples), crop=self.crop_padding, flip=self.flip
         )
-        return build_batch(examples, pictures)
+        return build_batch(examples, images)
 
     def pixels(self, examples: Sequence[ImageExample]) -> list[Any]:
-        return [self.pictures.read(example.picture) for example in examples]
+        return [self.images.read(example.image) for example in examples]
 
     def iterate_by_length(self, examples: Sequence[ImageExample]) -> Iterator[ClassBatch]:
         """Yield every example once, in order, since all have one length."""
-        for start in range(0, len(examples), PICTURES_PER_BATCH):
-            yield self.collate(examples[start : start + PICTURES_PER_BATCH])
+        for start in range(0, len(examples), IMAGES_PER_BATCH):
+            yield self.collate(examples[start : start + IMAGES_PER_BATCH])
 
     # --- inference
 
     def parse(self, line: str, location: str) -> Record:
-        """Convert a path to a record; the picture is read to check it."""
+        """Convert a path to a record; the image is read to check it."""
         location = f"{location}: {line}"
         if not Path(line).is_file():
-            raise ValueError(f"{location}: there is no such picture; a line is the path of one")
-        self.pictures.read(line, location)
-        return {"picture": line}
+            raise ValueError(f"{location}: there is no such image; a line is the path of one")
+        self.images.read(line, location)
+        return {"image": line}
 
     @torch.no_grad()
     def predict(
@@ -137,10 +137,10 @@ class ImageTask(EncoderClassifierTask[ImageExample]):
     ) -> list[ClassPrediction]:
         self.model.eval()
         predictions: list[ClassPrediction] = []
-        for start in range(0, len(records), PICTURES_PER_BATCH):
-            chunk = records[start : start + PICTURES_PER_BATCH]
-            pixels = [self.pictures.read(record["picture"]) for record in chunk]
-            logits = self.model({"pictures": self.pictures.to_tensor(pixels)})
+        for start in range(0, len(records), IMAGES_PER_BATCH):
+            chunk = records[start : start + IMAGES_PER_BATCH]
+            pixels = [self.images.read(record["image"]) for record in chunk]
+            logits = self.model({"images": self.images.to_tensor(pixels)})
             predictions += [self.to_prediction(row) for row in logits]
             if on_progress is not None:
                 on_progress(len(chunk))
@@ -159,39 +159,37 @@ class ImageTask(EncoderClassifierTask[ImageExample]):
         """Return the conditions, other than the model, that accuracy depends on."""
         height, width = self.image_size
         conditions = f"classes:{self.labels.size}|top:1|crops:1"
-        return f"accuracy|{conditions}|size:{height}x{width}|fit:{self.pictures.reader.fit}|v:1"
+        return f"accuracy|{conditions}|size:{height}x{width}|fit:{self.images.reader.fit}|v:1"
 
     @property
     def image_size(self) -> tuple[int, int]:
-        """Height and width of the pictures that the encoder reads."""
+        """Height and width of the images that the encoder reads."""
         height, width = self.model.encoder.size
         return height, width
 
     # --- inspection
 
-    def attention_weights(self, picture: ImageLike) -> dict[str, Tensor]:
+    def attention_weights(self, image: ImageLike) -> dict[str, Tensor]:
         """Return all attention weights, by the name of the attention: class token, then patches."""
-        return self.observed_weights(
-            {"pictures": self.pictures.to_tensor([self.pictures.read(picture)])}
-        )
+        return self.observed_weights({"images": self.images.to_tensor([self.images.read(image)])})
 
     def patch_attention_weights(
-        self, picture: ImageLike
+        self, image: ImageLike
     ) -> dict[str, Float[Tensor, "h rows columns"]]:
         """Return the attention of the class token to each patch, by layer and head.
 
         The weight of the class token to itself is missing from the sum.
         """
-        height, width = self.pictures.read(picture).shape[:2]
+        height, width = self.images.read(image).shape[:2]
         grid = self.model.encoder.grid(height, width)
         return {
             name: weights[0, :, 0, 1:].unflatten(-1, grid)
-            for name, weights in self.attention_weights(picture).items()
+            for name, weights in self.attention_weights(image).items()
             if weights.ndim == 4
         }
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
-        return view.image_map(self, record["picture"])
+        return view.image_map(self, record["image"])
 
     def render(
         self,
@@ -201,13 +199,13 @@ class ImageTask(EncoderClassifierTask[ImageExample]):
         target: str | None = None,  # noqa: ARG002
         layer: int | None = None,
     ) -> str:
-        return view.render_image(self, record["picture"], surface, layer)
+        return view.render_image(self, record["image"], surface, layer)
 
 
-def build_batch(examples: Sequence[ImageExample], pictures: Float[Tensor, "b k h w"]) -> ClassBatch:
+def build_batch(examples: Sequence[ImageExample], images: Float[Tensor, "b k h w"]) -> ClassBatch:
     """Return the batch of these examples, whose pixels are given."""
     return ClassBatch(
         torch.tensor([example.index for example in examples]),
-        {"pictures": pictures},
+        {"images": images},
         torch.tensor([example.label for example in examples]),
     )

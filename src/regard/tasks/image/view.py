@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from regard.data.formats.images import ImageLike
-from regard.tasks.picture_tools import patch_colors, png_bytes
+from regard.tasks.image_tools import patch_colors, png_bytes
 from regard.view.attention_map import AttentionMap
 from regard.view.grid import render_grids, render_thumbnail
 from regard.view.terminal import Surface, render_legend
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 MAX_CLASSES = 3  # classes that are shown
 
 
-def image_map(task: "ImageTask", picture: ImageLike) -> AttentionMap:
+def image_map(task: "ImageTask", image: ImageLike) -> AttentionMap:
     """Return the attention of the class token to rows and columns of patches, by layer and head."""
-    weights_by_layer = task.patch_attention_weights(picture)
+    weights_by_layer = task.patch_attention_weights(image)
     rows, columns = next(iter(weights_by_layer.values())).shape[1:]
-    [prediction] = task.predict([{"picture": picture}])
+    [prediction] = task.predict([{"image": image}])
     return AttentionMap(
         weights_by_layer,
         [f"row {n}" for n in range(1, rows + 1)],
         [f"column {n}" for n in range(1, columns + 1)],
         kind="grid",
-        title=f"{prediction.label}: {picture}",
-        picture=png_bytes(task.pictures.read(picture)),
+        title=f"{prediction.label}: {image}",
+        image=png_bytes(task.images.read(image)),
     )
 
 
 def render_image(
-    task: "ImageTask", picture: ImageLike, surface: Surface, layer: int | None = None
+    task: "ImageTask", image: ImageLike, surface: Surface, layer: int | None = None
 ) -> str:
-    """Return the likeliest classes, the picture, and the attention of the class token.
+    """Return the likeliest classes, the image, and the attention of the class token.
 
     Layers are averaged over heads; the heads of `layer` (the last, if None) are shown one by one.
     """
     weights_by_layer = {
-        name: weights.numpy() for name, weights in task.patch_attention_weights(picture).items()
+        name: weights.numpy() for name, weights in task.patch_attention_weights(image).items()
     }
     layer_number = len(weights_by_layer) if layer is None else layer
     if not 1 <= layer_number <= len(weights_by_layer):
@@ -52,12 +52,12 @@ def render_image(
         max(max(map(max, rows)) for rows in [*layer_means.values(), *head_maps.values()]) or 1.0
     )
     self_attention_note = f"the class token looked at itself for {1 - heads.sum((1, 2)).mean():.0%}"
-    [prediction] = task.predict([{"picture": picture}])
+    [prediction] = task.predict([{"image": image}])
     top_classes = sorted(prediction.probabilities.items(), key=lambda pair: -pair[1])[:MAX_CLASSES]
     return "\n\n".join(
         [
             ", ".join(f"{name} {share:.1%}" for name, share in top_classes),
-            render_thumbnail(patch_colors(task.pictures.read(picture), heads.shape[1:]), surface),
+            render_thumbnail(patch_colors(task.images.read(image), heads.shape[1:]), surface),
             f"The mean of the heads, by layer:\n\n{render_grids(layer_means, surface, max_weight)}",
             (
                 f"Layer {layer_number}, by head "

@@ -42,7 +42,7 @@ def html_page(map_: AttentionMap) -> str:
         "keys": token_data(map_.keys),
         "layers": [{"name": item.name, "heads": item.heads} for item in map_.layers],
         "kind": map_.layers[0].kind,
-        "picture": None if map_.picture is None else base64.b64encode(map_.picture).decode(),
+        "image": None if map_.image is None else base64.b64encode(map_.image).decode(),
         "kept": weights_per_row,
         "dropped": dropped / len(map_.layers),
         "packed": base64.b64encode(zlib.compress(bytes(packed), 6)).decode(),

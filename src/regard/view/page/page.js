@@ -2,7 +2,7 @@
 
 const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]]; // viridis: order survives grey
 const CELL = { most: 28, least: 3, labelled: 11 };
-const GRID = data.kind === "grid"; // rows and columns are those of a picture, and what looks is its class token
+const GRID = data.kind === "grid"; // rows and columns are those of an image, and what looks is its class token
 const state = { view: "matrix", layer: 0, head: "mean", words: false, row: 0, find: "" };
 const layers = []; // {name, heads, places: Uint16Array, values: Uint8Array} as they come out of the page
 
@@ -151,11 +151,11 @@ function matrix(into) {
   });
   holder.append(canvas, over);
   into.append(holder);
-  if (!data.picture) return;
+  if (!data.image) return;
   const below = new Image();
-  below.alt = "The picture, as the model sees it";
+  below.alt = "The image, as the model sees it";
   below.style.cssText = `width:${columns.length * size}px;height:${rows.length * size}px;margin-left:${left}px;image-rendering:pixelated`;
-  below.src = `data:image/png;base64,${data.picture}`;
+  below.src = `data:image/png;base64,${data.image}`;
   into.append(below);
 }
 

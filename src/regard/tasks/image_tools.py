@@ -1,4 +1,4 @@
-"""What the views of several tasks on pictures share."""
+"""What the views of several tasks on images share."""
 
 import io
 
@@ -9,7 +9,7 @@ from regard.view.grid import RgbColor
 
 
 def patch_colors(pixels: Pixels, grid: tuple[int, ...]) -> list[list[RgbColor]]:
-    """Return the mean color of each patch; the grid must divide the picture."""
+    """Return the mean color of each patch; the grid must divide the image."""
     rows, columns = grid
     patches = pixels.reshape(rows, pixels.shape[0] // rows, columns, pixels.shape[1] // columns, -1)
     means = np.broadcast_to(patches.mean((1, 3)), (rows, columns, 3))
@@ -17,7 +17,7 @@ def patch_colors(pixels: Pixels, grid: tuple[int, ...]) -> list[list[RgbColor]]:
 
 
 def png_bytes(pixels: Pixels) -> bytes:
-    """Return a picture as the content of a PNG file."""
+    """Return an image as the content of a PNG file."""
     from PIL import Image
 
     buffer = io.BytesIO()

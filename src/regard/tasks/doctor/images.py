@@ -1,4 +1,4 @@
-"""What the data doctor counts of pictures, for all tasks on pictures."""
+"""What the data doctor counts of images, for all tasks on images."""
 
 from collections import Counter
 from typing import Any
@@ -7,15 +7,15 @@ from regard.data.corpus import Corpus, Record, location
 from regard.data.formats.images import BadImageError, ImageReader, image_digest, image_size
 from regard.data.statistics import quantile
 
-UNIT = "pictures"
+UNIT = "images"
 TEXT_ONLY_KEYS = ("empty_text", "replacement_characters", "control_characters", "not_nfc")
 
 
-class PictureStatistics:
-    """Of the pictures of a split: their sides in pixels, and those that cannot be read."""
+class ImageStatistics:
+    """Of the images of a split: their sides in pixels, and those that cannot be read."""
 
     def __init__(self) -> None:
-        self.picture_count, self.broken = 0, list[tuple[int, str]]()
+        self.image_count, self.broken = 0, list[tuple[int, str]]()
         self.short_sides: Counter[int] = Counter()
         self.long_sides: Counter[int] = Counter()
         self.labels: Counter[str] = Counter()
@@ -23,11 +23,11 @@ class PictureStatistics:
 
     def add(self, record: Record, reader: ImageReader) -> str | None:
         """Its digest; None if it cannot be read."""
-        index, self.picture_count = self.picture_count, self.picture_count + 1
+        index, self.image_count = self.image_count, self.image_count + 1
         self.labels[record.get("label", "")] += 1
         try:
-            reader(record["picture"])
-            sides = image_size(record["picture"])
+            reader(record["image"])
+            sides = image_size(record["image"])
         except BadImageError as error:
             self.broken.append((index, str(error)))
             return None
@@ -36,7 +36,7 @@ class PictureStatistics:
         if reader.size is not None:
             height, width = reader.size
             self.other_shapes += sides[0] * width != sides[1] * height
-        return image_digest(record["picture"])
+        return image_digest(record["image"])
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -47,7 +47,7 @@ class PictureStatistics:
         }
 
 
-def broken_locations(corpus: Corpus, split: str, sizes: PictureStatistics) -> dict[str, list[str]]:
+def broken_locations(corpus: Corpus, split: str, sizes: ImageStatistics) -> dict[str, list[str]]:
     """Where the first one stands, and what is wrong with it."""
     if not sizes.broken:
         return {}

@@ -2,7 +2,7 @@
 
     x = (pixel / 255 - mean) / std          by channel
 
-b: pictures   c: channels   h, w: pixels
+b: images   c: channels   h, w: pixels
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ BLACK = 0
 
 
 @dataclass(frozen=True)
-class PicturePreprocessor:
-    """How pictures are read, and which numbers they become; one mean for all channels, or each."""
+class ImagePreprocessor:
+    """How images are read, and which numbers they become; one mean for all channels, or each."""
 
     reader: ImageReader
     mean: tuple[float, ...] = (0.5,)
     std: tuple[float, ...] = (0.5,)
 
-    def read(self, picture: ImageLike, location: str | None = None) -> Pixels:
-        return self.reader(picture, location)
+    def read(self, image: ImageLike, location: str | None = None) -> Pixels:
+        return self.reader(image, location)
 
     def to_tensor(self, pixels: Sequence[Pixels]) -> Float[Tensor, "b c h w"]:
         return self.normalized(stacked(pixels))
@@ -38,37 +38,35 @@ class PicturePreprocessor:
         self, pixels: Sequence[Pixels], *, crop: int = 0, flip: bool = False
     ) -> Float[Tensor, "b c h w"]:
         """The same, each moved by up to `crop` pixels, and half of them mirrored if `flip`."""
-        pictures = stacked(pixels)
+        images = stacked(pixels)
         if crop:
-            pictures = randomly_cropped(pictures, crop)
-        return self.normalized(randomly_flipped(pictures) if flip else pictures)
+            images = randomly_cropped(images, crop)
+        return self.normalized(randomly_flipped(images) if flip else images)
 
-    def normalized(self, pictures: UInt8[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
+    def normalized(self, images: UInt8[Tensor, "b c h w"]) -> Float[Tensor, "b c h w"]:
         mean, std = (torch.tensor(values)[:, None, None] for values in (self.mean, self.std))
-        return pictures.float().div_(255).sub_(mean).div_(std)
+        return images.float().div_(255).sub_(mean).div_(std)
 
 
 def stacked(pixels: Sequence[Pixels]) -> UInt8[Tensor, "b c h w"]:
     if not pixels:
-        raise ValueError("pictures are missing: a batch has at least one")
+        raise ValueError("images are missing: a batch has at least one")
     return torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2).contiguous()
 
 
-def randomly_cropped(
-    pictures: UInt8[Tensor, "b c h w"], max_shift: int
-) -> UInt8[Tensor, "b c h w"]:
+def randomly_cropped(images: UInt8[Tensor, "b c h w"], max_shift: int) -> UInt8[Tensor, "b c h w"]:
     """Each cut, anywhere, out of itself with so many black pixels around it."""
-    height, width = pictures.shape[2:]
-    padded_pictures = F.pad(pictures, (max_shift, max_shift, max_shift, max_shift), value=BLACK)
-    tops, lefts = torch.randint(0, 2 * max_shift + 1, (2, len(pictures), 1))
+    height, width = images.shape[2:]
+    padded_images = F.pad(images, (max_shift, max_shift, max_shift, max_shift), value=BLACK)
+    tops, lefts = torch.randint(0, 2 * max_shift + 1, (2, len(images), 1))
     rows = (tops + torch.arange(height))[:, None, :, None]
     columns = (lefts + torch.arange(width))[:, None, None, :]
-    batch_index: Any = torch.arange(len(pictures))[:, None, None, None]
-    channels = torch.arange(pictures.shape[1])[None, :, None, None]
-    return padded_pictures[batch_index, channels, rows, columns]
+    batch_index: Any = torch.arange(len(images))[:, None, None, None]
+    channels = torch.arange(images.shape[1])[None, :, None, None]
+    return padded_images[batch_index, channels, rows, columns]
 
 
-def randomly_flipped(pictures: UInt8[Tensor, "b c h w"]) -> UInt8[Tensor, "b c h w"]:
+def randomly_flipped(images: UInt8[Tensor, "b c h w"]) -> UInt8[Tensor, "b c h w"]:
     """Half of them, by chance, with left and right exchanged."""
-    is_flipped = torch.rand(len(pictures)) < 0.5
-    return torch.where(is_flipped[:, None, None, None], pictures.flip(3), pictures)
+    is_flipped = torch.rand(len(images)) < 0.5
+    return torch.where(is_flipped[:, None, None, None], images.flip(3), images)

@@ -1,4 +1,4 @@
-"""From a picture to a grid of features, and from the grid to slots that can be attended to."""
+"""From an image to a grid of features, and from the grid to slots that can be attended to."""
 
 from collections.abc import Callable
 
@@ -11,16 +11,16 @@ from regard.attention.memory import grid_to_slots
 from regard.attention.validation import check_finite, check_float, check_positive
 from regard.layers.cells import check_dtype
 
-PictureSize = int | tuple[int, int]  # height and width, one number for both
+ImageSize = int | tuple[int, int]  # height and width, one number for both
 
 
-class PictureEncoder(nn.Module):
+class ImageEncoder(nn.Module):
     """`layers` times [3x3 convolution, norm, ReLU, 2x2 max pooling], then a linear map to `dim`.
 
     This is the small network of few-shot learning (Vinyals et al. 2016, 4.1; SNAIL: four layers of
     64); with fewer poolings than layers it keeps a finer grid, for a captioner to look at. Only
-    the first `pools` layers halve the picture (None: all). Slots come in reading order, so
-    `weights.unflatten(-1, net.grid(height, width))` lays weights over the picture again.
+    the first `pools` layers halve the image (None: all). Slots come in reading order, so
+    `weights.unflatten(-1, net.grid(height, width))` lays weights over the image again.
     """
 
     def __init__(
@@ -56,30 +56,30 @@ class PictureEncoder(nn.Module):
         self.out = nn.Linear(hidden_dim, dim)
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of slots for a picture of this size."""
+        """Rows and columns of slots for an image of this size."""
         return height >> self.pooling_layers, width >> self.pooling_layers
 
-    def forward(self, pictures: Float[Tensor, "b c h w"]) -> Float[Tensor, "b k d"]:
-        check_pictures(pictures, self.channels, self.out.weight)
-        height, width = pictures.shape[2:]
+    def forward(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b k d"]:
+        check_images(images, self.channels, self.out.weight)
+        height, width = images.shape[2:]
         if 0 in self.grid(height, width):
             min_side = 2**self.pooling_layers
             raise ValueError(
-                f"pictures of {height} x {width} pixels are too small: at least {min_side} "
+                f"images of {height} x {width} pixels are too small: at least {min_side} "
                 f"x {min_side}"
             )
-        return self.out(grid_to_slots(self.look(pictures)))
+        return self.out(grid_to_slots(self.look(images)))
 
 
 def build_convolutional_stem(channels: int, dim: int, factor: int) -> nn.Sequential:
-    """3x3 convolutions that each halve the picture, until it is smaller `by` so many times.
+    """3x3 convolutions that each halve the image, until it is smaller `by` so many times.
 
     Widths double up to `dim`; a 1x1 convolution ends it (Xiao et al. 2021, 2106.14881, sec. 4).
     """
     steps = factor.bit_length() - 1
     if factor != 2**steps or not steps:
         raise ValueError(
-            f"convolutions halve a picture: patch_size must be 2, 4, 8, …, not {factor}"
+            f"convolutions halve an image: patch_size must be 2, 4, 8, …, not {factor}"
         )
     stem, in_channels = nn.Sequential(), channels
     for step in range(steps):
@@ -109,7 +109,7 @@ def resize_position_table(
     return torch.cat([table[:n_extra_rows], grid_to_slots(resized)[0]])
 
 
-def height_and_width(size: PictureSize) -> tuple[int, int]:
+def height_and_width(size: ImageSize) -> tuple[int, int]:
     """Height and width."""
     height, width = (size, size) if isinstance(size, int) else size
     check_positive("height", height)
@@ -117,11 +117,11 @@ def height_and_width(size: PictureSize) -> tuple[int, int]:
     return height, width
 
 
-def check_pictures(pictures: Tensor, channels: int, weight: Tensor) -> None:
-    """Each network that takes pictures says so in the same words."""
-    if pictures.ndim != 4 or pictures.shape[1] != channels:
+def check_images(images: Tensor, channels: int, weight: Tensor) -> None:
+    """Each network that takes images says so in the same words."""
+    if images.ndim != 4 or images.shape[1] != channels:
         expected_shape = f"[batch, {channels}, height, width]"
-        raise ValueError(f"pictures must have shape {expected_shape}, not {tuple(pictures.shape)}")
-    check_float("pictures", pictures)
-    check_dtype("pictures", pictures, weight)
-    check_finite("pictures", pictures)
+        raise ValueError(f"images must have shape {expected_shape}, not {tuple(images.shape)}")
+    check_float("images", images)
+    check_dtype("images", images, weight)
+    check_finite("images", images)

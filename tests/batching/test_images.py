@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from regard.batching.pictures import (
-    PicturePreprocessor,
+from regard.batching.images import (
+    ImagePreprocessor,
     randomly_cropped,
     randomly_flipped,
     stacked,
@@ -16,14 +16,14 @@ PIXELS = np.random.default_rng(0).integers(0, 256, (5, 6, 7, 3), dtype=np.uint8)
 
 
 def test_scaled_by_channel():
-    reader = PicturePreprocessor(ImageReader(), mean=(0.1, 0.2, 0.3), std=(0.5, 0.4, 0.25))
+    reader = ImagePreprocessor(ImageReader(), mean=(0.1, 0.2, 0.3), std=(0.5, 0.4, 0.25))
     found = reader.to_tensor(list(PIXELS))
     assert (found.shape, found.dtype) == ((5, 3, 6, 7), torch.float32)
-    for picture, row, column, channel in ((0, 0, 0, 0), (4, 5, 6, 2), (2, 3, 1, 1)):
+    for image, row, column, channel in ((0, 0, 0, 0), (4, 5, 6, 2), (2, 3, 1, 1)):
         mean, std = reader.mean[channel], reader.std[channel]
-        wanted = (PIXELS[picture, row, column, channel] / 255 - mean) / std
-        assert found[picture, channel, row, column].item() == pytest.approx(wanted, abs=1e-5)
-    same = PicturePreprocessor(ImageReader()).to_tensor(list(PIXELS))
+        wanted = (PIXELS[image, row, column, channel] / 255 - mean) / std
+        assert found[image, channel, row, column].item() == pytest.approx(wanted, abs=1e-5)
+    same = ImagePreprocessor(ImageReader()).to_tensor(list(PIXELS))
     assert same.amin() >= -1
     assert same.amax() <= 1
 
@@ -56,7 +56,7 @@ def test_half_are_mirrored():
 
 
 def test_nothing_is_changed_unless_it_is_asked_for():
-    reader = PicturePreprocessor(ImageReader())
+    reader = ImagePreprocessor(ImageReader())
     plain = reader.to_tensor(list(PIXELS))
     assert torch.equal(reader.augmented(list(PIXELS)), plain)
     torch.manual_seed(1)
@@ -64,5 +64,5 @@ def test_nothing_is_changed_unless_it_is_asked_for():
     assert not torch.equal(one, plain)
     torch.manual_seed(1)
     assert torch.equal(reader.augmented(list(PIXELS), crop=2, flip=True), one)
-    with pytest.raises(ValueError, match="pictures are missing"):
+    with pytest.raises(ValueError, match="images are missing"):
         reader.to_tensor([])

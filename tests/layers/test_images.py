@@ -1,4 +1,4 @@
-"""Pictures become slots in reading order, and weights over the slots can be laid back over them."""
+"""Images become slots in reading order, and weights over the slots can be laid back over them."""
 
 import math
 from functools import partial
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard.attention.core import Attention
 from regard.attention.scores import Dot
-from regard.layers.pictures import PictureEncoder
+from regard.layers.images import ImageEncoder
 
 DOUBLE = torch.float64
 
@@ -20,9 +20,9 @@ def one_group(width: int) -> nn.Module:
     return nn.GroupNorm(1, width)
 
 
-def convolved(picture: Tensor, weight: Tensor) -> Tensor:
+def convolved(image: Tensor, weight: Tensor) -> Tensor:
     """3x3 convolution with zeros around, from the sum."""
-    rows, columns = picture.shape[1:]
+    rows, columns = image.shape[1:]
     out = torch.zeros(weight.shape[0], rows, columns, dtype=DOUBLE)
     for o in range(weight.shape[0]):
         for r in range(rows):
@@ -31,7 +31,7 @@ def convolved(picture: Tensor, weight: Tensor) -> Tensor:
                     for j in range(3):
                         y, x = r + i - 1, c + j - 1
                         if 0 <= y < rows and 0 <= x < columns:
-                            out[o, r, c] += (weight[o, :, i, j] * picture[:, y, x]).sum()
+                            out[o, r, c] += (weight[o, :, i, j] * image[:, y, x]).sum()
     return out
 
 
@@ -45,7 +45,7 @@ def pooled(grid: Tensor) -> Tensor:
 
 
 def test_is_its_description_in_loops():
-    net = PictureEncoder(2, 5, layers=2, hidden_dim=3, pooling_layers=1).double().eval()
+    net = ImageEncoder(2, 5, layers=2, hidden_dim=3, pooling_layers=1).double().eval()
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):
             for tensor in (module.running_mean, module.weight, module.bias):
@@ -53,10 +53,10 @@ def test_is_its_description_in_loops():
                 nn.init.normal_(tensor)
             assert module.running_var is not None
             nn.init.uniform_(module.running_var, 0.5, 2)
-    pictures = torch.randn(2, 2, 5, 6, dtype=DOUBLE)
-    got = net(pictures)
-    for picture, slots in zip(pictures, got, strict=True):
-        grid = picture
+    images = torch.randn(2, 2, 5, 6, dtype=DOUBLE)
+    got = net(images)
+    for image, slots in zip(images, got, strict=True):
+        grid = image
         for layer in range(2):
             convolution = net.look[4 * layer]
             norm = net.look[4 * layer + 1]
@@ -80,18 +80,18 @@ def test_is_its_description_in_loops():
 @settings(max_examples=30)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3))
 def test_grid_is_what_comes_out(height: int, width: int, pools: int):
-    net = PictureEncoder(1, 4, layers=3, hidden_dim=2, pooling_layers=pools).eval()
+    net = ImageEncoder(1, 4, layers=3, hidden_dim=2, pooling_layers=pools).eval()
     rows, columns = net.grid(height, width)
     assert (rows, columns) == (height // 2**pools, width // 2**pools)
     if rows and columns:
         assert net(torch.randn(1, 1, height, width)).shape == (1, rows * columns, 4)
     else:
-        with pytest.raises(ValueError, match=rf"^pictures of {height} x {width} pixels are too"):
+        with pytest.raises(ValueError, match=rf"^images of {height} x {width} pixels are too"):
             net(torch.randn(1, 1, height, width))
 
 
 def test_snails_network_makes_one_vector_of_omniglot():
-    net = PictureEncoder(1, 64)
+    net = ImageEncoder(1, 64)
     assert net(torch.randn(2, 1, 28, 28)).shape == (2, 1, 64)
     convolutions = 9 * 64 + 3 * (9 * 64 * 64)
     assert sum(p.numel() for p in net.parameters()) == convolutions + 4 * 2 * 64 + 64 * 64 + 64
@@ -99,65 +99,65 @@ def test_snails_network_makes_one_vector_of_omniglot():
 
 @settings(max_examples=20)
 @given(st.integers(0, 3), st.integers(0, 5))
-def test_attention_over_a_picture_folds_back_onto_it(row: int, column: int):
-    net = PictureEncoder(3, 8, layers=2, hidden_dim=4, norm=lambda _: nn.Identity())
+def test_attention_over_a_image_folds_back_onto_it(row: int, column: int):
+    net = ImageEncoder(3, 8, layers=2, hidden_dim=4, norm=lambda _: nn.Identity())
     for module in net.look:
         if isinstance(module, nn.Conv2d):  # each pixel for itself, so that only one slot can change
             nn.init.zeros_(module.weight)
             nn.init.uniform_(module.weight[:, :, 1, 1], 0.1, 1)
-    picture = torch.zeros(1, 3, 16, 24)
-    picture[:, :, 4 * row + 1, 4 * column + 2] = 5.0
-    slots, attention = net(picture) - net(torch.zeros_like(picture)), Attention(Dot())
+    image = torch.zeros(1, 3, 16, 24)
+    image[:, :, 4 * row + 1, 4 * column + 2] = 5.0
+    slots, attention = net(image) - net(torch.zeros_like(image)), Attention(Dot())
     weights = attention.weigh(100 * slots.sum(1, keepdim=True), attention.remember(slots))
     folded = weights.unflatten(-1, net.grid(16, 24))
     assert folded.shape == (1, 1, 4, 6)
     assert folded[0, 0, row, column] > 0.99
 
 
-def test_group_norm_keeps_pictures_apart_also_in_training():
-    net = PictureEncoder(1, 4, layers=2, hidden_dim=4, norm=partial(nn.GroupNorm, 2)).double()
-    pictures = torch.randn(3, 1, 8, 8, dtype=DOUBLE)
-    torch.testing.assert_close(net(pictures)[:1], net(pictures[:1]), rtol=1e-10, atol=1e-12)
+def test_group_norm_keeps_images_apart_also_in_training():
+    net = ImageEncoder(1, 4, layers=2, hidden_dim=4, norm=partial(nn.GroupNorm, 2)).double()
+    images = torch.randn(3, 1, 8, 8, dtype=DOUBLE)
+    torch.testing.assert_close(net(images)[:1], net(images[:1]), rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, DOUBLE])
 def test_stays_finite_and_keeps_the_dtype(dtype: torch.dtype):
-    net = PictureEncoder(1, 4, layers=2, hidden_dim=4).to(dtype)
-    pictures = torch.rand(2, 1, 8, 8, dtype=dtype, requires_grad=True)
-    slots = net(pictures)
+    net = ImageEncoder(1, 4, layers=2, hidden_dim=4).to(dtype)
+    images = torch.rand(2, 1, 8, 8, dtype=dtype, requires_grad=True)
+    slots = net(images)
     slots.sum().backward()
     assert slots.dtype == dtype
     assert slots.isfinite().all()
-    assert pictures.grad is not None
-    assert pictures.grad.isfinite().all()
+    assert images.grad is not None
+    assert images.grad.isfinite().all()
 
 
 def test_gradient():
-    net = PictureEncoder(1, 2, layers=2, hidden_dim=2, pooling_layers=1, norm=one_group).double()
-    pictures = torch.randn(1, 1, 4, 4, dtype=DOUBLE, requires_grad=True)
-    assert torch.autograd.gradcheck(net, (pictures,))
+    net = ImageEncoder(1, 2, layers=2, hidden_dim=2, pooling_layers=1, norm=one_group).double()
+    images = torch.randn(1, 1, 4, 4, dtype=DOUBLE, requires_grad=True)
+    assert torch.autograd.gradcheck(net, (images,))
 
 
 def test_bad_arguments(unchecked: None):
-    colour = PictureEncoder(3, 4)
+    colour = ImageEncoder(3, 4)
     shape = r"\[batch, 3, height, width\]"
     for bad in [(2, 1, 28, 28), (2, 28, 28), (28, 28)]:
         got = ", ".join(map(str, bad))
-        with pytest.raises(ValueError, match=rf"^pictures must have shape {shape}, not \({got}\)$"):
+        with pytest.raises(ValueError, match=rf"^images must have shape {shape}, not \({got}\)$"):
             colour(torch.zeros(bad))
-    with pytest.raises(ValueError, match=r"^pictures must be floating point, not torch\.uint8$"):
+    with pytest.raises(ValueError, match=r"^images must be floating point, not torch\.uint8$"):
         colour(torch.zeros(1, 3, 28, 28, dtype=torch.uint8))
-    with pytest.raises(ValueError, match=r"^pictures must be torch\.float32 as the weights are"):
+    with pytest.raises(ValueError, match=r"^images must be torch\.float32 as the weights are"):
         colour(torch.zeros(1, 3, 28, 28, dtype=DOUBLE))
-    with pytest.raises(ValueError, match=r"^pictures holds NaN, first at \(0, 0, 0, 0\)"):
+    with pytest.raises(ValueError, match=r"^images holds NaN, first at \(0, 0, 0, 0\)"):
         colour(torch.full((1, 3, 28, 28), math.nan))
-    with pytest.raises(ValueError, match=r"^pictures of 28 x 15 .* at least 16 x 16$"):
+    with pytest.raises(ValueError, match=r"^images of 28 x 15 .* at least 16 x 16$"):
         colour(torch.zeros(1, 3, 28, 15))
     with pytest.raises(
         ValueError, match=r"^pooling_layers must be between 0 and layers \(2\), not 3$"
     ):
-        PictureEncoder(1, 4, layers=2, pooling_layers=3)
+        ImageEncoder(1, 4, layers=2, pooling_layers=3)
     with pytest.raises(ValueError, match=r"^layers must be positive, not 0$"):
-        PictureEncoder(1, 4, layers=0)
+        ImageEncoder(1, 4, layers=0)
     with pytest.raises(ValueError, match=r"^channels must be positive, not 0$"):
-        PictureEncoder(0, 4)
+        ImageEncoder(0, 4)
