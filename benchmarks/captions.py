@@ -3,7 +3,7 @@
     python benchmarks/captions.py [--folder runs/captions] [--steps 3000]
 
 Soft attention (the preset `digits-caption`), the same with the doubly stochastic term, hard
-attention by REINFORCE, and Show and Tell, which has as many parameters and sees the picture once.
+attention by REINFORCE, and Show and Tell, which has as many parameters and sees the image once.
 Prints exact captions by the number of digits, how often the digits' words looked into the right
 cell, the penalty of the doubly stochastic term, and the variance of hard attention's gradient with
 its baseline and without. The same command goes on.
@@ -26,7 +26,7 @@ from regard.models.caption import doubly_stochastic_penalty
 from regard.run import Run
 from regard.tasks.caption.examples import CaptionExample
 
-DRAWS = 64  # of hard attention, for the same pictures
+DRAWS = 64  # of hard attention, for the same images
 MODELS = {
     "soft": "",
     "doubly": "",
@@ -53,7 +53,7 @@ def configs(steps: int, hard: int) -> dict[str, str]:
 
 
 def by_digits(run: Any, settings: dict[str, Any]) -> list[float]:
-    """Captions that are exactly right, in per cent, of pictures with one to four digits."""
+    """Captions that are exactly right, in per cent, of images with one to four digits."""
     found = []
     for count in range(1, 5):
         corpus = Digits(
@@ -65,11 +65,11 @@ def by_digits(run: Any, settings: dict[str, Any]) -> list[float]:
 
 @torch.no_grad()
 def penalty(run: Any, pairs: Sequence[CaptionExample]) -> float:
-    """sum_i (1 - sum_t alpha_ti)^2, in the mean over pictures."""
+    """sum_i (1 - sum_t alpha_ti)^2, in the mean over images."""
     total = 0.0
     for batch in run.task.evaluation_batches(pairs):
         told = run.model.eval().decode_with_attention(
-            run.model.remember(batch.pictures), batch.target_in
+            run.model.remember(batch.images), batch.target_in
         )
         total += float(doubly_stochastic_penalty(told.weights, batch.target_valid).sum())
     return total / len(pairs)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.data import PublicTranslationDataConfig
+from regard.config.data.text_pairs import PublicTranslationDataConfig
 from regard.data.build import build_corpus
 from regard.files import write_atomic
 

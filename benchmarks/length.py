@@ -13,7 +13,7 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.data import PublicTranslationDataConfig
+from regard.config.data.text_pairs import PublicTranslationDataConfig
 from regard.config.presets import preset_paths
 from regard.data.build import build_corpus
 from regard.data.corpus import Record

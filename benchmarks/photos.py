@@ -1,11 +1,11 @@
-"""Captions of real pictures: photographs of COCO with open licences, and Twemoji by their names.
+"""Captions of real images: photographs of COCO with open licences, and Twemoji by their names.
 
     REGARD_MIRROR=FOLDER python benchmarks/photos.py coco|twemoji [--folder runs/photos]
 
 FOLDER has images/coco_open_mini and images/twemoji64, each with images.zip and its captions. A
-tenth of the pictures is held out as dev, a tenth as test, by their bytes. Prints the scores on
-both, and on as many pictures that were learnt from; writes a strip of where the model looked, word
-by word, for the first pictures of either. The same command goes on.
+tenth of the images is held out as dev, a tenth as test, by their bytes. Prints the scores on
+both, and on as many images that were learnt from; writes a strip of where the model looked, word
+by word, for the first images of either. The same command goes on.
 """
 
 import argparse
@@ -63,8 +63,8 @@ def captions(place: Path) -> list[dict[str, str]]:
 
 def unpack(name: str, folder: Path) -> None:
     place = Path(os.environ["REGARD_MIRROR"]) / "images" / name
-    with zipfile.ZipFile(place / "images.zip") as pictures:
-        pictures.extractall(folder)
+    with zipfile.ZipFile(place / "images.zip") as images:
+        images.extractall(folder)
     lines = [json.dumps(one, ensure_ascii=False) for one in captions(place)]
     write_atomic(folder / "captions.jsonl", ("\n".join(lines) + "\n").encode())
 
@@ -90,7 +90,7 @@ def main() -> None:
     for split, records in {"train": learnt, **held_out}.items():
         scores = run.score(records)
         told = (f"{k} {v:.2f}" for k, v in scores.items() if isinstance(v, float))
-        print(f"{split:5} {len(records):4} pictures  {'  '.join(told)}", flush=True)
+        print(f"{split:5} {len(records):4} images  {'  '.join(told)}", flush=True)
     for split, records in {"train": learnt, "test": held_out["test"]}.items():
         for number, record in enumerate(records[: given.shown], 1):
             seen = run.attention(record)

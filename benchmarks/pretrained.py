@@ -17,7 +17,7 @@ from pathlib import Path
 
 from command import regard
 
-from regard.config.data import PublicLabeledDataConfig
+from regard.config.data.texts import PublicLabeledDataConfig
 from regard.data.build import build_corpus
 from regard.files import write_atomic
 

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from command import regard
 from torch import Tensor, nn
 
-from regard.config.data import PublicLabeledDataConfig
+from regard.config.data.texts import PublicLabeledDataConfig
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus
 from regard.files import write_atomic

@@ -17,7 +17,7 @@ def test_local_p_is_its_equation():
     """S = real source length, sigma = D/2, Gaussian after the softmax, not normalised again."""
     radius, lengths = 2.0, [7, 4, 1]
     attention = Attention(Dot(), window=PredictiveWindow(5, radius, hidden_dim=3)).to(F64)
-    into, _, out, _ = attention.window.centre
+    into, _, out, _ = attention.window.center
     query, states = torch.randn(3, 2, 5, dtype=F64) * 3, torch.randn(3, 7, 5, dtype=F64)
     memory = attention.remember(states, torch.arange(7) < torch.tensor(lengths)[:, None])
     weights = attention.weigh(query, memory)

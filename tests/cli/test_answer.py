@@ -42,7 +42,7 @@ def test_all_verbs(monkeypatch, capsys):
 
     check(Path("ask.toml"))
     told = said()
-    for one in ("questions seen before", "contexts also in train", "question tokens, median"):
+    for one in ("repeated questions", "contexts also in train", "question tokens, median"):
         assert one in told
     assert "1 of 1 contexts are also in train" in told
     list(Trainer(load_settings("ask.toml"), Path("run"), lambda _: None))
@@ -57,7 +57,7 @@ def test_all_verbs(monkeypatch, capsys):
     told = said()
     for word in ("Where", "Ada", "?", "weight:"):
         assert word in told
-    with pytest.raises(ValueError, match="TEXT: no tab in it"):
+    with pytest.raises(ValueError, match="TEXT: has no tab"):
         look(Path("run"), QUESTION)
     check_models({"a": load_settings("ask.toml")})  # of `regard compare`
 

@@ -222,6 +222,6 @@ def test_a_full_disk(regard, monkeypatch, place):
 
     again = regard(*TRAIN)
     assert again.code == 0
-    assert "out: goes on after step 2" in again.err
+    assert "out: resumed after step 2" in again.err
     entries = map(json.loads, Path("out/log.jsonl").read_text().splitlines())
     assert [entry.get("number") for entry in entries] == [1, 2, None, 3, 4, None]

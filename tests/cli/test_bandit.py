@@ -48,9 +48,9 @@ def test_a_config_for_every_setting(inside, tmp_path):
     assert 'blocks = ["TC(32)", "TC(32)", "A(32, 32)"]' in written
     (tmp_path / "all.toml").write_text(written)
     said = inside("check", str(tmp_path / "all.toml"), "data.held_out=1000")
-    for row in ("worlds +1,000 +1,000", "return by chance +[45]", "most a player can get +6.66"):
+    for row in ("environments +1,000 +1,000", "random actions +[45]", "return of any learner +6.66"):
         assert re.search(row, said), said
-    assert "Nothing to warn of." in said
+    assert "No warnings." in said
 
 
 def test_the_doctor(inside):
@@ -135,8 +135,8 @@ def test_it_is_resumed_exactly(tmp_path):
         (["predict", "bandit"], "1:1 " * 4 + "\n", "standard input:1: 4 actions, but 4 are a whol"),
         (["predict", "mdp"], "1 2:1\n", "standard input:1: it must end with the state one is in"),
         (["look", "bandit", "1"], "", "TEXT: '1' is not an action from 1 to 3 and what it paid"),
-        (["look", "lstm", "1:1"], "", "model Lstm has no attention to look at"),
-        (["look", "lstm", "1:1", "--html", "x.html"], "", "model Lstm has no attention to look at"),
+        (["look", "lstm", "1:1"], "", "model Lstm has no attention to observe"),
+        (["look", "lstm", "1:1", "--html", "x.html"], "", "model Lstm has no attention to observe"),
         (
             ["look", "bandit", "1:1", "--target", "1"],
             "",

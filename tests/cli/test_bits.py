@@ -50,7 +50,7 @@ def test_a_config_for_every_setting(task, inside, tmp_path):
     said = inside("check", str(tmp_path / "all.toml"), *small)
     assert "sequences " in said
     assert "an epoch     3 batches" in said
-    assert "Nothing to warn of." in said
+    assert "No warnings." in said
 
 
 def test_the_doctor_tells_what_cannot_be_remembered(inside):
@@ -119,7 +119,7 @@ def test_a_page_and_a_record(inside, tmp_path):
         (["predict", "copy"], "\n", "standard input:1: empty; give vectors of 3 bits"),
         (["predict", "recall"], "01 10\n", "standard input:1: nothing is asked for; write it as"),
         (["look", "copy", "0110"], "", "TEXT: '0110' is not a vector of 3 bits, as 011"),
-        (["look", "lstm", "011"], "", "Lstm has no attention to look at"),
+        (["look", "lstm", "011"], "", "Lstm has no attention to observe"),
         (["look", "copy", "011", "--target", "1"], "", "--target does not support the task copy"),
         (["init", "copy", "data.test_sizes=[]"], "", "data.test_sizes: must not be empty"),
         (

@@ -67,4 +67,4 @@ def test_json_is_the_same_for_a_program(regard):
 def test_what_was_not_counted_in_full_is_said(regard, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("regard.tasks.doctor.counts.MAX_TOKENIZED_RECORDS", 10)
     out, _ = regard()
-    assert "train: tokens are from one pair in 4\n" in out
+    assert "train: tokens are counted in one pair of 4\n" in out

@@ -151,7 +151,7 @@ def test_ctrl_c_keeps_what_there_is(undrawn: Path, monkeypatch, capsys):
     monkeypatch.setattr(module, "train_model", stopped)
     compare(["base.toml"], sweep=["model.score=dot,location"])
     shown = capsys.readouterr().out
-    assert "base,score=location: stopped. The same command goes on" in shown
+    assert "base,score=location: stopped; give the same command" in shown
     assert [row["name"] for row in table(undrawn)] == ["score=dot"]
 
 

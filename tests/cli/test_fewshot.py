@@ -68,8 +68,8 @@ def test_a_config_for_every_setting(inside, tmp_path):
     assert "# dim = (not set)" in written
     (tmp_path / "all.toml").write_text(written)
     said = inside("check", str(tmp_path / "all.toml"), "data.eval_episodes=500")
-    assert "% right, by the nearest mean" in said
-    assert "Nothing to warn of." in said
+    assert "% correct by nearest mean" in said
+    assert "No warnings." in said
 
 
 def test_the_doctor(inside):

@@ -120,7 +120,7 @@ def test_what_residues_looked_at(inside, tmp_path):
     assert seen.layers[0].weights.shape == (2, 5, 5)
     assert list(seen.queries.tokens) == ["M1", "K2", "V3", "L4", "A5"]
     assert "layer 1" in inside("look", "bert", "MKVLA")
-    assert "model BiRnn has no attention to look at" in inside("look", "birnn", "MKV", code=1)
+    assert "model BiRnn has no attention to observe" in inside("look", "birnn", "MKV", code=1)
 
 
 def test_distances_are_scored_told_and_shown(inside, tmp_path):

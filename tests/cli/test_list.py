@@ -9,7 +9,7 @@ from pathlib import Path
 
 from regard.attention.catalogue import NORMALIZERS, SCORES
 
-GROUPS = ["models", "tasks", "presets", "corpora", "scores", "normalisers"]
+GROUPS = ["models", "tasks", "presets", "corpora", "scores", "normalizers"]
 SOURCES = Path(__file__).parents[2] / "src"
 
 
@@ -19,10 +19,10 @@ def test_json_holds_every_catalogue(regard):
     assert (done.returncode, done.stderr) == (0, "")
     assert list(groups) == GROUPS
     assert [entry["name"] for entry in groups["scores"]] == list(SCORES)
-    assert [entry["name"] for entry in groups["normalisers"]] == list(NORMALIZERS)
+    assert [entry["name"] for entry in groups["normalizers"]] == list(NORMALIZERS)
     for entry in groups["models"]:
         assert list(entry) == ["name", "paper", "file", "tasks"]
-    for entry in groups["scores"] + groups["normalisers"]:
+    for entry in groups["scores"] + groups["normalizers"]:
         assert list(entry) == ["name", "equation", "paper", "file"]
 
 

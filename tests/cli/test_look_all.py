@@ -14,6 +14,7 @@ from regard.attention.observe import named_attentions, observe
 from regard.cli.look import look
 from regard.models.catalogue import MODELS, model_settings
 from regard.tasks.building import batch_options
+from regard.tasks.catalogue import tasks_of_model
 from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 from regard.view.attention_map import AttentionMap
@@ -78,7 +79,7 @@ SAID |= {
     "language": "the mouse sat",
     "classify": "one two. three four five.",
 }
-ASKED = [(kind, entry.tasks[0]) for kind, entry in MODELS.items()] + [("bert", "pretrain")]
+ASKED = [(kind, tasks_of_model(kind)[0]) for kind in MODELS] + [("bert", "pretrain")]
 
 
 def trained(kind: str, task: str) -> Trainer:

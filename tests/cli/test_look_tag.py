@@ -31,7 +31,7 @@ def test_look(tmp_path, config, regard):
     assert "weight:" in done.stdout
     done = regard("look", trained(tmp_path / "b", config, {"kind": "bilstm_crf", "dim": 8}), "Ada")
     assert done.returncode == 1
-    assert done.stderr == "regard: model BilstmCrf has no attention to look at\n"
+    assert done.stderr == "regard: model BilstmCrf has no attention to observe\n"
 
 
 def test_check(tmp_path, config, regard):
@@ -40,5 +40,5 @@ def test_check(tmp_path, config, regard):
     (tmp_path / "names.toml").write_text("\n".join(lines))
     done = regard("check", str(tmp_path / "names.toml"))
     assert done.returncode == 0, done.stderr
-    for said in ("label who", "label where", "texts seen before", "4 labels"):
+    for said in ("label who", "label where", "repeated texts", "4 labels"):
         assert said in done.stdout, done.stdout

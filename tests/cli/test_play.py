@@ -110,7 +110,7 @@ def test_other_verbs(folder, capsys):
     looked = capsys.readouterr().out
     assert "C4 E4 G4" in looked
     assert "next: " in looked
-    assert "no attention to look at" in one_line(look, folder / "rnn", "[[60]]")
+    assert "no attention to observe" in one_line(look, folder / "rnn", "[[60]]")
 
 
 def test_a_tune_that_cannot_be_played_is_told(tmp_path, folder, capsys):

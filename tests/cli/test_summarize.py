@@ -36,7 +36,7 @@ def test_look(run, capsys):
     rows = [line.split() for line in shown.splitlines()]
     [row] = [row for row in rows if row[:1] == ["Ann"] and len(row) > 1 and "." in row[1]]
     assert 0 <= float(row[1]) <= 1
-    assert "words, those with at least 5% of a look; behind a word of the summary: p_gen" in shown
+    assert "with a weight of at least 5%; after each word of the summary: p_gen" in shown
     look(Path(run), "Ann won the boat .")
     with pytest.raises(ValueError, match="TEXT: the document is empty"):
         look(Path(run), " ")
@@ -64,7 +64,7 @@ def test_check():
         return builder.check_data(wanted, lambda *given: given[-1], lambda *_: memory)
 
     said = "\n".join(report_lines(found()))
-    assert "cut at train.max_tokens" in said
+    assert "truncated to train.max_tokens" in said
     assert "is cut off by train.max_tokens = 30 or max_summary_tokens = 100" in said
     assert "very unequal" not in said
     assert "unknown to the vocabulary" not in said  # it copies

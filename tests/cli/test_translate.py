@@ -62,7 +62,7 @@ def test_the_same_command_goes_on(run: Path):
     words = [word.replace("steps=6", "steps=8") for word in SMALL]
     done = call(run, "train", "config.toml", *words, "--run", "out")
     assert done.returncode == 0, done.stderr
-    assert "out: goes on after step 6" in done.stderr
+    assert "out: resumed after step 6" in done.stderr
     assert "trained for 8 steps" in done.stdout
 
 

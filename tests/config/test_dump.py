@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.config.base import Config
-from regard.config.data import (
+from regard.config.data.text_pairs import (
     DatesDataConfig,
     FilesDataConfig,
     MixDataConfig,
@@ -18,7 +18,7 @@ from regard.config.data import (
 )
 from regard.config.decode import BeamConfig, GreedyConfig, SampleConfig
 from regard.config.dump import dumps
-from regard.config.model import (
+from regard.config.models.seq2seq import (
     EncDecConfig,
     LuongConfig,
     RnmtConfig,
@@ -155,7 +155,7 @@ def test_what_may_be_unset_is_so_by_default():
 
 def test_by_hand():
     text = dumps(TranslateSettings())
-    assert text.startswith('# What the model is to do.\ntask = "translate"\n')
+    assert text.startswith('# Task of the run.\ntask = "translate"\n')
     assert "\n[train.optimizer]\n# Kingma & Ba 2015.\nkind = " in text
     assert "\n# patience = (not set)\n" in text
     assert max(map(len, text.splitlines())) < 140

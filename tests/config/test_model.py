@@ -6,58 +6,20 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attention.catalogue import NORMALIZERS, SCORES
-from regard.config import (
-    answer,
-    bandit,
-    bits,
-    caption,
-    encoder,
-    fewshot,
-    fold,
-    image,
-    language,
-    model,
-    music,
-)
+from regard.config.models.common import NormalizerName, ScoreName
 from regard.models.catalogue import MODELS, build_model, model_settings
+from regard.tasks.catalogue import TASKS, table_classes, tasks_of_model
 from regard.tasks.load import parse_settings
 
-ASKED = {
-    "translate": model.TranslateModelConfig,
-    "summarize": model.SummarizeModelConfig,
-    "language": language.LanguageModelConfig,
-    "classify": encoder.ClassifyModelConfig,
-    "pretrain": encoder.PretrainModelConfig,
-    "tag": encoder.TagModelConfig,
-    "understand": encoder.TagModelConfig,
-    "answer": answer.AnswerModelConfig,
-    "music": music.MusicModelConfig,
-    "image": image.VitConfig,
-    "copy": bits.BitsModelConfig,
-    "recall": bits.BitsModelConfig,
-    "bandit": bandit.BanditModelConfig,
-    "fewshot": fewshot.FewshotModelConfig,
-    "caption": caption.CaptionModelConfig,
-    "fold": fold.FoldModelConfig,
-}
-
-
-def kinds_of(asked):
-    """The tables of a union, or the only one."""
-    return get_args(get_args(asked)[0]) if get_args(asked) else (asked,)
-
-
-KINDS = {
-    kind.model_fields["kind"].default: kind for one in ASKED.values() for kind in kinds_of(one)
-}
+KINDS = {kind: table for task in TASKS for kind, table in table_classes(task, "model").items()}
 SIZES = {"source_size", "target_size", "size", "channels", "features", "steps"}
 
 
-def test_every_model_has_a_table():
+def test_every_model_has_one_table():
     assert set(KINDS) == set(MODELS)
-    for task, union in ASKED.items():
-        kinds = {kind.model_fields["kind"].default for kind in kinds_of(union)}
-        assert kinds == {name for name, entry in MODELS.items() if task in entry.tasks}
+    for task in TASKS:
+        for kind, table in table_classes(task, "model").items():
+            assert KINDS[kind] is table
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -79,8 +41,8 @@ def choices(annotation):
 
 
 def test_choices_are_no_more_than_there_are():
-    assert set(get_args(model.ScoreName)) == set(SCORES)
-    assert set(get_args(model.NormalizerName)) == set(NORMALIZERS)
+    assert set(get_args(ScoreName)) == set(SCORES)
+    assert set(get_args(NormalizerName)) == set(NORMALIZERS)
     for kind in MODELS:
         for name, parameter in model_settings(kind).items():
             if name not in SIZES and choices(parameter.annotation):
@@ -92,7 +54,7 @@ def test_choices_are_no_more_than_there_are():
 def test_a_model_is_built_from_its_table(kind):
     patch = "patch_size = 1\n" if "patch_size" in KINDS[kind].model_fields else ""
     heads = "heads = 2\n" if "heads" in KINDS[kind].model_fields else ""
-    task = MODELS[kind].tasks[0]
+    task = tasks_of_model(kind)[0]
     text = 'text = { kind = "words", joint = true }'
     small = parse_settings(
         f'task = "{task}"\n{text}\n[model]\nkind = "{kind}"\ndim = 8\n{heads}{patch}'

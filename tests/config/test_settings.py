@@ -7,17 +7,19 @@ from typing import get_args
 
 import pytest
 
-from regard.config.bits import CopyDataConfig, RecallDataConfig
-from regard.config.data import (
-    LANGUAGES,
+from regard.config.data.bits import CopyDataConfig, RecallDataConfig
+from regard.config.data.common import LANGUAGES
+from regard.config.data.text_pairs import (
     DatesDataConfig,
     FilesDataConfig,
+    PublicTranslationDataConfig,
+    ReorderDataConfig,
+)
+from regard.config.data.texts import (
     LabeledDataConfig,
     PlantedDataConfig,
     PublicLabeledDataConfig,
     PublicTextDataConfig,
-    PublicTranslationDataConfig,
-    ReorderDataConfig,
     TextDataConfig,
 )
 from regard.config.text import TextConfig

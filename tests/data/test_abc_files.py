@@ -2,7 +2,7 @@
 
 import pytest
 
-from regard.config.music import AbcDataConfig, PublicMusicDataConfig
+from regard.config.data.notes import AbcDataConfig, PublicMusicDataConfig
 from regard.data.build import build_corpus
 from regard.data.formats.abc_files import AbcFiles
 

@@ -99,12 +99,14 @@ def test_records_are_episodes(folder):
     one, other = (list(corpus.read("test")) for _ in range(2))
     assert len(one) == 5
     for left, right in zip(one, other, strict=True):
-        assert np.array_equal(left["shown"], right["shown"])
-        grey = left["shown"][:, 3, 3, 0]
-        same = left["labels"] == left["wanted"]
+        assert np.array_equal(left["examples"], right["examples"])
+        grey = left["examples"][:, 3, 3, 0]
+        same = left["support_labels"] == left["target"]
         assert (grey[:-1][same] == grey[-1]).all()
         assert (grey[:-1][~same] != grey[-1]).all()
-    assert any(record["labels"].tolist() != [0, 0, 1, 1, 2, 2] for record in one)  # in any order
+    assert any(
+        record["support_labels"].tolist() != [0, 0, 1, 1, 2, 2] for record in one
+    )  # in any order
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ def test_each_class_is_there_as_often_and_asked_for_in_turn():
 def test_points_lie_around_their_class():
     corpus = Prototypes(4, 3, dim=2000, noise=0.1, eval_episodes=5)
     for record in corpus.read("test"):
-        shown, labels = record["shown"], record["labels"]
+        shown, labels = record["examples"], record["support_labels"]
         assert shown.shape == (4 * 3 + 1, 2000)
         assert shown.dtype == np.float32
-        for one, label in zip(shown, [*labels, record["wanted"]], strict=True):
+        for one, label in zip(shown, [*labels, record["target"]], strict=True):
             near = np.array([np.abs(one - other).mean() for other in shown[:-1]])
             same = labels == label
             assert near[same].max() < 0.2 < 0.8 < near[~same].min()
@@ -35,9 +35,11 @@ def test_an_episode_is_always_the_same_and_splits_are_not():
     corpus = Prototypes(eval_episodes=3)
     one, other = (list(corpus.read("dev")) for _ in range(2))
     assert len(one) == 3
-    assert all(np.array_equal(a["shown"], b["shown"]) for a, b in zip(one, other, strict=True))
-    assert not np.array_equal(one[0]["shown"], next(corpus.read("test"))["shown"])
-    assert not np.array_equal(one[0]["shown"], one[1]["shown"])
+    assert all(
+        np.array_equal(a["examples"], b["examples"]) for a, b in zip(one, other, strict=True)
+    )
+    assert not np.array_equal(one[0]["examples"], next(corpus.read("test"))["examples"])
+    assert not np.array_equal(one[0]["examples"], one[1]["examples"])
     batches = [corpus.sample_batch(1, number, 4, 2, False) for number in (0, 0, 1)]
     assert np.array_equal(batches[0].examples, batches[1].examples)
     assert not np.array_equal(batches[0].examples, batches[2].examples)
@@ -66,11 +68,11 @@ def test_two_points_on_a_line_by_integration():
 
     right = 0
     for record in corpus.read("test"):
-        values, labels = record["shown"][:, 0].astype(float), record["labels"]
+        values, labels = record["examples"][:, 0].astype(float), record["support_labels"]
         shown = [values[:-1][labels == way][0] for way in (0, 1)]
         scores = [likelihood(values[-1], shown[way], shown[1 - way]) for way in (0, 1)]
         assert corpus.best_class(record) == int(np.argmax(scores))
-        right += corpus.best_class(record) == record["wanted"]
+        right += corpus.best_class(record) == record["target"]
     assert 0.6 < right / 8000 < 0.8
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from regard.config.music import PublicMusicDataConfig, RollsDataConfig
+from regard.config.data.notes import PublicMusicDataConfig, RollsDataConfig
 from regard.data.build import build_corpus
 from regard.data.formats.piano_rolls import PianoRollFiles, parse_piece
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from regard.config.fold import DistancesDataConfig, PointsDataConfig
+from regard.config.data.proteins import DistancesDataConfig, PointsDataConfig
 from regard.data.build import build_corpus
 from regard.data.synthetic.points import BOND_LENGTH, Points, parse_distances
 
@@ -24,7 +24,7 @@ def test_clouds_are_in_their_cube():
         points = json.loads(record["text"])["points"]
         assert 3 <= len(points) <= 6
         assert all(0 <= x <= 12 for point in points for x in point)
-        assert record["shown"] == 0.35
+        assert record["visible_fraction"] == 0.35
 
 
 def test_chains_go_on_by_a_bond_and_fill_a_ball():
@@ -45,7 +45,7 @@ def test_points_and_distances_are_one_table(tmp_path):
     [record] = build_corpus(
         DistancesDataConfig(train=str(path), visible_fraction=0.5, held_out=0.0)
     ).read("train")
-    assert record["shown"] == 0.5
+    assert record["visible_fraction"] == 0.5
     letters, table = parse_distances(record["text"], "it")
     assert letters == "MKV"
     assert table == [[0, 3, None], [3, 0, 4], [None, 4, 0]]

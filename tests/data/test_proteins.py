@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from regard.config.fold import ProteinsDataConfig, PublicProteinsDataConfig
+from regard.config.data.proteins import ProteinsDataConfig, PublicProteinsDataConfig
 from regard.data.build import build_corpus
 from regard.data.formats.proteins import ProteinFiles, parse_sequences
 from regard.data.public.proteins import PROTEIN_DATASETS, PublicProteins, protein_families

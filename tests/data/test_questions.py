@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from regard.config.answer import FactsDataConfig, PublicQuestionsDataConfig
+from regard.config.data.questions import FactsDataConfig, PublicQuestionsDataConfig
 from regard.data.build import build_corpus
 from regard.data.corpus import location
 from regard.data.formats.questions import QuestionFiles

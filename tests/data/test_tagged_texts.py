@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from regard.config.data import PublicTagsDataConfig
+from regard.config.data.texts import PublicTagsDataConfig
 from regard.data.build import build_corpus
 from regard.data.corpus import location
 from regard.data.formats.tagged_texts import TaggedTextFiles, record_from_json

@@ -14,11 +14,12 @@ from regard.decoding.greedy import greedy_search
 from regard.decoding.sampling import SamplingOptions, sample
 from regard.decoding.scoring import alternatives, score_outputs
 from regard.decoding.stepper import Ensemble, Stepper
-from regard.models.catalogue import MODELS, build_model
+from regard.models.catalogue import build_model
+from regard.tasks.catalogue import model_kinds
 
 COUNT, SOURCE, TARGET = 12, 40, 150
 pytestmark = pytest.mark.usefixtures("unchecked")  # the shapes of models are tested elsewhere
-MODEL_NAMES = [kind for kind, entry in MODELS.items() if "translate" in entry.tasks]
+MODEL_NAMES = [*model_kinds("translate")]
 
 
 class Case:

@@ -11,13 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.attention.observe import observe
-from regard.models.catalogue import MODELS, build_model, model_settings
+from regard.models.catalogue import build_model, model_settings
+from regard.tasks.catalogue import model_kinds
 
 SIZE = 9
 SMALL = {"size": SIZE, "dim": 8, "hidden_dim": 6, "heads": 2, "layers": 2, "max_positions": 16}
 SMALL |= {"pair_dim": 6, "pair_heads": 2, "head_dim": 3, "max_relative_position": 2}
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
-    *((kind, {}) for kind, entry in MODELS.items() if "fold" in entry.tasks),
+    *((kind, {}) for kind in model_kinds("fold")),
     ("msa", {"triangles": "product", "max_relative_position": 0}),
     ("msa", {"triangles": "attention"}),
     ("msa", {"triangles": "axial", "heads": 1}),

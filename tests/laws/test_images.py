@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.tasks.catalogue import model_kinds
 from regard.attention.observe import observe
-from regard.models.catalogue import MODELS, build_model, model_settings
+from regard.models.catalogue import build_model, model_settings
+from regard.tasks.catalogue import model_kinds
 
 SMALL = {"size": (8, 12), "channels": 2, "patch_size": 4, "dim": 8, "heads": 2, "layers": 2}
 VARIANTS: list[tuple[str, dict[str, Any]]] = [

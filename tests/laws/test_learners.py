@@ -9,11 +9,12 @@ from torch import Tensor, nn
 
 from regard.attention.core import Attention
 from regard.attention.observe import observe
-from regard.models.catalogue import MODELS, build_model, model_settings
+from regard.models.catalogue import build_model, model_settings
+from regard.tasks.catalogue import model_kinds
 
 SEEN, SAID, ROWS, STEPS = 5, 3, 3, 6
 KINDS: list[tuple[str, dict[str, Any]]] = [
-    *((kind, {}) for kind, entry in MODELS.items() if {"copy", "bandit"} & {*entry.tasks}),
+    *((kind, {}) for kind in dict.fromkeys((*model_kinds("copy"), *model_kinds("bandit")))),
     ("ntm", {"controller": "feedforward", "read_heads": 2, "slots": 9}),
     ("ntm", {"write_heads": 2, "max_shift": 2, "slots": 9}),
     ("lstm", {"layers": 2}),
@@ -77,7 +78,7 @@ def test_looking_changes_nothing(kind, settings, unchecked):
     model, inputs = made(kind, settings), some()
     plain = model.episode(inputs)
     if not any(isinstance(part, Attention) for part in model.modules()):
-        with pytest.raises(ValueError, match="has no attention to look at"), observe(model):
+        with pytest.raises(ValueError, match="has no attention to observe"), observe(model):
             pass
         return
     with observe(model) as seen:
@@ -110,7 +111,7 @@ def test_feedback_is_taken(kind, settings, unchecked):
 @every_model
 def test_those_that_act_go_on_where_they_were(kind, settings, unchecked):
     """Step by step as all at once; models that are only shown whole sequences have no `read`."""
-    if "bandit" not in MODELS[kind].tasks:
+    if kind not in model_kinds("bandit"):
         pytest.skip(f"{kind} does not act")
     model, inputs = made(kind, settings), some()
     state, found = model.begin(ROWS), []

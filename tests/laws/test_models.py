@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.tasks.catalogue import model_kinds
 from regard.attention.observe import named_attentions, observe
-from regard.models.catalogue import MODELS, build_model
+from regard.models.catalogue import build_model
+from regard.tasks.catalogue import model_kinds
 
 SOURCE, TARGET, START = 11, 13, 1
 SMALL = {"source_size": SOURCE, "target_size": TARGET, "dim": 8}

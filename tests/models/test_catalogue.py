@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from regard.models.catalogue import MODELS, build_model, model_class, model_settings
+from regard.tasks.catalogue import tasks_of_model
 
 GERMAN, ENGLISH = 7853, 5893  # the vocabularies of a public ladder of tutorials on Multi30k
 
@@ -46,11 +47,11 @@ def test_every_entry_can_be_built(kind):
         kind, {name: n for name, n in sizes.items() if name in model_settings(kind)}
     )
     assert type(model) is model_class(kind)
-    assert MODELS[kind].tasks
-    for task in MODELS[kind].tasks:
+    assert tasks_of_model(kind)
+    for task in tasks_of_model(kind):
         for method in SPOKEN[task]:
             assert callable(getattr(model, method))
-    if "encode" not in SPOKEN[MODELS[kind].tasks[0]]:
+    if "encode" not in SPOKEN[tasks_of_model(kind)[0]]:
         assert isinstance(model.cross_attentions, tuple)
 
 

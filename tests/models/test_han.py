@@ -110,7 +110,7 @@ def test_the_ablation_has_means():
         words = [model.word_recurrent(model.words(torch.tensor([s])))[0].mean(1) for s in document]
         states, _ = model.sentence_recurrent(torch.stack(words, 1))
         torch.testing.assert_close(found.pooled[row], states[0].mean(0))
-    with pytest.raises(ValueError, match="model Han has no attention to look at"), observe(model):
+    with pytest.raises(ValueError, match="model Han has no attention to observe"), observe(model):
         pass
 
 

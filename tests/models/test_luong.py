@@ -51,7 +51,7 @@ def look(p: dict[str, Tensor], score: str, window: str | None, h: Tensor, states
     length = len(states)
     centre: Tensor | float = t
     if window == "local_p":
-        W_p, v_p = p["attention.window.centre.0.weight"], p["attention.window.centre.2.weight"][0]
+        W_p, v_p = p["attention.window.center.0.weight"], p["attention.window.center.2.weight"][0]
         centre = length * torch.sigmoid(v_p @ torch.tanh(W_p @ h))
     inside = [s for s in range(length) if window is None or abs(s - centre) <= RADIUS]
     weights = torch.zeros(length, dtype=torch.float64)

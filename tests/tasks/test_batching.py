@@ -14,13 +14,14 @@ from torch import nn
 from regard.batching.batches import Batches, InMemoryExamples
 from regard.config.decode import BeamConfig, DecodeConfig, GreedyConfig, SampleConfig
 from regard.decoding.constraints import Constraints
-from regard.models.catalogue import MODELS, build_model, model_settings
+from regard.models.catalogue import build_model, model_settings
+from regard.tasks.catalogue import model_kinds
 from regard.tasks.generation import Decoding, build_search, sampling_seeds
 from regard.tasks.translate.task import TranslateTask
 from regard.text.train import train_tokenizer
 
 pytestmark = pytest.mark.usefixtures("unchecked")  # the shapes of models are tested elsewhere
-KINDS = [kind for kind, entry in MODELS.items() if "translate" in entry.tasks]
+KINDS = [*model_kinds("translate")]
 SEARCHES: dict[str, DecodeConfig] = {
     "greedy": GreedyConfig(),
     "beam": BeamConfig(width=4, n_best=3, length_penalty=0.6),

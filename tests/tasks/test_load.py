@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.config.data import (
+from regard.config.data.text_pairs import (
     DatesDataConfig,
     FilesDataConfig,
     MixDataConfig,
     PublicTranslationDataConfig,
 )
 from regard.config.decode import BeamConfig, GreedyConfig, SampleConfig
-from regard.config.model import LuongConfig, RnnSearchConfig, TransformerConfig
+from regard.config.models.seq2seq import LuongConfig, RnnSearchConfig, TransformerConfig
 from regard.config.train import AdadeltaConfig, NoamScheduleConfig, PlateauScheduleConfig
 from regard.tasks.load import load_settings, parse_settings, resolve_settings
 from regard.tasks.translate.settings import TranslateSettings

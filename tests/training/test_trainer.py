@@ -97,7 +97,7 @@ def test_what_is_too_long_for_the_perplexity_is_told(tmp_path: Path):
     short, long = {"source": "1", "target": "1"}, {"source": "1", "target": "1" * 300}
     assert "not_in_perplexity" not in run.score([short])
     assert run.score([short, long])["not_in_perplexity"] == 1
-    with pytest.raises(ValueError, match="no pair has at most 256 tokens a side"):
+    with pytest.raises(ValueError, match="no pair has at most 256 tokens on each side"):
         run.score([long])
 
 

@@ -1,6 +1,6 @@
 """What all tables of settings share: frozen, closed, and strict about types."""
 
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,3 +18,9 @@ class Config(BaseModel):
     """A field's description is its help text, and the comment above it in a written TOML."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class DataConfig(Config):
+    """A [data] table: the arguments of a corpus."""
+
+    corpus_class: ClassVar[str]  # "module:class"; imported by `regard.data.build`

@@ -68,18 +68,19 @@ def find_setting(location: Sequence[int | str], config_class: type[Config]) -> S
             path = SettingPath(key, annotation, field, sibling_classes)
             annotation = field.annotation if field else None
         else:
-            classes_by_kind = dict(_classes_by_kind(annotation))
-            if location_part in classes_by_kind:
+            table_classes = dict(classes_by_kind(annotation))
+            if location_part in table_classes:
                 other_classes = [
-                    kind for name, kind in classes_by_kind.items() if name != location_part
+                    kind for name, kind in table_classes.items() if name != location_part
                 ]
-                annotation = classes_by_kind[location_part]
+                annotation = table_classes[location_part]
                 path = SettingPath(path.key, annotation, None, other_classes)
     return path
 
 
-def _classes_by_kind(annotation: Any) -> Iterator[tuple[str, type[Config]]]:
-    for alternative in get_args(annotation):
+def classes_by_kind(annotation: Any) -> Iterator[tuple[str, type[Config]]]:
+    """Yield the tables that a setting accepts, with the `kind` that selects each."""
+    for alternative in get_args(annotation) or [annotation]:
         if (
             isinstance(alternative, type)
             and issubclass(alternative, Config)

@@ -9,9 +9,7 @@ from pydantic import Field
 
 from regard.config.base import Config, Count
 from regard.config.text import TextConfig
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
 
 TEXT_HELP = "How text becomes ids."
 MODEL_HELP = "Which model; `regard list` shows them."

@@ -196,28 +196,3 @@ class TrainConfig(Config):
                 f"{warmup_setting} is more than steps = {self.steps}: it would never end"
             )
         return self
-
-
-class LanguageTrainConfig(TrainConfig):
-    """Training to write."""
-
-    context_length: Positive = Field(default=128, description="Tokens that are read at a time.")
-    carry_state: bool = Field(
-        default=False,
-        description="Go on with what was read before, window after window (recurrent models); else "
-        "each begins anew, anywhere in the text.",
-    )
-    metric: Literal["loss", "perplexity"] = Field(
-        default="loss", description="What is better, on dev: loss or perplexity."
-    )
-
-
-class ClassifyTrainConfig(TrainConfig):
-    """Training to classify."""
-
-    max_tokens: Positive = Field(
-        default=256, description="Of longer texts (in tokens) the end is cut."
-    )
-    metric: Literal["loss", "accuracy", "f1"] = Field(
-        default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
-    )

@@ -1,4 +1,4 @@
-"""Every model by name: where it is, whose it is, what it can be asked. No torch here."""
+"""Every model by name; a class is imported when it is needed, so this module needs no torch."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -11,91 +11,46 @@ if TYPE_CHECKING:
 
 
 class ModelEntry(NamedTuple):
-    """The class behind a name as `module:class`, its paper, and the tasks that it serves."""
+    """The class of a model as `module:class`, and its paper."""
 
     import_path: str
     paper: str
-    tasks: tuple[str, ...]
 
 
-TAGGING_TASKS = ("tag", "understand")
-SEQ2SEQ_TASKS = ("translate", "summarize")
-ENCODER_TASKS = ("classify", *TAGGING_TASKS)
-MEMORY_TASKS = ("copy", "recall")
-META_LEARNING_TASKS = ("bandit", "fewshot")
-GENERATION_TASKS = ("language", "chat", "music")
 MODELS = {
-    "encdec": ModelEntry(
-        "regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078", SEQ2SEQ_TASKS
-    ),
-    "seq2seq": ModelEntry(
-        "regard.models.encdec:Seq2Seq", "Sutskever et al. 2014, 1409.3215", SEQ2SEQ_TASKS
-    ),
-    "rnnsearch": ModelEntry(
-        "regard.models.rnnsearch:RnnSearch", "Bahdanau et al. 2015, 1409.0473", SEQ2SEQ_TASKS
-    ),
-    "luong": ModelEntry(
-        "regard.models.luong:Luong", "Luong et al. 2015, 1508.04025", SEQ2SEQ_TASKS
-    ),
+    "encdec": ModelEntry("regard.models.encdec:EncoderDecoder", "Cho et al. 2014, 1406.1078"),
+    "seq2seq": ModelEntry("regard.models.encdec:Seq2Seq", "Sutskever et al. 2014, 1409.3215"),
+    "rnnsearch": ModelEntry("regard.models.rnnsearch:RnnSearch", "Bahdanau et al. 2015, 1409.0473"),
+    "luong": ModelEntry("regard.models.luong:Luong", "Luong et al. 2015, 1508.04025"),
     "transformer": ModelEntry(
-        "regard.models.transformer:Transformer", "Vaswani et al. 2017, 1706.03762", SEQ2SEQ_TASKS
+        "regard.models.transformer:Transformer", "Vaswani et al. 2017, 1706.03762"
     ),
-    "rnmt": ModelEntry("regard.models.rnmt:Rnmt", "Chen et al. 2018, 1804.09849", SEQ2SEQ_TASKS),
-    "lstmn_fusion": ModelEntry(
-        "regard.models.lstmn:LstmnFusion", "Cheng et al. 2016, 1601.06733", SEQ2SEQ_TASKS
-    ),
-    "pointer": ModelEntry(
-        "regard.models.pointer:Pointer", "See et al. 2017, 1704.04368", ("summarize",)
-    ),
-    "gpt2": ModelEntry("regard.models.gpt2:Gpt2", "Radford et al. 2019", GENERATION_TASKS),
-    "rnnlm": ModelEntry(
-        "regard.models.rnnlm:Rnnlm", "Elman 1990; Mikolov et al. 2010", GENERATION_TASKS
-    ),
-    "lstmn": ModelEntry(
-        "regard.models.lstmn:Lstmn", "Cheng et al. 2016, 1601.06733", GENERATION_TASKS
-    ),
-    "birnn": ModelEntry(
-        "regard.models.birnn:BiRnn",
-        "Lin et al. 2017, 1703.03130",
-        (*ENCODER_TASKS, "answer", "fold"),
-    ),
+    "rnmt": ModelEntry("regard.models.rnmt:Rnmt", "Chen et al. 2018, 1804.09849"),
+    "lstmn_fusion": ModelEntry("regard.models.lstmn:LstmnFusion", "Cheng et al. 2016, 1601.06733"),
+    "pointer": ModelEntry("regard.models.pointer:Pointer", "See et al. 2017, 1704.04368"),
+    "gpt2": ModelEntry("regard.models.gpt2:Gpt2", "Radford et al. 2019"),
+    "rnnlm": ModelEntry("regard.models.rnnlm:Rnnlm", "Elman 1990; Mikolov et al. 2010"),
+    "lstmn": ModelEntry("regard.models.lstmn:Lstmn", "Cheng et al. 2016, 1601.06733"),
+    "birnn": ModelEntry("regard.models.birnn:BiRnn", "Lin et al. 2017, 1703.03130"),
     "roll_rnn": ModelEntry(
-        "regard.models.roll:RollRnn", "Boulanger-Lewandowski et al. 2012, 1206.6392", ("music",)
+        "regard.models.roll:RollRnn", "Boulanger-Lewandowski et al. 2012, 1206.6392"
     ),
-    "roll_gpt": ModelEntry("regard.models.roll:RollGpt", "Radford et al. 2019", ("music",)),
-    "ntm": ModelEntry("regard.models.ntm:Ntm", "Graves et al. 2014, 1410.5401", MEMORY_TASKS),
-    "lstm": ModelEntry(
-        "regard.models.lstm:Lstm",
-        "Hochreiter & Schmidhuber 1997",
-        (*MEMORY_TASKS, *META_LEARNING_TASKS),
-    ),
-    "snail": ModelEntry(
-        "regard.models.snail:Snail", "Mishra et al. 2018, 1707.03141", META_LEARNING_TASKS
-    ),
-    "han": ModelEntry("regard.models.han:Han", "Yang et al. 2016, N16-1174", ("classify",)),
-    "bert": ModelEntry(
-        "regard.models.bert:Bert",
-        "Devlin et al. 2019, 1810.04805",
-        (*ENCODER_TASKS, "answer", "pretrain", "fold"),
-    ),
-    "msa": ModelEntry("regard.models.msa:Msa", "Jumper et al. 2021, AlphaFold 2", ("fold",)),
-    "vit": ModelEntry("regard.models.vit:Vit", "Dosovitskiy et al. 2021, 2010.11929", ("image",)),
-    "show_tell": ModelEntry(
-        "regard.models.caption:ShowTell", "Vinyals et al. 2015, 1411.4555", ("caption",)
-    ),
-    "show_attend": ModelEntry(
-        "regard.models.caption:ShowAttend", "Xu et al. 2015, 1502.03044", ("caption",)
-    ),
-    "bilstm_crf": ModelEntry(
-        "regard.models.bilstm_crf:BilstmCrf", "Huang et al. 2015, 1508.01991", TAGGING_TASKS
-    ),
+    "roll_gpt": ModelEntry("regard.models.roll:RollGpt", "Radford et al. 2019"),
+    "ntm": ModelEntry("regard.models.ntm:Ntm", "Graves et al. 2014, 1410.5401"),
+    "lstm": ModelEntry("regard.models.lstm:Lstm", "Hochreiter & Schmidhuber 1997"),
+    "snail": ModelEntry("regard.models.snail:Snail", "Mishra et al. 2018, 1707.03141"),
+    "han": ModelEntry("regard.models.han:Han", "Yang et al. 2016, N16-1174"),
+    "bert": ModelEntry("regard.models.bert:Bert", "Devlin et al. 2019, 1810.04805"),
+    "msa": ModelEntry("regard.models.msa:Msa", "Jumper et al. 2021, AlphaFold 2"),
+    "vit": ModelEntry("regard.models.vit:Vit", "Dosovitskiy et al. 2021, 2010.11929"),
+    "show_tell": ModelEntry("regard.models.caption:ShowTell", "Vinyals et al. 2015, 1411.4555"),
+    "show_attend": ModelEntry("regard.models.caption:ShowAttend", "Xu et al. 2015, 1502.03044"),
+    "bilstm_crf": ModelEntry("regard.models.bilstm_crf:BilstmCrf", "Huang et al. 2015, 1508.01991"),
     "birnn_attention": ModelEntry(
-        "regard.models.birnn_attention:BiRnnAttention", "Liu & Lane 2016, 1609.01454", TAGGING_TASKS
+        "regard.models.birnn_attention:BiRnnAttention", "Liu & Lane 2016, 1609.01454"
     ),
-    "bidaf": ModelEntry("regard.models.bidaf:Bidaf", "Seo et al. 2017, 1611.01603", ("answer",)),
-    "elmo": ModelEntry(
-        "regard.models.elmo:Elmo", "Peters et al. 2018, 1802.05365", (*ENCODER_TASKS, "pretrain")
-    ),
+    "bidaf": ModelEntry("regard.models.bidaf:Bidaf", "Seo et al. 2017, 1611.01603"),
+    "elmo": ModelEntry("regard.models.elmo:Elmo", "Peters et al. 2018, 1802.05365"),
 }
 
 

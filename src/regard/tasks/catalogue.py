@@ -1,9 +1,11 @@
 """Every task by name: the only table of tasks. A task is found when it is needed; no torch here."""
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.config.errors import choice_message
+from regard.config.base import Config
+from regard.config.errors import choice_message, classes_by_kind
 from regard.config.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,6 +107,23 @@ TASKS = {
         "Predict the states of a protein's residues, or their distances.",
     ),
 }
+
+
+@cache
+def model_kinds(task: str) -> tuple[str, ...]:
+    """Return the kinds of models that a task can use, as its settings name them."""
+    return tuple(table_classes(task, "model"))
+
+
+def table_classes(task: str, table: str) -> dict[str, type[Config]]:
+    """Return the classes of a table of the settings, such as `model`, by their kind."""
+    field = find_task(task).settings_class().model_fields[table]
+    return dict(classes_by_kind(field.annotation))
+
+
+def tasks_of_model(kind: str) -> tuple[str, ...]:
+    """Return the tasks that can use a model."""
+    return tuple(task for task in TASKS if kind in model_kinds(task))
 
 
 def find_task(name: str) -> TaskEntry:

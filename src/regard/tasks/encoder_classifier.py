@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.config.encoder import HeadConfig
+from regard.config.encoder_head import HeadConfig
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record, location
 from regard.layers.output_heads import ClassifierHead, Pooling, build_pooling

@@ -8,7 +8,6 @@ import torch
 
 from regard.data.build import build_corpus
 from regard.data.synthetic.facts import Facts
-from regard.models.catalogue import MODELS
 from regard.run import Run
 from regard.tasks.answer.inputs import (
     JoinedLayout,
@@ -20,13 +19,14 @@ from regard.tasks.answer.inputs import (
 from regard.tasks.answer.model import gather_context, negative_log_prob
 from regard.tasks.answer.prediction import AnswerSpan, to_prediction
 from regard.tasks.answer.view import question_attention
+from regard.tasks.catalogue import model_kinds
 from regard.tasks.load import resolve_settings
 from regard.text.special import END, START, UNKNOWN
 from regard.text.train import train_tokenizer
 from regard.training.trainer import Trainer
 from regard.view.terminal import Surface
 
-KINDS = [kind for kind, entry in MODELS.items() if "answer" in entry.tasks]
+KINDS = [*model_kinds("answer")]
 SMALL = {
     "bidaf": {
         "dim": 32,
@@ -302,10 +302,10 @@ class TestPredictions:
     @pytest.mark.parametrize(
         ("line", "message"),
         [
-            ("where ?", "no tab in it"),
+            ("where ?", "has no tab"),
             ("\tcontext", "the question is empty"),
             ("where ? \t ", "the context is empty"),
-            (f"{'so ' * 30}\tcontext", "the question has 30 tokens, more than 20: shorten it"),
+            (f"{'so ' * 30}\tcontext", "the question has 30 tokens, more than 20; shorten it"),
         ],
     )
     def test_bad_lines(self, line, message):
@@ -339,7 +339,7 @@ class TestPredictions:
     def test_no_attention(self):
         run, record = random_run("birnn"), {"question": "a", "text": "b"}
         assert question_attention(run.task, record) is None
-        with pytest.raises(ValueError, match="has no attention to look at"):
+        with pytest.raises(ValueError, match="has no attention to observe"):
             run.task.render(record, Surface())
 
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from regard.data.build import build_corpus
-from regard.models.catalogue import MODELS
 from regard.run import Run
+from regard.tasks.catalogue import model_kinds
 from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 from regard.view.terminal import Surface
 
-KINDS = [kind for kind, entry in MODELS.items() if "classify" in entry.tasks]
+KINDS = [*model_kinds("classify")]
 SMALL = {
     "birnn": {"dim": 12, "hidden_dim": 8},
     "han": {"dim": 12, "hidden_dim": 8},

@@ -113,7 +113,7 @@ def test_good_classes_have_no_warnings():
     found = check_data({**CLASSIFY, "data": data, "model": han, "train": {}})
     assert found["warnings"] == []
     assert "padding" not in found["batches"]
-    assert "Nothing to warn of." in list(report_lines(found))
+    assert "No warnings." in list(report_lines(found))
 
 
 @pytest.mark.parametrize("task", ["language", "pretrain"])
@@ -127,4 +127,4 @@ def test_plain_text(folder: Path, task: str):
     assert (dev["leaked_documents"], dev["text"]["unknown"]) == (1, 1 / 5)
     assert "dev: 1 of 2 documents are also in train" in "\n".join(found["warnings"])
     rows = {line[:30].strip(): line[30:].split() for line in report_lines(found)}
-    assert rows["tokens, ends included"] == ["13", "7", "7"]
+    assert rows["tokens, with end tokens"] == ["13", "7", "7"]

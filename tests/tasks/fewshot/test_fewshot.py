@@ -98,9 +98,9 @@ def test_images_are_embedded_once_and_the_same_everywhere():
     states = task.model.embeddings(asked.examples)
     for row in range(5):
         for query in range(2):
-            order = asked.order[row, query]
+            order = asked.support_order[row, query]
             inputs = torch.cat([states[row][order], states[row, 6 + query][None]])
-            labels = F.one_hot(asked.labels[row][order], WAYS).float()
+            labels = F.one_hot(asked.support_labels[row][order], WAYS).float()
             labels = torch.cat([labels, torch.zeros(1, WAYS)])
             alone = task.model.learner.episode(inputs[None], labels[None])[0, -1]
             torch.testing.assert_close(alone, whole[row, query], rtol=1e-4, atol=1e-5)
@@ -142,7 +142,7 @@ def test_records_are_guessed_and_looked_at():
         assert sum(guess.probabilities.values()) == pytest.approx(1, abs=1e-5)
     loss = task.negative_log_likelihood(records)
     chances = [
-        guess.probabilities[str(record["wanted"] + 1)]
+        guess.probabilities[str(record["target"] + 1)]
         for record, guess in zip(records, guesses, strict=True)
     ]
     assert loss.total.item() == pytest.approx(-np.log(chances).sum(), rel=1e-4)
@@ -157,9 +157,9 @@ def test_records_are_guessed_and_looked_at():
 
 def test_a_ruler():
     shown = np.array([[0, 0], [8, 8], [2, 2], [8, 9], [3, 1]], np.float32)
-    record = {"shown": shown, "labels": np.array([0, 1, 0, 1]), "wanted": 0}
+    record = {"examples": shown, "support_labels": np.array([0, 1, 0, 1]), "target": 0}
     assert nearest_class(record) == 0
-    record["shown"] = np.array([[200], [9], [210], [7], [150]], np.uint8)  # no overflow
+    record["examples"] = np.array([[200], [9], [210], [7], [150]], np.uint8)  # no overflow
     assert nearest_class(record) == 0
 
 

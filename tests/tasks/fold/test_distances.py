@@ -30,7 +30,7 @@ def records(*sizes: int, shown: float = 0.5, seed: int = 0):
     draw = np.random.default_rng(seed)
     for many in sizes:
         points = (12 * draw.random((many, 3))).round(2).tolist()
-        yield {"text": json.dumps({"points": points}), "shown": shown}
+        yield {"text": json.dumps({"points": points}), "visible_fraction": shown}
 
 
 def test_what_is_shown_is_drawn_once_for_scores_and_anew_to_learn():
@@ -72,7 +72,7 @@ def test_a_distance_is_told_by_the_places_it_is_near_to():
 
 def test_what_nobody_knows_counts_nowhere():
     task, text = made(), '{"distances": [[0, 3, null], [3, 0, 4], [null, 4, 0]]}'
-    batch = task.collate([*task.examples([{"text": text, "shown": 0.0}])])
+    batch = task.collate([*task.examples([{"text": text, "visible_fraction": 0.0}])])
     assert batch.hidden[0].nonzero().tolist() == [[0, 1], [1, 2]]
     assert not batch.shown[0, 0, 2]
 

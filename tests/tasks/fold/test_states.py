@@ -135,7 +135,7 @@ def test_what_residues_looked_at():
     assert {name: tuple(w.shape) for name, w in seen.items()} == {"blocks.0.rows.look": (2, 4, 4)}
     assert birnn().attention_weights("MKV") == {}
     assert (msa().has_attention(), birnn().has_attention()) == (True, False)
-    with pytest.raises(ValueError, match="model BiRnn has no attention to look at"):
+    with pytest.raises(ValueError, match="model BiRnn has no attention to observe"):
         birnn().render({"text": "MKV"}, Surface())
     shown = msa(4).render({"text": "MKVLA MRVLA"}, Surface())
     for part in ("layer 1", "M1", "the first 4 residues", "weight:"):

@@ -8,8 +8,9 @@ import torch
 
 from regard.batching.text_windows import all_windows
 from regard.decoding.constraints import Constraints
-from regard.models.catalogue import MODELS, build_model
+from regard.models.catalogue import build_model
 from regard.run import Run
+from regard.tasks.catalogue import model_kinds
 from regard.tasks.generation import Decoding, build_search
 from regard.tasks.language.task import LanguageTask
 from regard.tasks.load import resolve_settings
@@ -19,7 +20,7 @@ from regard.text.train import train_tokenizer
 from regard.training.trainer import Trainer
 
 TEXT = "the cat sat on the mat. the dog sat on the log. "
-KINDS = [kind for kind, entry in MODELS.items() if "language" in entry.tasks]
+KINDS = [*model_kinds("language")]
 SMALL = {
     "gpt2": {"dim": 16, "heads": 2, "layers": 2, "max_positions": 24, "dropout": 0.0},
     "rnnlm": {"dim": 8, "hidden_dim": 12, "layers": 2},
@@ -187,5 +188,5 @@ def test_what_was_looked_at(kind):
 
 def test_nothing_to_look_at():
     task = made("rnnlm")
-    with pytest.raises(ValueError, match="model Rnnlm has no attention to look at"):
+    with pytest.raises(ValueError, match="model Rnnlm has no attention to observe"):
         task.text_attention("the")

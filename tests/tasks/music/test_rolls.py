@@ -122,7 +122,7 @@ def test_what_is_looked_at():
     assert seen.shape == (4, 4)  # and the silence before
     torch.testing.assert_close(seen.sum(-1), torch.ones(4))
     assert seen.triu(1).abs().max() == 0
-    with pytest.raises(ValueError, match="no attention to look at"):
+    with pytest.raises(ValueError, match="no attention to observe"):
         PianoRollTask(RollRnn(KEY_COUNT, dim=8)).attention_weights(PIECES[0])
 
 

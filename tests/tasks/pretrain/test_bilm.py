@@ -100,7 +100,7 @@ def test_it_learns_and_tells(tmp_path):
     assert list(unlikely.as_dict()) == list(scores) == KEYS
     with pytest.raises(ValueError, match="line 1: there is no word in it"):
         run.predict([" "], location="line {}")
-    with pytest.raises(ValueError, match="model Elmo has no attention to look at"):
+    with pytest.raises(ValueError, match="model Elmo has no attention to observe"):
         run.attention("the cat sat.")
     with pytest.raises(ValueError, match=r"train.metric = 'accuracy' is not known"):
         run.task.validation_metric("accuracy", run.read_split("test"))

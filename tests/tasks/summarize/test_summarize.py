@@ -6,16 +6,16 @@ import pytest
 import torch
 
 from regard.data.build import build_corpus
-from regard.models.catalogue import MODELS
 from regard.models.pointer import UNKNOWN, coverage_loss
 from regard.run import Run
 from regard.tasks.base import BatchOptions
+from regard.tasks.catalogue import model_kinds
 from regard.tasks.generation import TextOutput, TextPrediction
 from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 from regard.view.terminal import Surface
 
-KINDS = [kind for kind, entry in MODELS.items() if "summarize" in entry.tasks]
+KINDS = [*model_kinds("summarize")]
 HEADLINES = {"kind": "headlines", "size": 1500, "held_out": 60}
 SMALL = {**HEADLINES, "size": 100, "held_out": 5}
 
@@ -157,7 +157,7 @@ def test_attention_of_the_own_summary_and_of_a_given_one(capsys):
     assert list(given.keys.tokens) == ["Zork", "won", "the", "boat", ".", "</s>"]
     shown = run.task.render(record, Surface(width=80), target="Zork won")
     assert shown.startswith("Zork won\n\n")
-    assert shown.endswith("of a look; behind a word of the summary: p_gen")
+    assert shown.endswith("a weight of at least 5%; after each word of the summary: p_gen")
     assert capsys.readouterr().err == ""
     run.attention({"source": "the boat " * 6})
     assert capsys.readouterr().err.startswith("notice: 1 of 1 documents are longer")

@@ -9,8 +9,8 @@ import torch
 
 from regard.data.build import build_corpus
 from regard.data.tag_schemes import find_violation, spans_from_tags
-from regard.models.catalogue import MODELS
 from regard.run import Run
+from regard.tasks.catalogue import model_kinds
 from regard.tasks.load import resolve_settings
 from regard.tasks.tag.inputs import (
     SubwordInputs,
@@ -23,7 +23,7 @@ from regard.text.train import train_tokenizer
 from regard.training.trainer import Trainer
 from regard.view.terminal import Surface
 
-KINDS = [kind for kind, entry in MODELS.items() if "tag" in entry.tasks]
+KINDS = [*model_kinds("tag")]
 SMALL = {
     "birnn": {"dim": 12, "hidden_dim": 8},
     "birnn_attention": {"dim": 12, "hidden_dim": 8, "dropout": 0.0},

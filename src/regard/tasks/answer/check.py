@@ -1,4 +1,4 @@
-"""The data doctor for questions with their contexts."""
+"""Data doctor for questions with their contexts."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -24,13 +24,13 @@ from regard.tasks.doctor.warnings import question_warnings
 
 @dataclass
 class QuestionStatistics:
-    """Questions of a split in tokens."""
+    """Counts of the questions of a split, in tokens."""
 
     stride: int = 1
     question_count: int = 0
-    windowed: int = 0  # whose context is read in several windows
-    long_answers: int = 0  # with an answer that is longer than head.max_answer_tokens
-    inexact_answers: int = 0  # with an answer that ends inside of a token
+    windowed: int = 0  # questions whose context is read in several windows
+    long_answers: int = 0  # questions whose answer is longer than head.max_answer_tokens
+    inexact_answers: int = 0  # questions whose answer starts or ends inside a token
     question: TokenStatistics = field(default_factory=TokenStatistics)
     text: TokenStatistics = field(default_factory=TokenStatistics)
     examples: list[Example] = field(default_factory=list)
@@ -53,14 +53,13 @@ class QuestionStatistics:
             )
         for first, last in windows:
             row, _ = run.task.row(question, context, first, last)
-            self.examples.append(
-                Example(self.question_count, range(len(row)), range(1))
-            )  # of lengths only
+            # A range has the length of the row and takes no memory.
+            self.examples.append(Example(self.question_count, range(len(row)), range(1)))
         self.question_count += 1
 
 
 def check_questions(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """Questions with their contexts and answers, as plain data."""
+    """Return counts, lengths and warnings of questions, contexts and answers as plain data."""
     corpus = build_corpus(settings.data)
     contexts: dict[str, set[int]] = {split: set() for split in corpus.splits}
     unanswered: Counter[str] = Counter()
@@ -122,7 +121,7 @@ def question_statistics(
 
 
 def batch_statistics(settings: Settings, statistics: QuestionStatistics) -> dict[str, Any]:
-    """An epoch as training would cut it."""
+    """Return the number of batches of an epoch and the share of padding."""
     train = settings.train
     batches = Batches(
         InMemoryExamples(statistics.examples, settings.seed),

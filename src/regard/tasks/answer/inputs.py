@@ -1,7 +1,7 @@
-"""Inputs of encoders: questions with their contexts, and the place of each token in its text.
+"""Inputs of encoders: questions with their contexts, and the offsets of tokens in their text.
 
-Each layout cuts texts into tokens, converts a question and a window of its context to one row, and
-many rows to the tensors that `encode` takes.
+Each layout tokenizes texts, converts a question and a window of its context to one row, and many
+rows to the tensors that `encode` takes.
 b: rows   t: positions of a row, or of the context   j: words of a question   c: characters
 """
 
@@ -22,7 +22,10 @@ WORD = re.compile(r"\w+|[^\w\s]")  # letters and digits, or one punctuation mark
 
 
 class TokenizedText(NamedTuple):
-    """The tokens of a text (ids; words, where characters are read), and the span of each."""
+    """Tokens of a text, and the characters that each covers.
+
+    Tokens are ids, or words if the encoder reads characters.
+    """
 
     tokens: list[Any]
     offsets: list[tuple[int, int]]
@@ -30,16 +33,16 @@ class TokenizedText(NamedTuple):
 
 @runtime_checkable
 class Layout(Protocol):
-    """How an encoder reads a question and a context."""
+    """Conversion of a question and a context to the inputs of an encoder."""
 
     can_pack: bool  # whether rows are ids and nothing else
 
     def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
-        """Cut each text into tokens."""
+        """Convert each text to tokens with their offsets."""
         ...
 
     def context_capacity(self, question_tokens: int, max_tokens: int) -> int:
-        """Return how many tokens of a context fit beside a question, in `max_tokens` positions."""
+        """Return the number of context tokens that fit beside a question in `max_tokens`."""
         ...
 
     def row(self, question: Sequence[Any], context: Sequence[Any]) -> list[Any]:
@@ -55,7 +58,7 @@ class Layout(Protocol):
     ) -> dict[str, Tensor]:
         """Return the padded arguments of `encode`.
 
-        `begins` and `counts` are where the context starts and its length, if a row has more.
+        `begins` and `counts` are the start of the context and its length, if a row holds more.
         """
         ...
 
@@ -63,7 +66,7 @@ class Layout(Protocol):
 class JoinedLayout:
     """START question END context END in one row, with segments for BERT.
 
-    With `is_word_level`, words and punctuation marks are looked up; else the tokenizer cuts a text.
+    With `is_word_level`, tokens are words and punctuation marks; else those of the tokenizer.
     """
 
     can_pack = True
@@ -110,7 +113,7 @@ class JoinedLayout:
 
 
 class SeparateLayout:
-    """Question and context apart, as words with their characters, as BiDAF reads them."""
+    """Question and context in separate tensors, as words with their characters, for BiDAF."""
 
     can_pack = False
 
@@ -120,7 +123,7 @@ class SeparateLayout:
     def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
         return [split_words(text) for text in texts]
 
-    def context_capacity(self, question_tokens: int, max_tokens: int) -> int:  # noqa: ARG002 - not shared
+    def context_capacity(self, question_tokens: int, max_tokens: int) -> int:  # noqa: ARG002 - separate rows
         return max_tokens
 
     def row(self, question: Sequence[str], context: Sequence[str]) -> list[str]:
@@ -140,7 +143,7 @@ class SeparateLayout:
         return context | {f"question_{name}": tensor for name, tensor in question.items()}
 
     def word_tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
-        """Return ids and characters; each different word is looked up once."""
+        """Return ids and characters; look up each distinct word once."""
         words = sorted({word for row in rows for word in row})
         word_indices = {word: index for index, word in enumerate(words)}
         indices, valid = padded([[word_indices[word] for word in row] for row in rows])
@@ -155,7 +158,7 @@ class SeparateLayout:
 
 
 def split_words(text: str) -> TokenizedText:
-    """Cut a text into words and punctuation marks."""
+    """Split a text into words and punctuation marks."""
     matches = list(WORD.finditer(text))
     return TokenizedText(
         [sys.intern(match[0]) for match in matches], [match.span() for match in matches]
@@ -179,7 +182,7 @@ def sliding_windows(count: int, size: int, stride: int) -> Iterator[tuple[int, i
 
 
 def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and the last token with a character of text[start:end]; None if none has."""
+    """Return the first and the last token that overlaps text[start:end]; None without one."""
     inside = [
         n
         for n, (token_start, token_end) in enumerate(offsets)
@@ -189,5 +192,5 @@ def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tupl
 
 
 def contains(window: tuple[int, int], span: tuple[int, int]) -> bool:
-    """Return whether a window has all tokens of a span."""
+    """Return whether a window holds all tokens of a span."""
     return window[0] <= span[0] and span[1] < window[1]

@@ -1,6 +1,6 @@
 """A model that predicts the first and the last token of an answer in its context.
 
-b: windows   t: positions of a row   p: 1 + tokens of a context; the first place is for no answer
+b: windows   t: positions of a row   p: no answer, then the tokens of a context
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from regard.tasks.encoding import EncoderModel
 
 
 class SpanLogits(NamedTuple):
-    """Logits of each place as the first and as the last of an answer; padding is -inf."""
+    """Logits of the first and of the last token of an answer; padding is -inf."""
 
     starts: Float[Tensor, "b p"]
     ends: Float[Tensor, "b p"]
@@ -25,9 +25,9 @@ class SpanLogits(NamedTuple):
 class SpanReader(EncoderModel):
     """An encoder with a head for the first and a head for the last token of an answer.
 
-    No answer is the first position of a row (BERT's [CLS]). With `separate_context`, where the
-    encoder returns states of the context only, it is one learned energy for all contexts (Levy et
-    al. 2017, 3.2). A question whose best answer scores below `threshold` has no answer.
+    The first position of a row (BERT's [CLS]) stands for no answer. With `separate_context` the
+    encoder returns states of the context only; then no answer has one learned energy for all
+    contexts (Levy et al. 2017, 3.2). If the best answer scores below `threshold`, there is none.
     """
 
     threshold: Tensor
@@ -70,7 +70,7 @@ class SpanReader(EncoderModel):
 def gather_context(
     energy: Float[Tensor, "b t"], context_starts: Int[Tensor, " b"], counts: Int[Tensor, " b"]
 ) -> Float[Tensor, "b p"]:
-    """Return the energy of the first position, and those of the context."""
+    """Return the energy of the first position, followed by those of the context."""
     offset = torch.arange(max(1, int(counts.max())), device=energy.device)
     positions = (context_starts[:, None] + offset).clamp(max=energy.shape[1] - 1)
     context = energy.gather(1, positions).masked_fill(offset >= counts[:, None], -torch.inf)
@@ -80,7 +80,7 @@ def gather_context(
 def negative_log_prob(
     energy: Float[Tensor, "b p"], target: Int[Tensor, " b"], smoothing: float
 ) -> Float[Tensor, ""]:
-    """Return -log p of the targets, summed; a share `smoothing` goes to all valid places."""
+    """Return the sum of -log p(target), smoothed over all valid positions."""
     log_probs = energy.log_softmax(-1)
     target_loss = -log_probs.gather(1, target[:, None]).sum()
     if not smoothing:

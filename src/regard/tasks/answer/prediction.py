@@ -1,4 +1,4 @@
-"""Answers of a model: spans of a context with their scores, or no answer."""
+"""Predicted answers: spans of a context with their scores, or no answer."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 from regard.tasks.base import Prediction
 
-MAX_CANDIDATES = 5  # answers that a prediction holds
+MAX_CANDIDATES = 5  # answers in a prediction
 NO_ANSWER = "no answer"
 
 
 class AnswerSpan(NamedTuple):
-    """context[start:end], its probability, and the log of its odds against no answer."""
+    """context[start:end], its probability, and the logarithm of its odds against no answer."""
 
     text: str
     start: int
@@ -23,7 +23,7 @@ class AnswerSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerPrediction(Prediction):
-    """The answer (None: no answer), the best candidates, and the probability of no answer.
+    """The answer (None for no answer), the best candidates, and the probability of no answer.
 
     `text` is the context on one line, with the answer in brackets.
     """
@@ -80,7 +80,7 @@ def bracketed(context: str, span: AnswerSpan | None) -> str:
 
 
 def trim_span(text: str, start: int, end: int, probability: float, score: float) -> AnswerSpan:
-    """Return text[start:end] without white space at its ends, which some tokens have."""
+    """Return text[start:end] without the white space at its ends that some tokens include."""
     answer = text[start:end]
     start += len(answer) - len(answer.lstrip())
     answer = answer.strip()
@@ -88,7 +88,7 @@ def trim_span(text: str, start: int, end: int, probability: float, score: float)
 
 
 def log_sum_exp(scores: Sequence[float]) -> float:
-    """log sum exp(score), which is -inf for no scores."""
+    """log sum exp(score); -inf without scores."""
     top = max(scores, default=-math.inf)
     if top == -math.inf:
         return top

@@ -1,65 +1,81 @@
 """Settings of question answering."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.answer import AnswerDataConfig, AnswerModelConfig, BidafConfig, FactsDataConfig
 from regard.config.base import Config, Positive, Rate
-from regard.config.encoder import StartConfig
+from regard.config.data.questions import (
+    FactsDataConfig,
+    PublicQuestionsDataConfig,
+    QuestionsDataConfig,
+)
+from regard.config.encoder_head import StartConfig
+from regard.config.models.encoders import BertConfig, BidafConfig, BiRnnConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
 from regard.config.validators import check_word_tokenizer
+
+AnswerDataConfig = Annotated[
+    FactsDataConfig | QuestionsDataConfig | PublicQuestionsDataConfig, Field(discriminator="kind")
+]
+
+AnswerModelConfig = Annotated[BidafConfig | BiRnnConfig | BertConfig, Field(discriminator="kind")]
 
 
 class AnswerHeadConfig(Config):
-    """From the states of a context to a stretch of it."""
+    """Layers from the states of a context to a span of it."""
 
-    max_answer_tokens: Positive = Field(default=30, description="Tokens of an answer, at most.")
+    max_answer_tokens: Positive = Field(
+        default=30, description="Maximum length of an answer in tokens."
+    )
     stride: Positive = Field(
         default=128,
-        description="Of a context that is too long: tokens from the beginning of one window to "
-        "that of the next.",
+        description="Tokens from the start of one window of a long context to the start of the next.",
     )
     allow_no_answer: bool = Field(
-        default=False, description="A question may have no answer in its context (SQuAD 2.0)."
+        default=False,
+        description="Whether a question may have no answer in its context (SQuAD 2.0).",
     )
     hidden_dim: Positive | None = Field(
-        default=None, description="Width of a layer before the energies; none where not set."
+        default=None,
+        description="Width of a hidden layer before the energies; default: no such layer.",
     )
-    dropout: Rate = Field(default=0.1, description="Share of values set to zero in training.")
+    dropout: Rate = Field(
+        default=0.1, description="Probability, 0 to 1, of setting a value to zero in training."
+    )
 
 
 class AnswerTrainConfig(TrainConfig):
-    """Training to answer."""
+    """Training of a question answering model."""
 
     max_tokens: Positive = Field(
-        default=384, description="Longer contexts (in tokens) are read in windows; see head.stride."
+        default=384,
+        description="Maximum length of a window in tokens; longer contexts are read in several.",
     )
     metric: Literal["loss", "exact", "f1"] = Field(
-        default="f1", description="What is better, on dev: loss, exact or f1."
+        default="f1", description="Metric on dev that selects the best weights: loss, exact or f1."
     )
 
 
 class AnswerSettings(Settings):
-    """A question, by a stretch of a context."""
+    """Settings of a run that answers questions by a span of their context."""
 
-    task: Literal["answer"] = Field(default="answer", description="What the model is to do.")
+    task: Literal["answer"] = Field(default="answer", description="Task of the run.")
     data: AnswerDataConfig = Field(
-        default=FactsDataConfig(), description="facts, questions or public."
+        default=FactsDataConfig(), description="Data set: facts, questions or public."
     )
     text: TextConfig = Field(
         default=TextConfig(kind="words", size=20_000, lower=True), description=TEXT_HELP
     )
     model: AnswerModelConfig = Field(default=BidafConfig(), description=MODEL_HELP)
     start: StartConfig = Field(
-        default=StartConfig(), description="What to begin with, other than chance."
+        default=StartConfig(), description="Pretrained weights to start from."
     )
     head: AnswerHeadConfig = Field(
-        default=AnswerHeadConfig(), description="From states to a stretch of text."
+        default=AnswerHeadConfig(),
+        description="Layers from the states of a context to a span of it.",
     )
     train: AnswerTrainConfig = Field(default=AnswerTrainConfig(), description=TRAIN_HELP)
 

@@ -1,9 +1,9 @@
-"""Question answering: an answer is a span of the context of a question, or there is none.
+"""Question answering: the answer is a span of the context of a question, or none.
 
     p(start), p(end) = softmax over [no answer; the tokens of the context]
     loss = -log p(start) - log p(end); no answer where the answer is not in the window
 
-A context that is too long is read in windows, and the best answer of all windows is predicted.
+The model reads a long context in windows, and the prediction is the best answer of all windows.
 b: windows
 """
 
@@ -48,7 +48,7 @@ from regard.view.terminal import Surface
 
 @dataclass(frozen=True)
 class AnswerBatch:
-    """The inputs of an encoder, and where answers start and end: 0 is no answer, tokens from 1."""
+    """Inputs of an encoder, and the first and last tokens of answers, from 1; 0 is no answer."""
 
     indices: Int[Tensor, " b"]
     inputs: dict[str, Tensor]
@@ -83,7 +83,8 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
         )
         if max_tokens < 2:
             raise ValueError(
-                f"train.max_tokens: {max_tokens} tokens are too few for a question and more"
+                f"train.max_tokens: {max_tokens} tokens are too few for a question and a context; "
+                "set it to 2 or more"
             )
         self.layout, self.packed = layout, layout.can_pack
         self.max_answer_tokens, self.stride = max_answer_tokens, stride
@@ -95,7 +96,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
     def tokenize(
         self, records: Iterable[Record]
     ) -> Iterator[tuple[Record, TokenizedText, TokenizedText]]:
-        """Yield records with their question and context in tokens; each context is cut once."""
+        """Yield records with the tokens of question and context; tokenize each context once."""
         stream = iter(records)
         while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
             contexts = list(dict.fromkeys(record["text"] for record in chunk))
@@ -105,7 +106,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
                 yield record, question, tokenized_contexts[record["text"]]
 
     def windows(self, question: TokenizedText, context: TokenizedText) -> Iterator[tuple[int, int]]:
-        """Yield windows of the context; a question takes at most half of all positions."""
+        """Yield (first, last + 1) of the windows; a question takes at most half the positions."""
         question_tokens = min(len(question.tokens), self.max_tokens // 2)
         capacity = self.layout.context_capacity(question_tokens, self.max_tokens)
         return sliding_windows(len(context.tokens), capacity, self.stride)
@@ -113,7 +114,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
     def row(
         self, question: TokenizedText, context: TokenizedText, first: int, last: int
     ) -> tuple[list[Any], int]:
-        """Return the row of a question and a window, and where the context starts in it."""
+        """Return the row of a question and a window, and the start of the context in it."""
         question_tokens = question.tokens[: self.max_tokens // 2]
         row = self.layout.row(question_tokens, context.tokens[first:last])
         return row, self.layout.context_start(question_tokens)
@@ -121,7 +122,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
     def examples(self, records: Iterable[Record]) -> Iterator[Example]:
         """Yield each window with the first answer of its question.
 
-        A question whose answer is not completely inside any window is left out.
+        A question is left out if no window holds its complete answer.
         """
         for index, (record, question, context) in enumerate(self.tokenize(records)):
             answer_span = None
@@ -151,7 +152,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
         )
 
     def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return batches of windows, after a check that questions have answers if they must."""
+        """Return batches of windows; raise an error for a question that must have an answer."""
         if not self.allow_no_answer:
             for index, record in enumerate(corpus.read("train")):
                 if not record["answers"]:
@@ -176,7 +177,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
         count, limit = len(question.tokens), self.max_tokens // 2
         if count > limit:
             raise ValueError(
-                f"{location}: the question has {count} tokens, more than {limit}: shorten it"
+                f"{location}: the question has {count} tokens, more than {limit}; shorten it"
             )
         return record
 
@@ -223,7 +224,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
     ) -> AnswerPrediction:
         """Return the best answer of all windows.
 
-        Probabilities are shares of the odds of all answers in all windows, and of no answer.
+        A probability is a share of the odds of all answers in all windows and of no answer.
         """
         log_total = log_sum_exp([*totals, *([0.0] if self.allow_no_answer else [])])
         ordered = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:MAX_CANDIDATES]
@@ -236,7 +237,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
         return to_prediction(text, candidates, math.exp(-log_total), self.model.threshold.item())
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
-        """Return exact match and F1 in percent; also with and without an answer, if both occur."""
+        """Return exact match and F1 in percent, and by whether a question has an answer."""
         answers = [item.answer for item in cast("Sequence[AnswerPrediction]", predictions)]
         scores = answer_scores(answers, reference_answers(records))
         metrics: Metrics = {"exact": 100 * scores.exact, "f1": 100 * scores.f1}
@@ -248,7 +249,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch]):
         return {**metrics, "exact_signature": ANSWER_SIGNATURE}
 
     def validation_metric(self, name: str, records: Sequence[Record]) -> float:
-        """Return the metric; where no answer is allowed, with the threshold that is best for it."""
+        """Return the metric, with the best threshold for it if questions may have no answer."""
         predictions = self.predict(records)
         if self.allow_no_answer:
             answers = [p.candidates[0].text if p.candidates else "" for p in predictions]
@@ -284,7 +285,7 @@ def parse_record(line: str, location: str) -> Record:
     """Convert "question TAB context" to a record."""
     question, separator, context = line.partition("\t")
     if not separator:
-        raise ValueError(f"{location}: no tab in it; a line is a question, a tab and its context")
+        raise ValueError(f"{location}: has no tab; a line is a question, a tab and its context")
     for name, value in (("question", question), ("context", context)):
         if not value.strip():
             raise ValueError(
@@ -294,5 +295,5 @@ def parse_record(line: str, location: str) -> Record:
 
 
 def reference_answers(records: Sequence[Record]) -> list[list[str]]:
-    """Return the accepted answers of each question; none where it has no answer."""
+    """Return the accepted answers of each question; an empty list for no answer."""
     return [[answer["text"] for answer in record["answers"]] for record in records]

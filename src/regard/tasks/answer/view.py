@@ -12,7 +12,7 @@ from regard.view.terminal import Surface, render_heatmap, render_legend
 if TYPE_CHECKING:
     from regard.tasks.answer.task import AnswerTask
 
-CONTEXT_MARGIN = 6  # tokens of the context that are shown on each side of an answer
+CONTEXT_MARGIN = 6  # context tokens shown on each side of an answer
 
 
 class QuestionAttention(NamedTuple):
@@ -26,8 +26,8 @@ class QuestionAttention(NamedTuple):
 def question_attention(task: "AnswerTask", record: Record) -> QuestionAttention | None:
     """Return the attention of the context around the best answer to the question.
 
-    It is that of BiDAF, or the mean over the heads of the last layer of a transformer. None if the
-    model has no such attention.
+    Of BiDAF it is the context-to-query attention, of a transformer the mean over the heads of the
+    last layer. None if the model has no such attention.
     """
     [(_, question, context)] = task.tokenize([record])
     [prediction] = task.predict([record])
@@ -58,7 +58,7 @@ def question_attention(task: "AnswerTask", record: Record) -> QuestionAttention 
 
 
 def required_attention(task: "AnswerTask", record: Record) -> QuestionAttention:
-    """Return the attention to the question; an error if the model has none."""
+    """Return the attention to the question; raise an error if the model has none."""
     attention = question_attention(task, record)
     if attention is None:
         kind = type(task.model.encoder).__name__

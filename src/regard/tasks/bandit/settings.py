@@ -1,20 +1,18 @@
 """Settings of bandits and MDPs."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.bandit import (
-    BanditDataConfig,
-    BanditModelConfig,
-    EnvironmentDataConfig,
-    SnailConfig,
-)
 from regard.config.base import Fraction, Positive
+from regard.config.data.environments import BanditDataConfig, MdpDataConfig
+from regard.config.models.memories import LstmConfig, SnailConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
+
+EnvironmentDataConfig = Annotated[BanditDataConfig | MdpDataConfig, Field(discriminator="kind")]
+
+BanditModelConfig = Annotated[SnailConfig | LstmConfig, Field(discriminator="kind")]
 
 
 class BanditTrainConfig(TrainConfig):

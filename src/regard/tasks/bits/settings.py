@@ -1,15 +1,16 @@
 """Settings of copying and recalling bits."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from regard.config.base import Positive
-from regard.config.bits import BitsModelConfig, CopyDataConfig, NtmConfig, RecallDataConfig
+from regard.config.data.bits import CopyDataConfig, RecallDataConfig
+from regard.config.models.memories import LstmConfig, NtmConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
+
+BitsModelConfig = Annotated[NtmConfig | LstmConfig, Field(discriminator="kind")]
 
 
 class BitsTrainConfig(TrainConfig):

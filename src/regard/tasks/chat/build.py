@@ -80,7 +80,7 @@ class ChatBuilder(TaskBuilder[ChatSettings]):
 
 
 def build_reply_decoding(decode: DecodeConfig, count: int = 1) -> Decoding:
-    """Return a decoding that finds at least `count` replies to choose from."""
+    """Return a decoding that finds at least `count` candidate replies."""
     return Decoding(build_search(decode, count), build_constraints(decode, decode.max_length))
 
 
@@ -100,9 +100,13 @@ def load_backward_task(folder: Path) -> ChatTask:
     check_run_files(folder, (CONFIG_FILE,))
     settings = load_settings(folder / CONFIG_FILE)
     if not isinstance(settings, ChatSettings):
-        raise ValueError(f"{folder}: holds a run of task {settings.task!r}; this is for chat")
+        raise ValueError(
+            f"{folder}: holds a run of the task {settings.task!r}; rerank.backward_run needs a chat run"
+        )
     if not settings.train.reverse_turns:
-        raise ValueError(f"{folder}: train it with train.reverse_turns = true")
+        raise ValueError(
+            f"{folder}: reads turns in order; train the run with train.reverse_turns = true"
+        )
     loaders = BUILDER.vocabulary_loaders(settings)
     check_run_files(folder, [f"{name}.json" for name in loaders])
     vocabularies = {name: load(folder / f"{name}.json") for name, load in loaders.items()}

@@ -1,4 +1,4 @@
-"""Replies of a chat model, and what they are compared by."""
+"""Replies of a chat model, and their metrics about a database."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ OFFER_COLUMN = "name"  # the column whose placeholder makes a reply an offer
 
 
 class ChatReply(NamedTuple):
-    """A reply with the values of a row, and as it was written, with placeholders.
+    """A reply with the values of a row, and its delexicalized form with placeholders.
 
-    About a database, `belief` holds the wishes and `rows` the rows that match them.
+    With a database, `belief` holds the slots of the user's request and `rows` the matching rows.
     """
 
     text: str
@@ -31,7 +31,7 @@ class ChatReply(NamedTuple):
 
 @dataclass(frozen=True)
 class ChatPrediction(Prediction):
-    """Replies to turns of one conversation, in order; `text` is the last of them."""
+    """Replies to the turns of one conversation, in order; `text` is the last reply."""
 
     replies: tuple[ChatReply, ...]
 
@@ -48,7 +48,10 @@ class ChatPrediction(Prediction):
 
 
 def database_metrics(records: Sequence[Record], replies: Sequence[Sequence[ChatReply]]) -> Metrics:
-    """Return the percentages of beliefs and of offers that are right."""
+    """Return joint goal accuracy and entity match in percent.
+
+    A belief counts in `joint_goal` if all its slots are correct.
+    """
     beliefs = [
         (reply.belief or {}, reference)
         for record, dialogue_replies in zip(records, replies, strict=True)
@@ -56,14 +59,14 @@ def database_metrics(records: Sequence[Record], replies: Sequence[Sequence[ChatR
             dialogue_replies, record["wishes"][-len(dialogue_replies) :], strict=True
         )
     ]
-    is_correct = [casefolded(predicted) == casefolded(wished) for predicted, wished in beliefs]
+    is_correct = [casefolded(belief) == casefolded(reference) for belief, reference in beliefs]
     goals = [
         (record["goal"], last_offer(dialogue_replies))
         for record, dialogue_replies in zip(records, replies, strict=True)
         if "goal" in record
     ]
     share = entity_match([offer for _, offer in goals], [goal for goal, _ in goals])
-    return {"wishes": 100 * sum(is_correct) / len(is_correct), "entity_match": 100 * share}
+    return {"joint_goal": 100 * sum(is_correct) / len(is_correct), "entity_match": 100 * share}
 
 
 def casefolded(belief: Mapping[str, str]) -> dict[str, str]:
@@ -71,7 +74,7 @@ def casefolded(belief: Mapping[str, str]) -> dict[str, str]:
 
 
 def last_offer(replies: Sequence[ChatReply]) -> Row | None:
-    """Return the row of the last reply with a name in it."""
+    """Return the row of the last reply that names a row."""
     offers = [
         reply.row
         for reply in replies

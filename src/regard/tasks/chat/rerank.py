@@ -1,4 +1,4 @@
-"""The choice among several replies by what they reply to (Li et al. 2016: MMI).
+"""Choice among several replies by maximum mutual information (Li et al. 2016).
 
 score = (1 - w) log p(reply | history) + w log p(history | reply)
 """
@@ -16,7 +16,7 @@ from regard.tasks.generation import TextOutput
 
 @runtime_checkable
 class BackwardModel(Protocol):
-    """A model that reads conversations from their end."""
+    """A model that reads the turns of a conversation in reverse."""
 
     def backward_log_prob(
         self, history: Sequence[Turn], replies: Sequence[str]
@@ -37,7 +37,7 @@ class ReplyReranker:
         return self.load()
 
     def best(self, history: Sequence[Turn], replies: Sequence[TextOutput]) -> TextOutput:
-        """Return the reply with the highest score; of equal ones the first."""
+        """Return the reply with the highest score; the first of equal ones."""
         log_probs = self.model.backward_log_prob(history, [reply.text for reply in replies])
         scores = [
             (1 - self.weight) * reply.log_prob + self.weight * log_prob

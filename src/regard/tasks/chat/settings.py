@@ -1,57 +1,64 @@
 """Settings of conversation."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
-from regard.config.data import (
-    ChatDataConfig,
-    PublicDialoguesDataConfig,
-)
+from regard.config.data.dialogues import DialoguesDataConfig, PublicDialoguesDataConfig
 from regard.config.decode import DecodeConfig, SampleConfig
-from regard.config.language import Gpt2Config, LanguageModelConfig
+from regard.config.models.language_models import Gpt2Config, LanguageModelConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 
+ChatDataConfig = Annotated[
+    DialoguesDataConfig | PublicDialoguesDataConfig, Field(discriminator="kind")
+]
+
 
 class ChatTrainConfig(TrainConfig):
-    """Training to converse."""
+    """Training of a chat model."""
 
     max_tokens: Positive = Field(
-        default=256, description="Tokens of a row; longer conversations go on in a further row."
+        default=256,
+        description="Maximum length of a row in tokens; a longer dialogue continues in the next row.",
     )
     replies_only: bool = Field(
-        default=False, description="Only replies count in the loss, and not what people say."
+        default=False,
+        description="Whether only what the model writes counts in the loss, not the user's turns.",
     )
     reverse_turns: bool = Field(
         default=False,
-        description="Read turns in reverse, for a run that reranks replies (rerank.backward_run).",
+        description="Whether turns are read in reverse, for a run that serves as rerank.backward_run.",
     )
-    metric: Literal["loss", "bleu", "wishes", "entity_match"] = Field(
-        default="loss", description="What is better, on dev: loss, bleu, wishes or entity_match."
+    metric: Literal["loss", "bleu", "joint_goal", "entity_match"] = Field(
+        default="loss",
+        description="Metric on dev that selects the best weights: loss, bleu, joint_goal or "
+        "entity_match.",
     )
 
 
 class RerankConfig(Config):
-    """Of several replies, the one that fits best (Li et al. 2016: MMI)."""
+    """Choice among several replies by maximum mutual information (Li et al. 2016)."""
 
     backward_run: str | None = Field(
-        default=None, description="The folder of a run that was trained with train.reverse_turns."
+        default=None,
+        description="Folder of a run trained with train.reverse_turns; default: no reranking.",
     )
-    candidates: Positive = Field(default=8, description="Replies to choose from.")
+    candidates: Positive = Field(default=8, description="Number of replies to choose from.")
     backward_weight: Rate = Field(
-        default=0.5, description="Of log p(history | reply); the rest is that of log p(reply)."
+        default=0.5,
+        description="Weight w of log p(history | reply); log p(reply | history) has 1 - w.",
     )
 
 
 class ChatSettings(Settings):
-    """A conversation, turn by turn; about a database, if the data have one."""
+    """Settings of a run that holds conversations, about a database if the data has one."""
 
-    task: Literal["chat"] = Field(default="chat", description="What the model is to do.")
+    task: Literal["chat"] = Field(default="chat", description="Task of the run.")
     data: ChatDataConfig = Field(
-        default=PublicDialoguesDataConfig(), description="dialogues or public."
+        default=PublicDialoguesDataConfig(), description="Data set: dialogues or public."
     )
     text: TextConfig = Field(
         default=TextConfig(kind="byte_bpe", size=2000, lower=True), description=TEXT_HELP
@@ -61,10 +68,10 @@ class ChatSettings(Settings):
     )
     train: ChatTrainConfig = Field(default=ChatTrainConfig(), description=TRAIN_HELP)
     decode: DecodeConfig = Field(
-        default=SampleConfig(max_length=60), description="greedy, beam or sample."
+        default=SampleConfig(max_length=60), description="Search: greedy, beam or sample."
     )
     rerank: RerankConfig = Field(
-        default=RerankConfig(), description="Which of several replies is given."
+        default=RerankConfig(), description="Choice among several replies."
     )
 
     @model_validator(mode="after")

@@ -1,8 +1,8 @@
-"""Conversation: turns one after the other, each after an END (Zhang et al. 2020).
+"""Conversation: turns in one row, with an END between them (Zhang et al. 2020).
 
     END turn END turn END …
 
-About a database the model also writes wishes and replies with placeholders; see `turns.py`.
+With a database the model also writes belief states, and replies with placeholders; see `turns.py`.
 b: rows   t: positions
 """
 
@@ -43,17 +43,17 @@ from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
 TextCallback = Callable[[str], None]
-"""Called with a reply as far as it is written."""
+"""Called with each prefix of a reply while it is generated."""
 
-UNLIMITED_TOKENS = 10**6  # more tokens than any conversation has
+UNLIMITED_TOKENS = 10**6  # maximum length for a model without one
 
 
 class ChatTask(LanguageModelTask[Example]):
     """A language model, its vocabulary, and a database, which may be empty.
 
     An example holds the ids of a row, and for each token but the first whether it is in the loss.
-    With `replies_only`, only what the model is to write is. With `reverse_turns`, the model reads
-    conversations from their end, for `backward_log_prob`. `belief_decoding` finds wishes.
+    With `replies_only`, only beliefs and replies are. With `reverse_turns`, the model reads turns
+    in reverse, for `backward_log_prob`. `belief_decoding` is the search for beliefs.
     """
 
     name: ClassVar = "chat"
@@ -96,8 +96,8 @@ class ChatTask(LanguageModelTask[Example]):
     ) -> Iterator[tuple[list[int], list[int]]]:
         """Yield rows of ids with their loss masks.
 
-        A longer conversation continues in another row. That row begins with the turns before it
-        that fit in its half; they do not count again.
+        A longer conversation continues in another row. That row repeats the last turns before it,
+        as far as they fit in half of the row; repeated turns are not in the loss.
         """
         tokens = [
             [*ids[: max_tokens - 1], self.end]
@@ -126,7 +126,7 @@ class ChatTask(LanguageModelTask[Example]):
         loss_mask, _ = padded([list(example.target) for example in examples])
         return TextWindow(ids[:, :-1], ids[:, 1:], loss_mask.bool())
 
-    def loss(self, batch: TextWindow, step: int) -> Loss:  # noqa: ARG002 - every step is alike
+    def loss(self, batch: TextWindow, step: int) -> Loss:  # noqa: ARG002 - no schedule
         return self.window_loss(batch, None, self.label_smoothing)[0]
 
     def evaluation_windows(self, records: Iterable[Record]) -> Iterator[TextWindow]:
@@ -138,7 +138,7 @@ class ChatTask(LanguageModelTask[Example]):
     # --- inference
 
     def parse(self, line: str, location: str) -> Record:  # noqa: ARG002 - every line is a turn
-        """Return the turns of a conversation, which tabs separate; the last is to be answered."""
+        """Return the turns of a conversation, separated by tabs; the model replies to the last."""
         return {"turns": line.split("\t")}
 
     def predict(
@@ -154,7 +154,7 @@ class ChatTask(LanguageModelTask[Example]):
         return predictions
 
     def history(self, turns: Sequence[str]) -> list[Turn]:
-        """Return turns with roles; the last is a user's, and beliefs before replies are found."""
+        """Return turns with roles, the last of them the user's; predict the beliefs before replies."""
         history = list[Turn]()
         for index, text in enumerate(turns):
             if (len(turns) - index) % 2:
@@ -168,15 +168,15 @@ class ChatTask(LanguageModelTask[Example]):
         return history
 
     def find_beliefs(self, histories: Sequence[Sequence[Turn]]) -> list[dict[str, str]]:
-        """Return what the user of each conversation wishes."""
+        """Return the predicted belief of each conversation: the slots that the user requests."""
         texts = self.generate_turns(histories, self.belief_decoding)
         return [parse_belief(text, self.database) for text in texts]
 
     def check_can_reply(self, location: str) -> None:
-        """Raise an error if the model reads conversations in reverse, to rank replies."""
+        """Raise an error if the model reads turns in reverse."""
         if self.reverse_turns:
             raise ValueError(
-                f"{location}: reads turns in reverse, to rank replies; take another run"
+                f"{location}: reads turns in reverse, to rerank replies; use another run"
             )
 
     def user_turn(self, text: str) -> Turn:
@@ -193,7 +193,7 @@ class ChatTask(LanguageModelTask[Example]):
     ) -> list[ChatReply]:
         """Return the reply to the last turn of each history, which is a user's.
 
-        If there is one history, `on_text` is called with its reply as far as it is written.
+        If there is one history, `on_text` is called with each prefix of the reply.
         """
         database = self.database
         if not database:
@@ -231,7 +231,7 @@ class ChatTask(LanguageModelTask[Example]):
     def generate_texts(
         self, histories: Sequence[Sequence[Turn]], on_text: TextCallback | None = None
     ) -> list[str]:
-        """Return the text of the next reply of each history, the best by its rank."""
+        """Return the text of the best reply to each history."""
         return self.generate_turns(histories, self.decoding, self.reranker, on_text)
 
     def generate_turns(
@@ -258,21 +258,21 @@ class ChatTask(LanguageModelTask[Example]):
         ]
 
     def build_token_callback(self, on_text: TextCallback) -> TokenCallback:
-        """Return a callback for the tokens of one output, which passes on their text so far."""
+        """Return a callback for the tokens of one output that passes their text to `on_text`."""
         ids = list[int]()
 
         def on_tokens(tokens: Tensor) -> None:
-            if len(tokens) == 1:  # a beam has not decided yet
+            if len(tokens) == 1:  # a beam search returns the tokens of several hypotheses
                 ids.extend(self.vocabulary_ids(tokens.tolist()))
                 on_text(without_open_placeholder(self.text.decode(ids)))
 
         return on_tokens
 
     def prompt_ids(self, turns: Sequence[Turn], new_tokens: int) -> list[int]:
-        """Return ids to continue; a history that is too long loses its first turns."""
+        """Return the ids of a prompt; drop the first turns of a history that is too long."""
         ids = [self.end]
         turn_ids = self.text.encode_ids([turn.text for turn in turns])
-        for earlier_ids in reversed([[*ids_of_turn, self.end] for ids_of_turn in turn_ids]):
+        for earlier_ids in reversed([[*one_turn, self.end] for one_turn in turn_ids]):
             if len(ids) > 1 and len(ids) + len(earlier_ids) > self.max_positions - new_tokens:
                 break
             ids = [self.end, *earlier_ids, *ids[1:]]
@@ -282,7 +282,7 @@ class ChatTask(LanguageModelTask[Example]):
     def backward_log_prob(
         self, history: Sequence[Turn], replies: Sequence[str]
     ) -> Float[Tensor, " b"]:
-        """Return log p(history | reply) of each reply, with a model of reversed turns."""
+        """Return log p(history | reply) of each reply, by a model that reads turns in reverse."""
         self.model.eval()
         max_tokens = int(min(self.max_positions, UNLIMITED_TOKENS))
         examples = list[Example]()
@@ -305,7 +305,7 @@ class ChatTask(LanguageModelTask[Example]):
     def replay(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[ChatPrediction]:
-        """Return the model's reply in each exchange, after the true turns before it."""
+        """Return the model's reply in each exchange, given the true turns before it."""
         histories, exchanges = list[list[Turn]](), list[int]()
         for record in records:
             turns = dialogue_turns(record, self.database)
@@ -322,7 +322,7 @@ class ChatTask(LanguageModelTask[Example]):
         ]
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
-        """Compare replies with the last ones of the records, as many as were predicted."""
+        """Compare the replies with as many of the last replies of the records."""
         replies = [p.replies for p in predictions if isinstance(p, ChatPrediction)]
         outputs, references = list[str](), list[str]()
         for record, dialogue_replies in zip(records, replies, strict=True):
@@ -341,7 +341,7 @@ class ChatTask(LanguageModelTask[Example]):
         return {**metrics, "replies": len(outputs), "bleu_signature": score.signature}
 
     def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:
-        """Return the perplexity of what the model is to write, whatever it was trained on."""
+        """Return the perplexity of beliefs and replies, whatever turns the training counted."""
         examples = list(self.examples_for(records, replies_only=True))
         loss = self.negative_log_likelihood_of(self.windows(examples))
         return {"perplexity": perplexity(loss.total.item(), loss.count), "tokens": loss.count}
@@ -377,6 +377,6 @@ class ChatTask(LanguageModelTask[Example]):
 
 
 def without_open_placeholder(text: str) -> str:
-    """Return a text without a placeholder that is not closed, and without half a character."""
+    """Return a text without an unclosed placeholder or an incomplete character at its end."""
     head, mark, tail = text.rpartition("[")
     return (head if mark and "]" not in tail else text).rstrip("\ufffd")

@@ -1,7 +1,7 @@
-"""The turns of a conversation, and beliefs about what a user wishes, as text.
+"""Turns of a conversation, and belief states as text.
 
-About a database an exchange has four turns in the place of two: the user's, the wishes so far, how
-many rows match them, and the reply, with placeholders for the values of a row.
+With a database an exchange has four turns instead of two: the user's turn, the belief (all slots
+requested so far), the number of matching rows, and the reply, with placeholders for values.
 """
 
 import re
@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple
 
 from regard.data.database import ANY_VALUE, Database
 
-Role = Literal["user", "wishes", "found", "reply"]
+Role = Literal["user", "belief", "row_count", "reply"]
 SLOT_PATTERN = re.compile(r"(\w+) *= *([^;=]*[^;= ])")
-MAX_COUNTED_ROWS = 3  # more rows than these are "many"
+MAX_COUNTED_ROWS = 3  # a larger number of rows is written as "many"
 
 
 class Turn(NamedTuple):
@@ -23,7 +23,7 @@ class Turn(NamedTuple):
 
 
 def dialogue_turns(record: Mapping[str, Any], database: Database) -> list[Turn]:
-    """Return the turns of a record; about a database, with wishes and numbers of rows."""
+    """Return the turns of a record; with a database, also beliefs and row counts."""
     turns = record["turns"]
     if not database:
         return [Turn("reply" if n % 2 else "user", text) for n, text in enumerate(turns)]
@@ -35,18 +35,18 @@ def dialogue_turns(record: Mapping[str, Any], database: Database) -> list[Turn]:
 
 
 def belief_turns(belief: Mapping[str, str], database: Database) -> list[Turn]:
-    """Return the turns between a user's and a reply: wishes, and the number of matching rows."""
+    """Return the turns between the user's and the reply: belief and number of matching rows."""
     row_count = format_row_count(len(database.find_rows(belief)))
-    return [Turn("wishes", format_belief(belief)), Turn("found", row_count)]
+    return [Turn("belief", format_belief(belief)), Turn("row_count", row_count)]
 
 
 def format_belief(belief: Mapping[str, str]) -> str:
-    """Return wishes as text: `food=thai; area=any`, or `none`."""
+    """Return a belief as text: `food=thai; area=any`, or `none`."""
     return "; ".join(f"{name}={value}" for name, value in belief.items()) or "none"
 
 
 def parse_belief(text: str, database: Database) -> dict[str, str]:
-    """Return the wishes in a text, in the order of the columns; anything else is ignored."""
+    """Return the slots in a text, in the order of the columns; ignore everything else."""
     slots = {name: value.strip() for name, value in SLOT_PATTERN.findall(text)}
     return {name: slots[name] or ANY_VALUE for name in database.slot_columns if name in slots}
 
@@ -56,5 +56,5 @@ def format_row_count(rows: int) -> str:
 
 
 def is_in_loss(turn: Turn, replies_only: bool) -> bool:
-    """Return whether a turn counts: all but numbers of rows, or only what the model writes."""
-    return turn.role in ("wishes", "reply") if replies_only else turn.role != "found"
+    """Return whether a turn counts in the loss: all but row counts, or only what the model writes."""
+    return turn.role in ("belief", "reply") if replies_only else turn.role != "row_count"

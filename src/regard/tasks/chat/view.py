@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def chat_map(task: "ChatTask", record: Record) -> AttentionMap:
-    """Return the attention of each token of a conversation to those before it."""
+    """Return the attention of each token of a conversation to the tokens before it."""
     ids = task.prompt_ids(task.history(record["turns"]), 0)[:-1]
     return language_map(task, ids, "\t".join(record["turns"]))
 
 
 def render_chat(task: "ChatTask", record: Record, surface: Surface) -> str:
     """Return the reply and a heat map: rows are its tokens, columns all tokens before them."""
-    named_attentions(task.model)  # an error if there is nothing to show
+    named_attentions(task.model)  # raises an error if there are none
     history = task.history(record["turns"])
     [reply] = task.generate_replies([history])
     turns = task.append_reply(history, reply)
-    # The END before the reply is what the model reads when it writes the first token.
+    # The model reads the END before the reply when it predicts the first token.
     start = len(task.prompt_ids(turns[:-1], 0)) - 1
     tokens, weights = task.ids_attention(task.prompt_ids(turns, 0)[:-1])
     heatmap = render_heatmap(

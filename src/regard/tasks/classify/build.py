@@ -25,7 +25,7 @@ class ClassifyBuilder(EncoderBuilder):
     """Reads `ClassifySettings`."""
 
     comparison_class: ClassVar = ClassifierComparison
-    special_token_count: ClassVar = 3  # for two texts: START, and END twice
+    special_token_count: ClassVar = 3  # two texts need START and two END
 
     def vocabulary_loaders(self, settings: Any) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {"text": load_tokenizer, "labels": Labels.load}

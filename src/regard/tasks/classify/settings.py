@@ -1,38 +1,51 @@
 """Settings of text classification."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.data import (
-    ClassifyDataConfig,
-    PlantedDataConfig,
-)
-from regard.config.encoder import (
-    BiRnnConfig,
-    ClassifyModelConfig,
-    HeadConfig,
-    StartConfig,
-)
+from regard.config.base import Positive
+from regard.config.data.texts import LabeledDataConfig, PlantedDataConfig, PublicLabeledDataConfig
+from regard.config.encoder_head import HeadConfig, StartConfig
+from regard.config.models.encoders import BertConfig, BiRnnConfig, ElmoConfig, HanConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
-from regard.config.train import (
-    ClassifyTrainConfig,
-)
+from regard.config.train import TrainConfig
 from regard.config.validators import check_word_tokenizer
+
+ClassifyDataConfig = Annotated[
+    PlantedDataConfig | LabeledDataConfig | PublicLabeledDataConfig, Field(discriminator="kind")
+]
+
+ClassifyModelConfig = Annotated[
+    BiRnnConfig | HanConfig | BertConfig | ElmoConfig, Field(discriminator="kind")
+]
+
+
+class ClassifyTrainConfig(TrainConfig):
+    """Training to classify."""
+
+    max_tokens: Positive = Field(
+        default=256, description="Of longer texts (in tokens) the end is cut."
+    )
+    metric: Literal["loss", "accuracy", "f1"] = Field(
+        default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
+    )
 
 
 class ClassifySettings(Settings):
-    """A text, or two, into one of some classes."""
+    """Settings of a run that classifies texts, or pairs of texts."""
 
-    task: Literal["classify"] = Field(default="classify", description="What the model is to do.")
+    task: Literal["classify"] = Field(default="classify", description="Task of the run.")
     data: ClassifyDataConfig = Field(
-        default=PlantedDataConfig(), description="planted, labeled or public."
+        default=PlantedDataConfig(), description="Data set: planted, labeled or public."
     )
     model: ClassifyModelConfig = Field(default=BiRnnConfig(), description=MODEL_HELP)
     start: StartConfig = Field(
-        default=StartConfig(), description="What to begin with, other than chance."
+        default=StartConfig(), description="Pretrained weights to start from."
     )
-    head: HeadConfig = Field(default=HeadConfig(), description="From the encoder to the classes.")
+    head: HeadConfig = Field(
+        default=HeadConfig(), description="Layers from the encoder to the classes."
+    )
     train: ClassifyTrainConfig = Field(default=ClassifyTrainConfig(), description=TRAIN_HELP)
 
     @model_validator(mode="after")

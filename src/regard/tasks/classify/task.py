@@ -1,4 +1,4 @@
-"""Classification of texts: a text, or two, into one of several classes."""
+"""Classification of texts, or of pairs of texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -24,7 +24,7 @@ from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
-COLUMNS = ("text", "pair")  # of a line of input, which a tab separates
+COLUMNS = ("text", "pair")  # columns of a line of input, separated by a tab
 
 
 class WeightedSentence(NamedTuple):
@@ -36,7 +36,7 @@ class WeightedSentence(NamedTuple):
 
 
 class ClassifyTask(EncoderClassifierTask[Example]):
-    """A classifier, how it reads a text, and the names of its classes."""
+    """A classifier, the inputs that it reads, and the names of its classes."""
 
     name: ClassVar = "classify"
     unit: ClassVar = "texts"
@@ -87,7 +87,7 @@ class ClassifyTask(EncoderClassifierTask[Example]):
     # --- inference
 
     def parse(self, line: str, location: str) -> Record:  # noqa: ARG002 - every line is valid
-        """Return one text, or two that a tab separates."""
+        """Convert one text, or two that are separated by a tab."""
         return dict(zip(COLUMNS, line.split("\t"), strict=False))
 
     @torch.no_grad()
@@ -113,7 +113,7 @@ class ClassifyTask(EncoderClassifierTask[Example]):
         )
 
     def weighted_sentences(self, record: Mapping[str, str]) -> list[WeightedSentence]:
-        """Return the sentences with their words, or one part that is the whole text.
+        """Return the sentences with their words, or the text as a single part.
 
         For a transformer, weights are those of the first position in the last layer, averaged over
         heads; for an attention with several hops, their mean.
@@ -149,7 +149,7 @@ class ClassifyTask(EncoderClassifierTask[Example]):
         return view.classification_readout(self, record)
 
     def exportable_model(self) -> nn.Module:
-        """Return the encoder; LoRA has no place in other formats."""
+        """Return the encoder; other formats cannot hold LoRA weights."""
         if any("parametrizations" in name for name, _ in self.model.encoder.named_parameters()):
             raise ValueError("weights with LoRA (start.lora_rank) cannot be exported")
         return self.model.encoder

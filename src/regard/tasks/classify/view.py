@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def classification_map(task: "ClassifyTask", record: Record) -> AttentionMap:
-    """Return the attention among tokens or of the pooling; a document has a row a sentence."""
+    """Return the attention among tokens or of the pooling; a document has a row per sentence."""
     [prediction] = task.predict([record])
     title = f"{prediction.label}: {input_text(record)}"
     if isinstance(task.inputs, SentenceInputs):
@@ -31,7 +31,7 @@ def classification_map(task: "ClassifyTask", record: Record) -> AttentionMap:
 
 
 def document_map(task: "ClassifyTask", record: Record, title: str) -> AttentionMap:
-    """Return the weights of words in sentences, and those times the weight of the sentence."""
+    """Return the weights of words in their sentences, and times the weight of the sentence."""
     sentences = task.weighted_sentences(record)
     tokens = [token for sentence in sentences for token in sentence.tokens]
     word_weights = np.zeros((len(sentences), len(tokens)), np.float32)
@@ -50,16 +50,15 @@ def document_map(task: "ClassifyTask", record: Record, title: str) -> AttentionM
 
 
 def input_text(record: Record) -> str:
-    """Return a record as the line that it is parsed from."""
+    """Return the line of input that is parsed to this record."""
     return "\t".join(record[name] for name in ("text", "pair") if name in record)
 
 
 def render_classification(task: "ClassifyTask", record: Record, surface: Surface) -> str:
-    """Return the class, and the text with its words shaded; sentences show their own weight.
+    """Return the class, and the text with shaded words and the weights of its sentences.
 
     Where sentences have weights, a word is shaded by its weight times the square root of its
-    sentence's weight. Words in sentences of little weight stay visible, but weak (Yang et al. 2016,
-    section 3.5).
+    sentence's weight. Words in sentences of little weight stay visible (Yang et al. 2016, section 3.5).
     """
     [prediction] = task.predict([record])
     sentences = task.weighted_sentences(record)
@@ -92,7 +91,7 @@ def classification_readout(task: "ClassifyTask", record: Record) -> Readout:
 
     with torch.no_grad():
         label = int(log_probs(row).argmax())
-    first = 1 if isinstance(task.inputs, BertInputs) else 0  # after START
+    first = 1 if isinstance(task.inputs, BertInputs) else 0  # skips START
     return Readout(
         list(row),
         task.inputs.tokens(row),

@@ -30,13 +30,13 @@ def check_episodes(settings: Settings, progress: Progress) -> dict[str, Any]:
     splits: dict[str, Any] = {}
     for split in corpus.splits:
         records = list(progress(f"reading {split}", corpus.episodes, corpus.read(split)))
-        nearest_hits = [nearest_class(record) == record["wanted"] for record in records]
+        nearest_hits = [nearest_class(record) == record["target"] for record in records]
         split_report: dict[str, Any] = {"episodes": len(records)}
         if isinstance(corpus, ImageEpisodes):
             split_report |= gallery_statistics(corpus, split)
         split_report["nearest"] = round(100 * success_rate(nearest_hits).value, 1)
         if isinstance(corpus, Prototypes):
-            optimal_hits = [corpus.best_class(record) == record["wanted"] for record in records]
+            optimal_hits = [corpus.best_class(record) == record["target"] for record in records]
             split_report["at_best"] = round(100 * success_rate(optimal_hits).value, 1)
         splits[split] = {**split_report, "one_source_in": 1}
     report = {

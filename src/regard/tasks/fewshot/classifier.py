@@ -27,9 +27,9 @@ class FewshotBatch:
     """Examples and queries, their labels, and the order of the examples before each query."""
 
     examples: Float[Tensor, "e n *of"]
-    labels: Int[Tensor, "e s"]
+    support_labels: Int[Tensor, "e s"]
     targets: Int[Tensor, "e q"]
-    order: Int[Tensor, "e q s"]
+    support_order: Int[Tensor, "e q s"]
 
 
 class EpisodeClassifier(nn.Module):
@@ -43,15 +43,15 @@ class EpisodeClassifier(nn.Module):
 
     def forward(self, batch: FewshotBatch) -> Float[Tensor, "e q w"]:
         """Return the logits of the last step of each sequence."""
-        episodes, support_size = batch.labels.shape
-        queries = batch.order.shape[1]
+        episodes, support_size = batch.support_labels.shape
+        queries = batch.support_order.shape[1]
         states = self.embeddings(batch.examples)
-        gather_index = batch.order.flatten(1)[..., None].expand(-1, -1, states.shape[-1])
+        gather_index = batch.support_order.flatten(1)[..., None].expand(-1, -1, states.shape[-1])
         support = (
             states[:, :support_size].gather(1, gather_index).unflatten(1, (queries, support_size))
         )
         inputs = torch.cat([support, states[:, support_size:, None]], 2)
-        support_labels = batch.labels.gather(1, batch.order.flatten(1)).unflatten(
+        support_labels = batch.support_labels.gather(1, batch.support_order.flatten(1)).unflatten(
             1, (queries, support_size)
         )
         labels = F.one_hot(support_labels, self.ways).to(inputs)

@@ -27,7 +27,7 @@ class FewshotEpisode:
     """Examples in their order, the query last, and the classes of all but the query."""
 
     examples: NDArray[Any]  # [s+1 ...]
-    labels: NDArray[np.int64]  # [s]
+    support_labels: NDArray[np.int64]  # [s]
     target: int | None  # the class of the query, if it is known
     classes: tuple[str, ...]
     names: tuple[str, ...]  # of the examples, without the query
@@ -46,12 +46,12 @@ SupportParser = Callable[[str, str], Support]
 
 def to_episode(record: Record, ways: int) -> FewshotEpisode:
     """Convert a record of a corpus; its classes are numbers from 1."""
-    labels = record["labels"]
+    labels = record["support_labels"]
     classes = tuple(str(way + 1) for way in range(ways))
     return FewshotEpisode(
-        examples=record["shown"],
-        labels=labels,
-        target=record["wanted"],
+        examples=record["examples"],
+        support_labels=labels,
+        target=record["target"],
         classes=classes,
         names=tuple(f"{classes[label]}: {n}" for n, label in enumerate(labels, 1)),
     )
@@ -74,7 +74,7 @@ def parse_episode(
     named_examples = [support[classes[way]][shot] for way, shot in order]
     return FewshotEpisode(
         examples=np.stack([*(example for _, example in named_examples), query]),
-        labels=np.array([way for way, _ in order]),
+        support_labels=np.array([way for way, _ in order]),
         target=None,
         classes=tuple(classes),
         names=tuple(

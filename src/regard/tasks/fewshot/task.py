@@ -90,7 +90,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch]):
 
     def collate(self, examples: Sequence[FewshotEpisode]) -> FewshotBatch:
         """Return episodes of one query, with the examples in their order; unknown targets are 0."""
-        labels = np.stack([episode.labels for episode in examples])
+        labels = np.stack([episode.support_labels for episode in examples])
         targets = np.array([[episode.target or 0] for episode in examples])
         order = np.broadcast_to(np.arange(labels.shape[1]), (len(examples), 1, labels.shape[1]))
         arrays = np.stack([episode.examples for episode in examples])
@@ -227,7 +227,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch]):
 
 def hits(labels: Sequence[int], records: Sequence[Record]) -> list[bool]:
     """Return whether each label is the class of the query."""
-    return [label == record["wanted"] for label, record in zip(labels, records, strict=True)]
+    return [label == record["target"] for label, record in zip(labels, records, strict=True)]
 
 
 def to_floats(examples: Tensor) -> Float[Tensor, "e n *of"]:
@@ -239,7 +239,9 @@ def to_floats(examples: Tensor) -> Float[Tensor, "e n *of"]:
 
 def nearest_class(record: Record) -> int:
     """Return the class whose examples have the mean that is nearest to the query."""
-    examples: NDArray[Any] = record["shown"].astype(np.float64).reshape(len(record["shown"]), -1)
-    labels = record["labels"]
+    examples: NDArray[Any] = (
+        record["examples"].astype(np.float64).reshape(len(record["examples"]), -1)
+    )
+    labels = record["support_labels"]
     means = np.stack([examples[:-1][labels == way].mean(0) for way in range(labels.max() + 1)])
     return int(((means - examples[-1]) ** 2).sum(-1).argmin())

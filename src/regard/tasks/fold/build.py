@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.config.fold import is_distance_data
+from regard.config.data.proteins import is_distance_data
 from regard.data.corpus import Corpus
 from regard.metrics.fold import UNKNOWN_STATE
 from regard.models.catalogue import build_model

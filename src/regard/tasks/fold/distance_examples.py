@@ -43,10 +43,10 @@ class DistanceExample:
 
 
 def build_example(index: int, record: Record) -> DistanceExample:
-    """Return the example of a record; without `shown`, all known distances are shown."""
+    """Return the example of a record; without `visible_fraction`, all known distances are shown."""
     letters, table = parse_distances(record["text"], f"record {index + 1}")
     residues = residue_ids(letters or UNKNOWN_RESIDUE * len(table))
-    return DistanceExample(index, distance_table(table), residues, record.get("shown"))
+    return DistanceExample(index, distance_table(table), residues, record.get("visible_fraction"))
 
 
 def distance_table(table: Distances) -> Float[np.ndarray, "r r"]:

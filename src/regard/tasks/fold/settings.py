@@ -1,22 +1,29 @@
 """Settings of protein folding."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
-from regard.config.fold import (
-    FoldDataConfig,
-    FoldModelConfig,
-    MsaConfig,
+from regard.config.data.proteins import (
+    DistancesDataConfig,
+    PointsDataConfig,
+    ProteinsDataConfig,
     PublicProteinsDataConfig,
     is_distance_data,
 )
+from regard.config.models.encoders import BertConfig, BiRnnConfig
+from regard.config.models.proteins import MsaConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
+
+FoldDataConfig = Annotated[
+    ProteinsDataConfig | PublicProteinsDataConfig | PointsDataConfig | DistancesDataConfig,
+    Field(discriminator="kind"),
+]
+
+FoldModelConfig = Annotated[MsaConfig | BiRnnConfig | BertConfig, Field(discriminator="kind")]
 
 
 class FoldHeadConfig(Config):

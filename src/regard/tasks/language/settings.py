@@ -4,27 +4,41 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.data import (
-    LanguageDataConfig,
-    PublicTextDataConfig,
-)
+from regard.config.base import Positive
+from regard.config.data.texts import LanguageDataConfig, PublicTextDataConfig
 from regard.config.decode import DecodeConfig, SampleConfig
-from regard.config.language import Gpt2Config, LanguageModelConfig
+from regard.config.models.language_models import Gpt2Config, LanguageModelConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
-from regard.config.train import (
-    LanguageTrainConfig,
-)
+from regard.config.train import TrainConfig
 from regard.config.validators import check_windows
 
 
-class LanguageSettings(Settings):
-    """How likely a text is, and how it goes on."""
+class LanguageTrainConfig(TrainConfig):
+    """Training to write."""
 
-    task: Literal["language"] = Field(default="language", description="What the model is to do.")
-    data: LanguageDataConfig = Field(default=PublicTextDataConfig(), description="text or public.")
+    context_length: Positive = Field(default=128, description="Tokens that are read at a time.")
+    carry_state: bool = Field(
+        default=False,
+        description="Go on with what was read before, window after window (recurrent models); else "
+        "each begins anew, anywhere in the text.",
+    )
+    metric: Literal["loss", "perplexity"] = Field(
+        default="loss", description="What is better, on dev: loss or perplexity."
+    )
+
+
+class LanguageSettings(Settings):
+    """Settings of a run that models and continues texts."""
+
+    task: Literal["language"] = Field(default="language", description="Task of the run.")
+    data: LanguageDataConfig = Field(
+        default=PublicTextDataConfig(), description="Data set: text or public."
+    )
     model: LanguageModelConfig = Field(default=Gpt2Config(), description=MODEL_HELP)
     train: LanguageTrainConfig = Field(default=LanguageTrainConfig(), description=TRAIN_HELP)
-    decode: DecodeConfig = Field(default=SampleConfig(), description="greedy, beam or sample.")
+    decode: DecodeConfig = Field(
+        default=SampleConfig(), description="Search: greedy, beam or sample."
+    )
 
     @model_validator(mode="after")
     def _check_settings(self) -> "LanguageSettings":

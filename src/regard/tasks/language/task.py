@@ -18,7 +18,7 @@ class CompletionPrediction(TextPrediction):
 
 
 class LanguageTask(TextStreamTask):
-    """How likely a text is, and how it continues."""
+    """Likelihood and continuation of texts."""
 
     name: ClassVar = "language"
 

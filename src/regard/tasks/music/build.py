@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import nn
 
+from regard.config.data.notes import is_roll_data
 from regard.config.decode import SampleConfig
-from regard.config.music import is_roll_data
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.models.catalogue import build_model

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from regard.config.music import is_roll_data
+from regard.config.data.notes import is_roll_data
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Record, location

@@ -1,24 +1,31 @@
 """Settings of music."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Positive
-from regard.config.decode import SampleConfig
-from regard.config.music import (
-    ROLL_MODELS,
-    MusicDataConfig,
-    MusicModelConfig,
+from regard.config.data.notes import (
+    AbcDataConfig,
     PublicMusicDataConfig,
-    RollRnnConfig,
+    RollsDataConfig,
     is_roll_data,
 )
+from regard.config.decode import SampleConfig
+from regard.config.models.language_models import Gpt2Config, LstmnConfig, RnnlmConfig
+from regard.config.models.piano_rolls import ROLL_MODELS, RollGptConfig, RollRnnConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
-from regard.config.train import (
-    TrainConfig,
-)
+from regard.config.train import TrainConfig
 from regard.config.validators import check_windows
+
+MusicDataConfig = Annotated[
+    RollsDataConfig | AbcDataConfig | PublicMusicDataConfig, Field(discriminator="kind")
+]
+
+MusicModelConfig = Annotated[
+    RollRnnConfig | RollGptConfig | RnnlmConfig | Gpt2Config | LstmnConfig,
+    Field(discriminator="kind"),
+]
 
 
 class MusicTrainConfig(TrainConfig):

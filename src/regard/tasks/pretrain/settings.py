@@ -1,22 +1,18 @@
 """Settings of pretraining."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive
-from regard.config.data import (
-    LanguageDataConfig,
-    PublicTextDataConfig,
-)
-from regard.config.encoder import (
-    BertConfig,
-    PretrainModelConfig,
-)
+from regard.config.data.texts import LanguageDataConfig, PublicTextDataConfig
+from regard.config.models.encoders import BertConfig, ElmoConfig
 from regard.config.settings import TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_word_tokenizer
+
+PretrainModelConfig = Annotated[BertConfig | ElmoConfig, Field(discriminator="kind")]
 
 
 class PretrainTrainConfig(TrainConfig):

@@ -30,7 +30,7 @@ class SummarizeBuilder(Seq2SeqBuilder):
             model,
             vocabularies["source"],
             vocabularies["target"],
-            # An unknown word is of no use to a reader.
+            # A reader cannot use an unknown word.
             decoding=build_decoding(settings.decode, positions, forbidden_ids=(UNKNOWN,)),
             max_tokens=int(min(train.max_tokens, positions)),
             max_summary_tokens=int(min(train.max_summary_tokens, positions)),

@@ -1,4 +1,4 @@
-"""What `regard compare` notes for summarization."""
+"""Notes of `regard compare` on summarizers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,14 +13,14 @@ class SummarizeComparison(Comparison):
     """Compares summarizers."""
 
     def comparison_notes(self, models: Mapping[str, Settings]) -> list[str]:
-        notes = ["exact, repeated (three words in a row) and copied: in percent"]
+        notes = ["exact, repeated (word trigrams) and copied: in percent"]
         if len({getattr(settings.model, "copying", False) for settings in models.values()}) > 1:
             notes.append(
-                "perplexity: a model that copies must predict names that others only call unknown"
+                "perplexity: a model that copies predicts names, others only the unknown token"
             )
         return notes + super().comparison_notes(models)
 
     def render_attention(self, task: Any, surface: Surface) -> str | None:
-        """Return the first summary and its attention; `measure` has printed notices already."""
+        """Return the first summary and its attention, without a notice on truncation."""
         text = self.records[0]["source"]
         return view.render_summary(task, text, surface) if task.has_attention() else None

@@ -1,43 +1,51 @@
 """Settings of summarization."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Count, Positive
-from regard.config.data import (
+from regard.config.data.summaries import (
     HeadlinesDataConfig,
-    SummarizeDataConfig,
+    PublicSummariesDataConfig,
+    SummariesDataConfig,
 )
 from regard.config.decode import BeamConfig, DecodeConfig
-from regard.config.model import (
-    PointerConfig,
-    SummarizeModelConfig,
-)
+from regard.config.models.seq2seq import PointerConfig, TextPairModelConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_joint_vocabulary
 
+SummarizeDataConfig = Annotated[
+    HeadlinesDataConfig | SummariesDataConfig | PublicSummariesDataConfig,
+    Field(discriminator="kind"),
+]
+
+SummarizeModelConfig = Annotated[TextPairModelConfig | PointerConfig, Field(discriminator="kind")]
+
 
 class SummarizeTrainConfig(TrainConfig):
-    """Training to summarize."""
+    """Training of a summarizer."""
 
     max_tokens: Positive = Field(
-        default=400, description="Of longer documents (in tokens) the end is cut."
+        default=400, description="Maximum length of a document in tokens; the rest is cut off."
     )
     max_summary_tokens: Positive = Field(
-        default=100, description="Of longer summaries (in tokens) the end is cut."
+        default=100, description="Maximum length of a summary in tokens; the rest is cut off."
     )
     metric: Literal["loss", "rouge1", "rouge2", "rougeL"] = Field(
-        default="loss", description="What is better, on dev: loss, rouge1, rouge2 or rougeL."
+        default="loss",
+        description="Metric on dev that selects the best weights: loss, rouge1, rouge2 or rougeL.",
     )
     coverage_weight: float = Field(
-        default=1.0, ge=0, description="Weight of the coverage loss (pointer): lambda."
+        default=1.0,
+        ge=0,
+        description="Weight of the coverage loss of the pointer model, 0 or more.",
     )
     coverage_after: Count = Field(
         default=0,
-        description="Steps before coverage is switched on (pointer); in the paper, almost all.",
+        description="Steps before coverage of the pointer model starts; in the paper, almost all.",
     )
 
     @model_validator(mode="after")
@@ -46,7 +54,7 @@ class SummarizeTrainConfig(TrainConfig):
             return self
         if self.patience is not None:
             reason = "patience may end the training before coverage_after"
-            raise ValueError(f"{reason} = {self.coverage_after}: leave one of them out")
+            raise ValueError(f"{reason} = {self.coverage_after}: remove one of them")
         if self.steps is not None:
             last_validation = self.steps - self.steps % self.validate_every
             if last_validation <= self.coverage_after:
@@ -58,11 +66,11 @@ class SummarizeTrainConfig(TrainConfig):
 
 
 class SummarizeSettings(Settings):
-    """A document into its summary."""
+    """Settings of a run that summarizes documents."""
 
-    task: Literal["summarize"] = Field(default="summarize", description="What the model is to do.")
+    task: Literal["summarize"] = Field(default="summarize", description="Task of the run.")
     data: SummarizeDataConfig = Field(
-        default=HeadlinesDataConfig(), description="headlines, summaries or public."
+        default=HeadlinesDataConfig(), description="Data set: headlines, summaries or public."
     )
     text: TextConfig = Field(
         default=TextConfig(
@@ -73,7 +81,7 @@ class SummarizeSettings(Settings):
     model: SummarizeModelConfig = Field(default=PointerConfig(), description=MODEL_HELP)
     train: SummarizeTrainConfig = Field(default=SummarizeTrainConfig(), description=TRAIN_HELP)
     decode: DecodeConfig = Field(
-        default=BeamConfig(width=4, max_length=100), description="greedy, beam or sample."
+        default=BeamConfig(width=4, max_length=100), description="Search: greedy, beam or sample."
     )
 
     @model_validator(mode="after")

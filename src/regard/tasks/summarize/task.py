@@ -1,4 +1,4 @@
-"""The task of summarization: a document into a few words, which may be copied from it.
+"""Summarization of a document, from which words may be copied.
 
 t: target positions   s: source positions
 """
@@ -43,16 +43,16 @@ from regard.view.terminal import Surface
 
 
 class CopyTrace(NamedTuple):
-    """How a word of a summary was produced."""
+    """Origin of a word of a summary: generated or copied."""
 
     word: str
     p_gen: float
-    copied: float  # share of its probability that comes from copying
+    copied: float  # share of the probability of the word that copying contributes
 
 
 @dataclass
 class TruncationCounts:
-    """Pairs that were read, and how many documents and summaries were too long."""
+    """Numbers of pairs, of documents that are too long, and of summaries that are too long."""
 
     pairs: int = 0
     documents: int = 0
@@ -60,11 +60,11 @@ class TruncationCounts:
 
 
 class SummarizeTask(Seq2SeqTask):
-    """A document into its summary.
+    """Summarization of documents.
 
     The model reads the first `max_tokens` tokens of a document and learns the first
-    `max_summary_tokens` of a summary. If it copies, and tokens are words, the unknown words of a
-    document have ids of their own. Coverage acts after `coverage_after` steps.
+    `max_summary_tokens` of a summary. If it copies, and tokens are words, each unknown
+    word of a document has its own id. Coverage acts after `coverage_after` steps.
     """
 
     name: ClassVar = "summarize"
@@ -107,7 +107,7 @@ class SummarizeTask(Seq2SeqTask):
     def counted_examples(
         self, counts: TruncationCounts, records: Iterable[Record]
     ) -> Iterator[Example]:
-        """Yield examples; what is too long is cut, and counted."""
+        """Yield examples; count and truncate documents and summaries that are too long."""
         stream = enumerate(records)
         while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
             sources = self.encode_documents([record["source"] for _, record in chunk])
@@ -141,7 +141,7 @@ class SummarizeTask(Seq2SeqTask):
         return self.target.encode_ids(list(texts))
 
     def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return batches of pairs of about equal length; print how many were cut."""
+        """Return batches of pairs of about equal length; print how many were truncated."""
         counts = TruncationCounts()
         examples = store_examples(
             lambda: corpus.read("train"),
@@ -158,7 +158,7 @@ class SummarizeTask(Seq2SeqTask):
                 f"train.max_summary_tokens = {self.max_summary_tokens}",
             ),
         ):
-            if isinstance(examples, StreamedExamples):  # which are not counted in advance
+            if isinstance(examples, StreamedExamples):  # not counted in advance
                 warn_truncation(f"some {unit} perhaps", limit)
             elif count:
                 warn_truncation(f"{count:,} of {counts.pairs:,} {unit}", limit)
@@ -179,7 +179,7 @@ class SummarizeTask(Seq2SeqTask):
     ) -> Loss:
         """Return -log p of the summaries plus `coverage` times the coverage loss, if any.
 
-        With None, the attention gets no coverage either.
+        With `coverage` None, the attention does not read coverage either.
         """
         model = self.model
         if not hasattr(model, "decode_with_attention"):
@@ -209,13 +209,13 @@ class SummarizeTask(Seq2SeqTask):
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[TextPrediction]:
-        """Return the n best summaries of each document; print how many documents are cut."""
+        """Return the n best summaries of each document; print how many were truncated."""
         texts = [document_text(record) for record in records]
         self.warn_truncated_documents(texts)
         return self.decode(texts, on_progress=on_progress)
 
     def warn_truncated_documents(self, texts: Sequence[str]) -> None:
-        """Print a notice if the ends of documents are not read."""
+        """Print a notice if documents are truncated."""
         count = sum(len(ids) > self.max_tokens for ids in self.source.encode_ids(list(texts)))
         if count:
             warn_truncation(
@@ -230,7 +230,7 @@ class SummarizeTask(Seq2SeqTask):
         ]
 
     def max_lengths(self, batch: Batch, max_length: int) -> list[int]:
-        """Return the same maximum for each summary, however long its document is."""
+        """Return the maximum length of each summary, which does not depend on its document."""
         return [max_length] * len(batch.indices)
 
     def to_output(self, hypothesis: Hypothesis, example: Example) -> TextOutput:
@@ -238,7 +238,7 @@ class SummarizeTask(Seq2SeqTask):
         return TextOutput(text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
 
     def details(self, record: Record) -> dict[str, Any]:
-        """Return how each word of the best summary was produced, if the model copies."""
+        """Return the origin of each word of the best summary, if the model copies."""
         if not self.can_copy:
             return {}
         text = document_text(record)
@@ -265,7 +265,7 @@ class SummarizeTask(Seq2SeqTask):
     def copied_percentage(
         self, texts: Sequence[str], predictions: Sequence[TextPrediction]
     ) -> float:
-        """Return the percentage of output tokens that are tokens of what was read."""
+        """Return the percentage of output tokens that occur in what the model read."""
         documents = self.encode_documents(texts)
         output_tokens = [
             tokens_with_copies(self.target, prediction.best.ids, document.words)
@@ -273,7 +273,10 @@ class SummarizeTask(Seq2SeqTask):
         ]
         return copy_rate(
             output_tokens,
-            [tokens_with_copies(self.source, one.ids, one.words) for one in documents],
+            [
+                tokens_with_copies(self.source, document.ids, document.words)
+                for document in documents
+            ],
         )
 
     def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:
@@ -293,7 +296,7 @@ class SummarizeTask(Seq2SeqTask):
 
     @torch.no_grad()
     def copy_traces(self, source: str, target: Sequence[int]) -> list[CopyTrace]:
-        """Return how each word of a summary, and its end, was produced; none without copying."""
+        """Return the origin of each word of a summary and of its end; none without copying."""
         if not self.can_copy:
             return []
         [example] = self.source_examples([source])

@@ -14,8 +14,8 @@ from regard.view.terminal import (
 if TYPE_CHECKING:
     from regard.tasks.summarize.task import SummarizeTask
 
-MIN_VISIBLE_WEIGHT = 0.05  # words of a document with less from every summary word are not shown
-P_GEN_CELLS = 5  # of a row label: a space and four characters
+MIN_VISIBLE_WEIGHT = 0.05  # document words whose weights are all smaller are not shown
+P_GEN_CELLS = 5  # width of p_gen in a row label: a space and four characters
 
 
 def summary_map(task: "SummarizeTask", text: str, target: str | None) -> AttentionMap:
@@ -54,11 +54,11 @@ def render_summary(
         surface,
     )
     note = (
-        f"{len(attended)} of {len(alignment.source)} words, those with at least "
-        f"{MIN_VISIBLE_WEIGHT:.0%} of a look"
+        f"{len(attended)} of {len(alignment.source)} words: those with a weight of at least "
+        f"{MIN_VISIBLE_WEIGHT:.0%}"
     )
     if copy_traces:
-        note += "; behind a word of the summary: p_gen"
+        note += "; after each word of the summary: p_gen"
     return f"{summary}\n\n{heatmap}\n\nweight: {render_legend(surface)}\n{note}"
 
 

@@ -19,7 +19,7 @@ from regard.text.special_ids import load_tokenizer
 
 
 class TagBuilder(EncoderBuilder):
-    """Reads `TagSettings` or `UnderstandSettings`; the latter have labels of sentences."""
+    """Reads `TagSettings` or `UnderstandSettings`; the latter add labels of sentences."""
 
     special_token_count: ClassVar = 2  # START and END
 
@@ -93,7 +93,7 @@ class TagBuilder(EncoderBuilder):
 
 
 def word_rows(task: TagTask, records: list[Record], max_tokens: int) -> list[list[Any]]:
-    """Return the rows that the model reads of these sentences."""
+    """Return the rows of these sentences that the model reads."""
     return [task.word_inputs.row(record["text"].split(), max_tokens) for record in records]
 
 

@@ -1,7 +1,7 @@
-"""Inputs of encoders, for tasks that predict something for each word of a sentence.
+"""Inputs of encoders for tasks that predict a tag for each word of a sentence.
 
 Each class converts the words of a sentence to one row, and many rows to the tensors that `encode`
-takes. The tensor `begins` marks the positions at which a word begins, if there are others too.
+takes. The tensor `begins` marks the positions at which a word begins, if not all do.
 b: sentences   t: positions   w: words   c: characters of a word
 """
 
@@ -25,7 +25,7 @@ class WordInputs(Protocol):
     """Rows of words or of their ids, and the tensors of many rows."""
 
     def row(self, words: Sequence[str], max_tokens: int) -> list[Any]:
-        """Return the first words of a sentence, as many as fit into `max_tokens` positions."""
+        """Return the first words of a sentence that fit into `max_tokens` positions."""
         ...
 
     def word_count(self, row: Sequence[Any]) -> int:
@@ -33,14 +33,14 @@ class WordInputs(Protocol):
         ...
 
     def tensors(self, rows: Sequence[Sequence[Any]]) -> dict[str, Tensor]:
-        """Return the padded arguments of `encode`, and `begins` where it is needed."""
+        """Return the padded arguments of `encode`, and `begins` if not every position is a word."""
         ...
 
 
 class SubwordInputs:
-    """Words as tokens of any vocabulary, between special tokens if there are any.
+    """Words as tokens of any vocabulary, between optional special tokens.
 
-    In a row, the id of a position at which no word begins is stored as ~id, which is negative.
+    A row stores the id of a position at which no word begins as ~id, which is negative.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class SubwordInputs:
         pieces = self.text.encode_ids(list(words)) if words else []
         row: list[int] = []
         for ids in pieces:
-            first, *rest = ids or [self.unknown]  # a word without any token of the vocabulary
+            first, *rest = ids or [self.unknown]  # a word without a token in the vocabulary
             if len(row) + 1 + len(rest) > max_tokens:
                 break
             row += [first, *(~token_id for token_id in rest)]
@@ -83,7 +83,7 @@ class SubwordInputs:
 
 
 class WordCharacterInputs(CharacterInputs):
-    """Words by their characters, between words that mark start and end, as ELMo reads them."""
+    """Words as characters, between marks of start and end, as ELMo reads them."""
 
     def row(self, words: Sequence[str], max_tokens: int) -> list[str]:
         return list(words[:max_tokens]) or [""]
@@ -93,7 +93,7 @@ class WordCharacterInputs(CharacterInputs):
 
 
 class WordAndCharacterInputs(WordCharacterInputs):
-    """Words as ids and by their characters, without special tokens."""
+    """Words as ids and as characters, without special tokens."""
 
     def tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
         ids, valid = padded([self.word_ids(row) for row in rows])
@@ -122,7 +122,7 @@ def build_word_inputs(kind: str, tokenizer: AnyTokenizer, *, segments: bool = Fa
 def word_states(
     states: Float[Tensor, "b t d"], word_starts: Bool[Tensor, "b t"]
 ) -> tuple[Float[Tensor, "b w d"], Bool[Tensor, "b w"]]:
-    """Return the states at which words begin, without gaps, and which of them are valid."""
+    """Return the states at the beginnings of words, without gaps, and which are valid."""
     counts: Int[Tensor, " b"] = word_starts.sum(1)
     max_words = max(1, int(counts.max()))
     positions = (~word_starts).int().argsort(dim=1, stable=True)[:, :max_words]

@@ -18,7 +18,7 @@ from regard.tasks.tag.inputs import word_states
 
 
 class TagLogits(NamedTuple):
-    """Logits of the tags of each word, and of the classes of the sentence if it has any."""
+    """Logits of the tags of each word, and of the classes of the sentence if there are any."""
 
     tags: Float[Tensor, "b w k"]
     valid: Bool[Tensor, "b w"]
@@ -53,7 +53,7 @@ class SequenceTagger(EncoderModel):
             )
 
     def forward(self, inputs: Mapping[str, Tensor]) -> TagLogits:
-        """Return logits; `begins` marks where words begin, if there are other positions too."""
+        """Return logits; `begins` marks the beginnings of words, if not every position is one."""
         word_starts = inputs.get("begins")
         encoded = self.encoder.encode(
             **{name: tensor for name, tensor in inputs.items() if name != "begins"}
@@ -68,7 +68,7 @@ class SequenceTagger(EncoderModel):
         return TagLogits(self.head(states), valid, label)
 
     def best_tags(self, logits: TagLogits) -> Int[Tensor, "b w"]:
-        """Return the likeliest tags: of the whole row with a CRF, else of each word."""
+        """Return the likeliest tags: of the sentence with a CRF, of each word without."""
         if self.crf is not None:
             return self.crf.best_tags(logits.tags, logits.valid)
         return logits.tags.argmax(-1).masked_fill(~logits.valid, 0)

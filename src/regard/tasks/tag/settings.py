@@ -1,71 +1,83 @@
 """Settings of tagging and language understanding."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
-from regard.config.data import (
-    PublicTagsDataConfig,
-    TagDataConfig,
-)
-from regard.config.encoder import (
+from regard.config.data.texts import PublicTagsDataConfig, TaggedDataConfig
+from regard.config.encoder_head import StartConfig
+from regard.config.models.encoders import (
+    BertConfig,
     BilstmCrfConfig,
     BiRnnAttentionConfig,
-    StartConfig,
-    TagModelConfig,
+    BiRnnConfig,
+    ElmoConfig,
 )
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_word_tokenizer
 
+TagDataConfig = Annotated[TaggedDataConfig | PublicTagsDataConfig, Field(discriminator="kind")]
+
+TagModelConfig = Annotated[
+    BilstmCrfConfig | BiRnnAttentionConfig | BiRnnConfig | BertConfig | ElmoConfig,
+    Field(discriminator="kind"),
+]
+
 
 class TagTrainConfig(TrainConfig):
-    """Training to name stretches of words."""
+    """Training of a tagger."""
 
     max_tokens: Positive = Field(
-        default=256, description="Of longer sentences (in tokens) the end is cut."
+        default=256, description="Maximum length of a sentence in tokens; the rest is cut off."
     )
     metric: Literal["loss", "f1"] = Field(
-        default="loss", description="What is better, on dev: loss or f1."
+        default="loss", description="Metric on dev that selects the best weights: loss or f1."
     )
 
 
 class UnderstandTrainConfig(TrainConfig):
-    """Training to understand."""
+    """Training of a tagger that also predicts intents."""
 
     max_tokens: Positive = Field(
-        default=256, description="Of longer sentences (in tokens) the end is cut."
+        default=256, description="Maximum length of a sentence in tokens; the rest is cut off."
     )
     metric: Literal["loss", "slot_f1", "intent_accuracy", "sentence_accuracy"] = Field(
         default="loss",
-        description="What is better, on dev: loss, slot_f1, intent_accuracy or sentence_accuracy.",
+        description="Metric on dev that selects the best weights: loss, slot_f1, intent_accuracy or "
+        "sentence_accuracy.",
     )
 
 
 class TagHeadConfig(Config):
-    """From the state of a word to its tag."""
+    """Layers from the state of a word to its tag."""
 
-    crf: bool = Field(default=True, description="Tags depend on each other (a CRF); else alone.")
+    crf: bool = Field(
+        default=True, description="Whether a CRF scores all tags of a sentence together."
+    )
     scheme: Literal["bio", "bioes"] = Field(
-        default="bio", description="What the model is taught: bio, or bioes, which says more."
+        default="bio",
+        description="Tags the model learns: bio, or bioes with marks for last and single words.",
     )
     hidden_dim: Positive | None = Field(
-        default=None, description="Width of a layer before the tags; none where not set."
+        default=None, description="Width of a hidden layer before the tags; default: no such layer."
     )
-    dropout: Rate = Field(default=0.1, description="Share of values set to zero in training.")
+    dropout: Rate = Field(
+        default=0.1, description="Probability, 0 to 1, of setting a value to zero in training."
+    )
 
 
 class WordTaskSettings(Settings):
-    """What tasks share that say something of each word."""
+    """Settings that `tag` and `understand` share."""
 
     text: TextConfig = Field(default=TextConfig(kind="words", min_count=2), description=TEXT_HELP)
     start: StartConfig = Field(
-        default=StartConfig(), description="What to begin with, other than chance."
+        default=StartConfig(), description="Pretrained weights to start from."
     )
     head: TagHeadConfig = Field(
-        default=TagHeadConfig(), description="From a word's state to its tag."
+        default=TagHeadConfig(), description="Layers from the state of a word to its tag."
     )
 
     @model_validator(mode="after")
@@ -75,24 +87,22 @@ class WordTaskSettings(Settings):
 
 
 class TagSettings(WordTaskSettings):
-    """Names for stretches of words: entities."""
+    """Settings of a run that labels spans of words, such as entities."""
 
-    task: Literal["tag"] = Field(default="tag", description="What the model is to do.")
+    task: Literal["tag"] = Field(default="tag", description="Task of the run.")
     data: TagDataConfig = Field(
-        default=PublicTagsDataConfig(name="wnut17"), description="tagged or public."
+        default=PublicTagsDataConfig(name="wnut17"), description="Data set: tagged or public."
     )
     model: TagModelConfig = Field(default=BilstmCrfConfig(), description=MODEL_HELP)
     train: TagTrainConfig = Field(default=TagTrainConfig(), description=TRAIN_HELP)
 
 
 class UnderstandSettings(WordTaskSettings):
-    """What is wanted (an intent), and with what (slots)."""
+    """Settings of a run that predicts the intent and the slots of a request."""
 
-    task: Literal["understand"] = Field(
-        default="understand", description="What the model is to do."
-    )
+    task: Literal["understand"] = Field(default="understand", description="Task of the run.")
     data: TagDataConfig = Field(
-        default=PublicTagsDataConfig(name="atis"), description="tagged or public."
+        default=PublicTagsDataConfig(name="atis"), description="Data set: tagged or public."
     )
     model: TagModelConfig = Field(default=BiRnnAttentionConfig(), description=MODEL_HELP)
     train: UnderstandTrainConfig = Field(default=UnderstandTrainConfig(), description=TRAIN_HELP)

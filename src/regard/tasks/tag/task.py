@@ -1,6 +1,8 @@
-"""Tagging of words, and understanding of requests: entities; slots and an intent.
+"""Tagging of entities in a sentence, or of the slots and the intent of a request.
 
-    loss = -log p(tags | words), by a CRF or word by word, and - log p(label) for `understand`
+    loss = -log p(tags | words) - log p(label | words)
+
+A CRF or independent words give p(tags | words); only `understand` has a label.
 b: sentences   w: words
 """
 
@@ -27,8 +29,8 @@ from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
-IGNORE_INDEX = -100  # a label that the training data lacks; it has no loss
-MAX_REPORTED_LABELS = 12  # labels of spans whose F1 is reported one by one
+IGNORE_INDEX = -100  # label that is not in the training data; it has no loss
+MAX_REPORTED_LABELS = 12  # with more labels, only the overall F1 is reported
 
 
 @dataclass(frozen=True)
@@ -36,19 +38,19 @@ class TagExample:
     """One sentence: its row, the tag of each word, and its label if the task has labels."""
 
     index: int
-    source: Sequence[Any]  # ids; words, where characters are read
+    source: Sequence[Any]  # ids, or words if the encoder reads characters
     tags: Sequence[int]
     label: int | None = None
 
     @property
     def target(self) -> Sequence[int]:
-        """Everything to predict, whose length counts in batching."""
+        """Tags and label; their number is the length that batching uses."""
         return self.tags if self.label is None else [*self.tags, self.label]
 
 
 @dataclass(frozen=True)
 class TagBatch:
-    """The inputs of an encoder, with the tags and the label of each sentence."""
+    """Inputs of an encoder, with the tags and the label of each sentence."""
 
     indices: Int[Tensor, " b"]
     inputs: dict[str, Tensor]
@@ -92,7 +94,7 @@ class TagPrediction(Prediction):
 
 
 class TagTask(EncoderTask[TagExample, TagBatch]):
-    """A tagger, how it reads words, and the names of its tags."""
+    """A tagger, the inputs that it reads, and the names of its tags."""
 
     name: ClassVar = "tag"
     unit: ClassVar = "words"
@@ -119,9 +121,9 @@ class TagTask(EncoderTask[TagExample, TagBatch]):
     # --- training
 
     def examples(self, records: Iterable[Record]) -> Iterator[TagExample]:
-        """Yield sentences, cut after `max_tokens` tokens.
+        """Yield sentences, truncated to `max_tokens` tokens.
 
-        A tag that the training data lacks counts as outside, and such a label as no label.
+        A tag that is not in the training data counts as outside; such a label has no loss.
         """
         outside_id = self.tags.indices.get(OUTSIDE, 0)
         for index, record in enumerate(records):
@@ -132,7 +134,7 @@ class TagTask(EncoderTask[TagExample, TagBatch]):
             yield TagExample(index, row, tag_ids, self.label_id(record))
 
     def label_id(self, record: Record) -> int | None:
-        """Return the label to learn, or None if the task has no labels."""
+        """Return the id of the label, or None if the task has no labels."""
         if self.labels is None:
             return None
         return self.labels.indices.get(split_labels(record["label"])[0], IGNORE_INDEX)
@@ -148,7 +150,7 @@ class TagTask(EncoderTask[TagExample, TagBatch]):
         )
 
     def cross_entropy(self, batch: TagBatch, smoothing: float = 0.0) -> Loss:
-        """Return the loss of whole sentences, counted by words; a CRF has no label smoothing."""
+        """Return the loss of the sentences, counted by words; a CRF has no label smoothing."""
         logits: TagLogits = self.model(batch.inputs)
         if self.model.crf is not None:
             total = -self.model.crf(logits.tags, batch.tags, logits.valid).sum()
@@ -203,7 +205,7 @@ class TagTask(EncoderTask[TagExample, TagBatch]):
         return self.labels.names[int(label_id)], probability.item()
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
-        """Return F1, precision and recall of spans in percent, and F1 of each of a few labels."""
+        """Return F1, precision and recall of spans in percent, and F1 by label if there are few."""
         tagged = cast("Sequence[TagPrediction]", predictions)
         references = [spans_from_tags(record["tags"].split()) for record in records]
         overall, by_label = entity_scores([item.tag_spans for item in tagged], references)
@@ -288,7 +290,7 @@ class UnderstandTask(TagTask):
 def split_labels(label: str) -> list[str]:
     """Return the labels of a sentence that has several, as ATIS writes them: `a#b`.
 
-    The first is learnt; a prediction of any of them is right.
+    The model learns the first; a prediction of any of them is correct.
     """
     return label.split("#")
 
@@ -296,7 +298,7 @@ def split_labels(label: str) -> list[str]:
 def to_prediction(
     words: Sequence[str], tags: Sequence[str], label: str | None, probability: float | None
 ) -> TagPrediction:
-    """Return a prediction whose text has spans in brackets, after the label if there is one."""
+    """Return a prediction; its text is the label, if any, and the words with spans in brackets."""
     text = " ".join(
         f"[{part}]({name})" if name else part for part, name in labeled_parts(words, tags, label)
     )
@@ -306,7 +308,7 @@ def to_prediction(
 def labeled_parts(
     words: Sequence[str], tags: Sequence[str], label: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the label if there is one, then spans with their names and words without a name."""
+    """Yield the label if there is one, then spans with their label and words without one."""
     position = 0
     if label is not None:
         yield f"{label}:", ""

@@ -59,7 +59,7 @@ def cross_attentions(model: Any) -> tuple[str, ...]:
 
 
 def build_teacher_forcing(train: TranslateTrainConfig) -> Callable[[int], float]:
-    """Return how often the decoder reads the true token: it falls along a line, then stays."""
+    """Return the teacher-forcing rate of each step: it falls linearly, then stays constant."""
 
     def rate(step: int) -> float:
         steps = train.teacher_forcing_steps

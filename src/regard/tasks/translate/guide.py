@@ -1,10 +1,10 @@
-"""Guided alignment: given word links teach the cross-attention where to look.
+"""Guided alignment: training of the cross-attention towards given word links.
 
     loss = -sum_t log p(y_t | …) - weight sum_t sum_s A_ts log a_ts
 
     a: weights of the cross-attention; of several layers the last but one, of its heads the mean
-    A: for each target token the source tokens of the linked words, in equal shares; a token whose
-       word has no link teaches nothing
+    A: for each target token the source tokens of the linked words, in equal shares; 0 for a
+       token whose word has no link
 
 Chen et al. 2016 (1607.01628); Garg et al. 2019 (1909.02074), who guide one head of that layer.
 """
@@ -28,11 +28,11 @@ from regard.tasks.generation import RECORDS_PER_CHUNK
 from regard.tasks.loss import Loss
 from regard.text.tokenizer import Tokenizer
 
-MIN_WEIGHT = 1e-12  # a smaller weight counts as this one: its logarithm stays finite
+MIN_WEIGHT = 1e-12  # lower bound of weights, so that logarithms stay finite
 
 
 class AlignmentGuide:
-    """Links of the training pairs, and a loss that compares the attention with them.
+    """Word links of the training pairs, and the loss that compares the attention with them.
 
     `path` is a file in Pharaoh format with a line for each record, words counted from 0.
     """
@@ -47,7 +47,7 @@ class AlignmentGuide:
         if lines != count:
             raise ValueError(
                 f"{self.path} has {lines} lines, but the training data {count} pairs: "
-                "give a line for each, an empty one where there is no link"
+                "write a line for each pair, an empty one where there is no link"
             )
 
     def with_links(self, records: Iterable[Record]) -> Iterator[Record]:
@@ -63,12 +63,15 @@ class AlignmentGuide:
         while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
             sources = source.encode_batch([record["source"] for _, record in chunk])
             targets = target.encode_batch([record["target"] for _, record in chunk])
-            for (index, record), read, written in zip(chunk, sources, targets, strict=True):
+            for (index, record), encoded_source, encoded_target in zip(
+                chunk, sources, targets, strict=True
+            ):
                 size = len(source.words(record["source"])), len(target.words(record["target"]))
                 links = parse_links(record["links"], record["location"], size=size)
-                if len(read.ids) <= max_tokens and len(written.ids) <= max_tokens:
-                    positions = token_links(links, read.words, written.words)
-                    yield Example(index, read.ids, written.ids, positions)
+                source_ids, target_ids = encoded_source.ids, encoded_target.ids
+                if len(source_ids) <= max_tokens and len(target_ids) <= max_tokens:
+                    positions = token_links(links, encoded_source.words, encoded_target.words)
+                    yield Example(index, source_ids, target_ids, positions)
 
     def loss(self, model: nn.Module, batch: Batch, base_loss: Callable[[], Loss]) -> Loss:
         """Return the base loss plus the weighted alignment loss of the guided attention."""
@@ -76,7 +79,7 @@ class AlignmentGuide:
             raise ValueError("batch has no guide: take its examples from AlignmentGuide.examples")
         with observe(model, [self.attention_name], detach=False) as recorded:
             loss = base_loss()
-        # The last pass: with scheduled sampling there was another before it.
+        # Scheduled sampling adds a pass before this one.
         weights = recorded.joined()[self.attention_name][..., -batch.target_in.shape[1] :, :]
         if weights.ndim == 4:
             weights = weights.mean(1)
@@ -94,14 +97,14 @@ def alignment_loss(
 def token_links(
     links: Links, source_words: Sequence[int | None], target_words: Sequence[int | None]
 ) -> Int[np.ndarray, "k 2"]:
-    """(target position, source position) of all tokens of linked words."""
+    """Return (target position, source position) of all tokens of linked words."""
     sources, targets = word_positions(source_words), word_positions(target_words)
     position_pairs = [(t, s) for i, j in sorted(links) for t in targets[j] for s in sources[i]]
     return np.array(position_pairs, np.int32).reshape(-1, 2)
 
 
 def word_positions(words: Sequence[int | None]) -> defaultdict[int | None, list[int]]:
-    """The positions of each word's tokens."""
+    """Return the positions of the tokens of each word."""
     positions: defaultdict[int | None, list[int]] = defaultdict(list)
     for position, word in enumerate(words):
         positions[word].append(position)

@@ -1,87 +1,106 @@
 """Settings of translation."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, Fraction, Positive
-from regard.config.data import (
+from regard.config.data.text_pairs import (
     DatesDataConfig,
-    TranslateDataConfig,
+    FilesDataConfig,
+    MixDataConfig,
+    PublicTranslationDataConfig,
+    ReorderDataConfig,
 )
 from regard.config.decode import BeamConfig, DecodeConfig
-from regard.config.model import (
-    RnnSearchConfig,
-    TranslateModelConfig,
-)
+from regard.config.models.seq2seq import RnnSearchConfig, TextPairModelConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.train import TrainConfig
 from regard.config.validators import check_joint_vocabulary
 
+TranslateDataConfig = Annotated[
+    DatesDataConfig
+    | ReorderDataConfig
+    | FilesDataConfig
+    | PublicTranslationDataConfig
+    | MixDataConfig,
+    Field(discriminator="kind"),
+]
+
+TranslateModelConfig = Annotated[TextPairModelConfig, Field(discriminator="kind")]
+
 
 class TranslateTrainConfig(TrainConfig):
-    """Training to translate."""
+    """Training of a translator."""
 
     max_tokens: Positive = Field(
-        default=256, description="Longer pairs (in tokens, a side) are left out."
+        default=256, description="Maximum length of a side in tokens; longer pairs are left out."
     )
     metric: Literal["loss", "bleu", "chrf", "ter", "exact"] = Field(
-        default="loss", description="What is better: loss, bleu, chrf, ter or exact, on dev."
+        default="loss",
+        description="Metric on dev that selects the best weights: loss, bleu, chrf, ter or exact.",
     )
     teacher_forcing: Fraction = Field(
         default=1.0,
-        description="How often the decoder reads the true token before, not its own: 1 is always, "
-        "less is scheduled sampling.",
+        description="Probability, 0 to 1, that the decoder reads the true previous token and not its "
+        "own prediction; below 1: scheduled sampling.",
     )
     teacher_forcing_steps: Count = Field(
-        default=0, description="Steps in which that falls from 1, along a line; 0: at once."
+        default=0,
+        description="Steps in which train.teacher_forcing falls linearly from 1; 0: at once.",
     )
     compile: bool = Field(
-        default=False, description="Compile the transformer first (torch.compile)."
+        default=False,
+        description="Whether to compile the transformer before training (torch.compile).",
     )
     guided_alignment_weight: float = Field(
-        default=0.0, ge=0, description="Weight of a loss on given alignments; 0 is none."
+        default=0.0,
+        ge=0,
+        description="Weight of the guided alignment loss, 0 or more; 0: no such loss.",
     )
     alignments: str | None = Field(
         default=None,
-        description="These alignments: Pharaoh format, a line for each pair of training data.",
+        description="File of word alignments in Pharaoh format, a line for each training pair.",
     )
 
     @model_validator(mode="after")
     def _check_alignments(self) -> "TranslateTrainConfig":
         if self.guided_alignment_weight and self.alignments is None:
             raise ValueError(
-                "guided_alignment_weight needs alignments: name the file that holds them"
+                "guided_alignment_weight needs alignments: name their file in train.alignments"
             )
         return self
 
 
 class TranslateMetricsConfig(Config):
-    """How translations are scored."""
+    """Options of the metrics of translation."""
 
     tokenize: Literal["13a", "none", "intl", "char", "zh"] = Field(
-        default="13a", description="Tokenizer of BLEU; none if the data is tokenized already."
+        default="13a",
+        description="Tokenizer of BLEU: 13a, intl, char, zh, or none for data that is tokenized.",
     )
 
 
 class TranslateSettings(Settings):
-    """A source text into a target text."""
+    """Settings of a run that translates a source text into a target text."""
 
-    task: Literal["translate"] = Field(default="translate", description="What the model is to do.")
+    task: Literal["translate"] = Field(default="translate", description="Task of the run.")
     data: TranslateDataConfig = Field(
-        default=DatesDataConfig(), description="dates, reorder, files, public or mix."
+        default=DatesDataConfig(), description="Data set: dates, reorder, files, public or mix."
     )
     model: TranslateModelConfig = Field(default=RnnSearchConfig(), description=MODEL_HELP)
     train: TranslateTrainConfig = Field(default=TranslateTrainConfig(), description=TRAIN_HELP)
-    decode: DecodeConfig = Field(default=BeamConfig(), description="greedy, beam or sample.")
+    decode: DecodeConfig = Field(
+        default=BeamConfig(), description="Search: greedy, beam or sample."
+    )
     metrics: TranslateMetricsConfig = Field(
-        default=TranslateMetricsConfig(), description="How translations are scored."
+        default=TranslateMetricsConfig(), description="Options of the metrics."
     )
 
     @model_validator(mode="after")
     def _check_settings(self) -> "TranslateSettings":
         check_joint_vocabulary(self)
         if self.train.compile and self.model.kind != "transformer":
-            reason = "a recurrent loop would be compiled anew for every length"
+            reason = "a recurrent model would be compiled again for every length"
             raise ValueError(f"train.compile is for the transformer: {reason}; set it to false")
         return self

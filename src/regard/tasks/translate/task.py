@@ -29,12 +29,12 @@ from regard.text.tokenizer import Tokenizer
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
-TOKENS_PER_DRAW = 256  # tokens that are drawn together in scheduled sampling
-MAX_EVALUATION_TOKENS = 256  # of each side, where likelihood is measured
+TOKENS_PER_DRAW = 256  # tokens drawn together in scheduled sampling
+MAX_EVALUATION_TOKENS = 256  # of each side, for likelihoods
 
 
 class TranslateTask(Seq2SeqTask):
-    """A source text into a target text."""
+    """Translation of a source text into a target text."""
 
     name: ClassVar = "translate"
     example_unit: ClassVar = "sentences"
@@ -71,7 +71,7 @@ class TranslateTask(Seq2SeqTask):
         return self.examples_up_to(records, self.max_tokens)
 
     def examples_up_to(self, records: Iterable[Record], max_tokens: int) -> Iterator[Example]:
-        """Yield the pairs of which no side has more than `max_tokens` tokens."""
+        """Yield the pairs whose sides have at most `max_tokens` tokens each."""
         stream = enumerate(records)
         while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
             sources = self.source.encode_ids([record["source"] for _, record in chunk])
@@ -84,8 +84,8 @@ class TranslateTask(Seq2SeqTask):
         examples = list(self.examples_up_to(records, self.max_evaluation_tokens))
         if not examples:
             raise ValueError(
-                f"no pair has at most {self.max_evaluation_tokens} tokens a side: "
-                "its likelihood cannot be measured"
+                f"no pair has at most {self.max_evaluation_tokens} tokens on each side: "
+                "the likelihood cannot be measured"
             )
         return iter(examples)
 
@@ -138,8 +138,8 @@ class TranslateTask(Seq2SeqTask):
     ) -> Int[Tensor, "b t"]:
         """Return the target with some of its tokens drawn from the model.
 
-        Bengio et al. 2015 draw token by token. Here all are drawn at once, each after the true
-        tokens before it (Duckworth et al. 2019, one pass), so that every model trains at its speed.
+        Bengio et al. 2015 draw token by token. Here all tokens are drawn in one pass, each after
+        the true tokens before it (Duckworth et al. 2019): no model becomes slower.
         """
         states = self.model.teacher_forced(memory, target[:, :-1])
         shape, rows = target[:, 1:].shape, states.flatten(0, 1).split(TOKENS_PER_DRAW)

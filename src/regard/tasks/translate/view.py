@@ -21,7 +21,10 @@ ARROW = "->"
 
 
 def translation_map(task: "TranslateTask", text: str, target: str | None) -> AttentionMap:
-    """Return every layer and head; for the model's own output also alternatives and the search."""
+    """Return the map of every layer and head.
+
+    For the model's own output it also holds alternative tokens and the search tree.
+    """
     source, tree = task.source.encode(text), tuple[SearchTreeNode, ...]()
     if target is None:
         best, stepper = task.trace(text)
@@ -53,7 +56,7 @@ def render_translation(
     task: "TranslateTask", text: str, surface: Surface, target: str | None = None
 ) -> str:
     """Return the output and a heat map: rows are target tokens, columns source tokens."""
-    _ = task.cross_attentions  # an error if there is nothing to show
+    _ = task.cross_attentions  # raises an error if there are none
     if target is None:
         best = task.decode([text])[0].best
         target, ids = best.text, best.ids
@@ -87,12 +90,12 @@ def forced_attention(task: "TranslateTask", text: str, links: Sequence[str]) -> 
     target = task.target.encoding_from_ids(task.decode([text])[0].best.ids)
     positions_by_step: dict[int, list[int]] = {}
     for link in links:
-        written, arrow, read = link.partition(ARROW)
+        target_word, arrow, source_word = link.partition(ARROW)
         if not arrow:
             raise ValueError(f"--force-attention {link}: write it as WRITTEN{ARROW}READ")
-        positions = word_positions(read, task.source.words(text), source.words, "the text")
+        positions = word_positions(source_word, task.source.words(text), source.words, "the text")
         target_words = task.target.words(task.target.decode(target.ids))
-        for step in word_positions(written, target_words, target.words, "the output"):
+        for step in word_positions(target_word, target_words, target.words, "the output"):
             positions_by_step[step] = positions
     return {name: pin_attention(positions_by_step) for name in task.cross_attentions}
 

@@ -1,19 +1,19 @@
-"""[data], [model], [head] and [train] for proteins: states of residues, distances of pairs."""
+"""TODO regard.config.data.proteins."""
 
-from typing import Annotated, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.base import Config, Count, Fraction, Positive, Rate
-from regard.config.data import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
-from regard.config.encoder import BertConfig, BiRnnConfig
+from regard.config.base import Config, Count, DataConfig, Fraction, Positive, Rate
+from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 
 VISIBLE_FRACTION_HELP = "Share of the distances that are shown; the others are to be told."
 
 
-class ProteinsDataConfig(Config):
+class ProteinsDataConfig(DataConfig):
     """Your own proteins, with a state for each residue."""
 
+    corpus_class: ClassVar = "regard.data.formats.proteins:ProteinFiles"
     kind: Literal["proteins"] = "proteins"
     train: FilePaths = Field(
         description="FASTA-like text (>name, residues, states), CSV or TSV with a header, or JSON "
@@ -33,9 +33,10 @@ class ProteinsDataConfig(Config):
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
-class PublicProteinsDataConfig(Config):
+class PublicProteinsDataConfig(DataConfig):
     """Public proteins with their secondary structure, fetched when they are first needed."""
 
+    corpus_class: ClassVar = "regard.data.public.proteins:PublicProteins"
     kind: Literal["public"] = "public"
     name: Literal["cb513", "uci_structure"] = Field(default="cb513", description=PUBLIC_NAME_HELP)
     states: Literal[3, 8] = Field(
@@ -49,9 +50,10 @@ class PublicProteinsDataConfig(Config):
         return self
 
 
-class PointsDataConfig(Config):
+class PointsDataConfig(DataConfig):
     """Points in space, by some of their distances: made here."""
 
+    corpus_class: ClassVar = "regard.data.synthetic.points:Points"
     kind: Literal["points"] = "points"
     size: Positive = Field(default=20_000, description="Sets of points to train on.")
     seed: Count = Field(default=0, description="Another seed, other points.")
@@ -64,9 +66,10 @@ class PointsDataConfig(Config):
     visible_fraction: Rate = Field(default=0.35, description=VISIBLE_FRACTION_HELP)
 
 
-class DistancesDataConfig(Config):
+class DistancesDataConfig(DataConfig):
     """Your own points or distances."""
 
+    corpus_class: ClassVar = "regard.data.synthetic.points:DistanceFiles"
     kind: Literal["distances"] = "distances"
     train: FilePaths = Field(
         description='JSON lines: {"points": [[x, y, z], …]} or {"distances": [[0, 3.8, null], …]}, '
@@ -80,37 +83,6 @@ class DistancesDataConfig(Config):
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
-FoldDataConfig = Annotated[
-    ProteinsDataConfig | PublicProteinsDataConfig | PointsDataConfig | DistancesDataConfig,
-    Field(discriminator="kind"),
-]
-
-
 def is_distance_data(data: Config) -> bool:
     """Whether distances of pairs are told, and not states of residues."""
     return isinstance(data, PointsDataConfig | DistancesDataConfig)
-
-
-class MsaConfig(Config):
-    """Sequences and pairs side by side, with triangles (Jumper et al. 2021: the Evoformer)."""
-
-    kind: Literal["msa"] = "msa"
-    dim: Positive = Field(default=64, description="Width of a residue's state.")
-    pair_dim: Positive = Field(default=32, description="Width of a pair's state.")
-    heads: Positive = Field(default=4, description="Attentions of residues, side by side.")
-    pair_heads: Positive = Field(default=4, description="Attentions of pairs, side by side.")
-    head_dim: Positive = Field(default=16, description="Width of each of them.")
-    layers: Positive = Field(default=4, description="Blocks, one on the other.")
-    max_relative_position: Count = Field(
-        default=32, description="How far apart places still differ; 0: order is not seen."
-    )
-    triangles: Literal["both", "product", "attention", "axial", "none"] = Field(
-        default="both",
-        description="What pairs ask each other by; all but none cost the cube of the length, and "
-        "product the least of these.",
-    )
-    dropout: Rate = Field(default=0.15, description="Of what rows add; one mask for all of them.")
-    pair_dropout: Rate = Field(default=0.25, description="Of what triangles add, by rows.")
-
-
-FoldModelConfig = Annotated[MsaConfig | BiRnnConfig | BertConfig, Field(discriminator="kind")]

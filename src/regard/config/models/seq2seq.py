@@ -1,27 +1,27 @@
-"""[model] for translation: one table for each; fields and defaults are the class's keywords."""
+"""TODO regard.config.models.seq2seq."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
-
-ScoreName = Literal["dot", "scaled_dot", "general", "additive", "location", "cosine", "salience"]
-NormalizerName = Literal["softmax", "sparsemax", "entmax15", "reinforce", "straight_through"]
-InitScheme = Literal["paper", "scaled"]
-ActivationName = Literal["relu", "gelu", "tanh_gelu", "swish", "tanh"]
-
-DIM_HELP = "Width of a word vector."
-HIDDEN_DIM_HELP = "Width of a state; as dim where not set."
-OUTPUT_DIM_HELP = "Width before the output layer; as hidden_dim where not set."
-SCORE_HELP = "How query and memory are compared; `regard list` shows the scores."
-NORMALIZE_HELP = "How energies become weights; `regard list` shows the normalisers."
-MAX_POSITIONS_HELP = "Longest source, for the location score."
-INIT_HELP = "Weights to begin with: as in the paper, or scaled by width."
-DROPOUT_HELP = "Share of values set to zero in training."
-STATE_DROPOUT_HELP = "The same in recurrent products, one mask for a sequence."
-ACTIVATION_HELP = "In the feed-forward layers: relu, gelu, tanh_gelu, swish or tanh."
-LAYERS_HELP = "Layers of the encoder, and of the decoder."
+from regard.config.models.common import (
+    ACTIVATION_HELP,
+    DIM_HELP,
+    DROPOUT_HELP,
+    HIDDEN_DIM_HELP,
+    INIT_HELP,
+    LAYERS_HELP,
+    MAX_POSITIONS_HELP,
+    NORMALIZE_HELP,
+    OUTPUT_DIM_HELP,
+    SCORE_HELP,
+    STATE_DROPOUT_HELP,
+    ActivationName,
+    InitScheme,
+    NormalizerName,
+    ScoreName,
+)
 
 
 class EncDecConfig(Config):
@@ -212,5 +212,3 @@ TextPairModelConfig = (
     | RnmtConfig
     | LstmnFusionConfig
 )
-TranslateModelConfig = Annotated[TextPairModelConfig, Field(discriminator="kind")]
-SummarizeModelConfig = Annotated[TextPairModelConfig | PointerConfig, Field(discriminator="kind")]

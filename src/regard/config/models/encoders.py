@@ -1,24 +1,23 @@
-"""[model] for classes: encoders; fields and defaults are their classes' keywords."""
+"""TODO regard.config.models.encoders."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, NonEmptyTuple, Positive, Rate
-from regard.config.model import (
+from regard.config.models.common import (
     ACTIVATION_HELP,
+    ALIGN_DIM_HELP,
     DIM_HELP,
     DROPOUT_HELP,
+    HEADS_HELP,
     NORMALIZE_HELP,
     SCORE_HELP,
     ActivationName,
+    CharacterFilter,
     NormalizerName,
     ScoreName,
 )
-
-HEADS_HELP = "Attentions side by side; dim is divided among them."
-CharacterFilter = Annotated[tuple[Positive, Positive], Field(strict=False)]
-ALIGN_DIM_HELP = "Width inside the score of the attention; as the states where not set."
 
 
 class BiRnnConfig(Config):
@@ -146,51 +145,30 @@ class BiRnnAttentionConfig(Config):
     )
 
 
-TagModelConfig = Annotated[
-    BilstmCrfConfig | BiRnnAttentionConfig | BiRnnConfig | BertConfig | ElmoConfig,
-    Field(discriminator="kind"),
-]
-ClassifyModelConfig = Annotated[
-    BiRnnConfig | HanConfig | BertConfig | ElmoConfig, Field(discriminator="kind")
-]
-PretrainModelConfig = Annotated[BertConfig | ElmoConfig, Field(discriminator="kind")]
+class BidafConfig(Config):
+    """Context and question that ask each other (Seo et al. 2017)."""
 
-
-class HeadConfig(Config):
-    """What stands between the encoder and the classes."""
-
-    pooling: Literal["first", "last", "mean", "max", "attention"] | None = Field(
-        default=None, description="One vector of all states; the encoder's own where not set."
+    kind: Literal["bidaf"] = "bidaf"
+    dim: Positive = Field(default=100, description=DIM_HELP)
+    hidden_dim: Positive = Field(default=100, description="Width of a state, in each direction.")
+    characters: Positive = Field(default=262, description="Letters that there are.")
+    character_dim: Positive = Field(default=8, description="Width of a letter's vector.")
+    filters: NonEmptyTuple[CharacterFilter] = Field(
+        default=((5, 100),), description="Convolutions of letters: how wide, how many."
     )
-    hidden_dim: Positive | None = Field(
-        default=None, description="Width of a layer before the classes; none where not set."
+    character_output_dim: Positive = Field(
+        default=100, description="Width of what letters add to a word."
     )
-    dropout: Rate = Field(default=0.1, description="Share of values set to zero in training.")
-
-
-class StartConfig(Config):
-    """What to begin with, other than chance."""
-
-    run: str | None = Field(
-        default=None,
-        description="The folder of a run (pretrain, classify or imported) whose encoder and "
-        "vocabulary are taken over; [model] and [text] are then as there.",
-    )
-    freeze: bool = Field(default=False, description="The encoder stays as it is.")
-    lora_rank: Count = Field(
-        default=0, description="Rank of LoRA in the encoder, which else stays as it is; 0: none."
-    )
-    layer_decay: float = Field(
-        default=1.0,
-        gt=0,
-        le=1,
-        description="Learning rate of each layer of a transformer, as a share of the layer above.",
-    )
+    highway_layers: Count = Field(default=2, description="Highway layers over words and letters.")
+    layers: Positive = Field(default=2, description="Layers over what attention has found.")
+    use_words: bool = Field(default=True, description="Words have vectors of their own.")
+    use_characters: bool = Field(default=True, description="Words are spelled.")
+    c2q: bool = Field(default=True, description="Each word of the context looks at the question.")
+    q2c: bool = Field(default=True, description="The question looks at the context.")
+    dropout: Rate = Field(default=0.2, description=DROPOUT_HELP)
 
     @model_validator(mode="after")
-    def _check_start(self) -> "StartConfig":
-        if self.freeze and self.lora_rank:
-            raise ValueError(
-                "freeze and lora_rank are both set: with LoRA the encoder rests anyway"
-            )
+    def _check_inputs(self) -> "BidafConfig":
+        if not self.use_words and not self.use_characters:
+            raise ValueError("words and letters are both false: there is nothing to read")
         return self

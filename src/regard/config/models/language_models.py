@@ -1,11 +1,11 @@
-"""[model] for language: models that write; fields and defaults are their classes' keywords."""
+"""TODO regard.config.models.language_models."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
-from regard.config.model import (
+from regard.config.models.common import (
     ACTIVATION_HELP,
     DIM_HELP,
     DROPOUT_HELP,

@@ -1,30 +1,39 @@
-"""[data], [embed], [model] and [train] for fewshot: classes from a few examples."""
+"""TODO regard.config.data.image_classes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.config.bandit import SnailConfig
-from regard.config.base import Config, Count, Fraction, Positive
-from regard.config.bits import LstmConfig
-from regard.config.data import PUBLIC_NAME_HELP
+from regard.config.base import Count, DataConfig, Fraction, Positive
+from regard.config.data.common import PUBLIC_NAME_HELP
 
 Ways = Annotated[int, Field(ge=2)]
+
 HeightAndWidth = Annotated[tuple[Positive, Positive], Field(strict=False)]
-WAYS_HELP, SHOTS_HELP = "Classes of an episode.", "Examples of each of them."
+
+WAYS_HELP = "Classes of an episode."
+
+SHOTS_HELP = "Examples of each of them."
+
 SEED_HELP = "Another seed, other episodes, and other classes held out."
+
 EVAL_EPISODES_HELP = "Episodes in dev, and in the test."
-IMAGE_SIZE_HELP = "Height and width that pictures are brought to, in pixels."
+
+IMAGE_SIZE_HELP = "Height and width that images are brought to, in pixels."
+
 CHANNELS_HELP = "1: grey; 3: red, green and blue."
+
 ROTATIONS_HELP = (
     "To train on, each class is there four times, turned by right angles: as other classes."
 )
+
 HELD_OUT_HELP = "Share of the classes of train that are dev or test, where those are not given."
 
 
-class PrototypesDataConfig(Config):
+class PrototypesDataConfig(DataConfig):
     """Points around the points that are their classes: made here."""
 
+    corpus_class: ClassVar = "regard.data.synthetic.episodes:Prototypes"
     kind: Literal["prototypes"] = "prototypes"
     ways: Ways = Field(default=5, description=WAYS_HELP)
     shots: Positive = Field(default=1, description=SHOTS_HELP)
@@ -34,12 +43,13 @@ class PrototypesDataConfig(Config):
     eval_episodes: Positive = Field(default=2000, description=EVAL_EPISODES_HELP)
 
 
-class ClassesDataConfig(Config):
-    """Your own pictures, a folder for each class."""
+class ClassesDataConfig(DataConfig):
+    """Your own images, a folder for each class."""
 
+    corpus_class: ClassVar = "regard.data.formats.class_folders:ClassFolders"
     kind: Literal["classes"] = "classes"
     train: str = Field(
-        description="A folder or a .zip; each folder in it, at any depth, that has pictures is a "
+        description="A folder or a .zip; each folder in it, at any depth, that has images is a "
         "class."
     )
     dev: str | None = Field(default=None, description="The same, with other classes.")
@@ -54,9 +64,10 @@ class ClassesDataConfig(Config):
     eval_episodes: Positive = Field(default=2000, description=EVAL_EPISODES_HELP)
 
 
-class PublicClassesDataConfig(Config):
-    """Public pictures with many classes, fetched when they are first needed."""
+class PublicClassesDataConfig(DataConfig):
+    """Public images with many classes, fetched when they are first needed."""
 
+    corpus_class: ClassVar = "regard.data.formats.class_folders:PublicImageClasses"
     kind: Literal["public"] = "public"
     name: Literal["omniglot"] = Field(default="omniglot", description=PUBLIC_NAME_HELP)
     ways: Ways = Field(default=5, description=WAYS_HELP)
@@ -69,19 +80,3 @@ class PublicClassesDataConfig(Config):
     )
     seed: Count = Field(default=0, description=SEED_HELP)
     eval_episodes: Positive = Field(default=2000, description=EVAL_EPISODES_HELP)
-
-
-FewshotDataConfig = Annotated[
-    PrototypesDataConfig | ClassesDataConfig | PublicClassesDataConfig, Field(discriminator="kind")
-]
-FewshotModelConfig = Annotated[SnailConfig | LstmConfig, Field(discriminator="kind")]
-DEFAULT_BLOCKS = ("A(64, 32)", "TC(128)", "A(256, 128)", "TC(128)", "A(512, 256)")
-
-
-def check_image_size(size: tuple[int, int], layers: int) -> None:
-    """Each layer halves a picture."""
-    if min(size) >> layers == 0:
-        raise ValueError(
-            f"data.image_size = {list(size)} is too small for embed.layers = {layers}, each of "
-            f"which halves it: at least {2**layers} x {2**layers}"
-        )
