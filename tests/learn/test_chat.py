@@ -80,7 +80,7 @@ def clerk(tmp_path_factory):
 def test_a_clerk_finds_what_is_wished(clerk):
     records = list(clerk.corpus().read("test"))
     found = clerk.score(records)
-    assert found["wishes"] > 97
+    assert found["joint_goal"] > 97
     assert found["entity_match"] > 97
     assert found["bleu"] > 97
     true = [reply for record in records for reply in record["turns"][1::2]]

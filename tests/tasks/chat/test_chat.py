@@ -24,7 +24,7 @@ RECORD = {
     "turns": ["thai please", "Pot is a thai place.", "thanks", "bye"],
     "wishes": [{"food": "thai"}, {"food": "thai"}],
 }
-ROLES = ["user", "wishes", "found", "reply"]
+ROLES = ["user", "belief", "row_count", "reply"]
 
 
 @pytest.fixture
@@ -149,11 +149,11 @@ def test_about_a_database(chat):
         "row": row,
     }
     found = chat.metrics([{**RECORD, "goal": {"food": "thai"}}], [prediction])
-    assert (found["wishes"], found["entity_match"], found["replies"]) == (50, 100, 2)
+    assert (found["joint_goal"], found["entity_match"], found["replies"]) == (50, 100, 2)
     [replayed] = chat.replay([RECORD])
     assert len(replayed.replies) == 2
     assert list(chat.score([RECORD])) == [
-        *("perplexity", "tokens", "bleu", "distinct_1", "distinct_2", "wishes", "entity_match"),
+        *("perplexity", "tokens", "bleu", "distinct_1", "distinct_2", "joint_goal", "entity_match"),
         *("replies", "bleu_signature"),
     ]
     chat.reverse_turns = True

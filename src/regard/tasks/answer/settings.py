@@ -32,7 +32,7 @@ class AnswerHeadConfig(Config):
     )
     stride: Positive = Field(
         default=128,
-        description="Tokens from the start of one window of a long context to the start of the next.",
+        description="Tokens between the starts of two consecutive windows of a long context.",
     )
     allow_no_answer: bool = Field(
         default=False,

@@ -101,7 +101,7 @@ def load_backward_task(folder: Path) -> ChatTask:
     settings = load_settings(folder / CONFIG_FILE)
     if not isinstance(settings, ChatSettings):
         raise ValueError(
-            f"{folder}: holds a run of the task {settings.task!r}; rerank.backward_run needs a chat run"
+            f"{folder}: holds a run of task {settings.task!r}; rerank.backward_run needs a chat run"
         )
     if not settings.train.reverse_turns:
         raise ValueError(

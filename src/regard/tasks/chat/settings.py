@@ -22,7 +22,7 @@ class ChatTrainConfig(TrainConfig):
 
     max_tokens: Positive = Field(
         default=256,
-        description="Maximum length of a row in tokens; a longer dialogue continues in the next row.",
+        description="Maximum length of a row in tokens; a longer dialogue has several rows.",
     )
     replies_only: bool = Field(
         default=False,
@@ -30,7 +30,7 @@ class ChatTrainConfig(TrainConfig):
     )
     reverse_turns: bool = Field(
         default=False,
-        description="Whether turns are read in reverse, for a run that serves as rerank.backward_run.",
+        description="Whether turns are read in reverse, to use the run as rerank.backward_run.",
     )
     metric: Literal["loss", "bleu", "joint_goal", "entity_match"] = Field(
         default="loss",

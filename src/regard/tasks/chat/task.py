@@ -154,7 +154,7 @@ class ChatTask(LanguageModelTask[Example]):
         return predictions
 
     def history(self, turns: Sequence[str]) -> list[Turn]:
-        """Return turns with roles, the last of them the user's; predict the beliefs before replies."""
+        """Return turns with roles, the last a user's; predict the beliefs before replies."""
         history = list[Turn]()
         for index, text in enumerate(turns):
             if (len(turns) - index) % 2:

@@ -56,5 +56,5 @@ def format_row_count(rows: int) -> str:
 
 
 def is_in_loss(turn: Turn, replies_only: bool) -> bool:
-    """Return whether a turn counts in the loss: all but row counts, or only what the model writes."""
+    """Return whether a turn is in the loss: all but row counts, or only what the model writes."""
     return turn.role in ("belief", "reply") if replies_only else turn.role != "row_count"

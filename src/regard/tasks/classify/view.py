@@ -57,8 +57,8 @@ def input_text(record: Record) -> str:
 def render_classification(task: "ClassifyTask", record: Record, surface: Surface) -> str:
     """Return the class, and the text with shaded words and the weights of its sentences.
 
-    Where sentences have weights, a word is shaded by its weight times the square root of its
-    sentence's weight. Words in sentences of little weight stay visible (Yang et al. 2016, section 3.5).
+    The shade of a word is its weight times the square root of the weight of its sentence. So words
+    in sentences of little weight stay visible (Yang et al. 2016, section 3.5).
     """
     [prediction] = task.predict([record])
     sentences = task.weighted_sentences(record)

@@ -46,8 +46,8 @@ class UnderstandTrainConfig(TrainConfig):
     )
     metric: Literal["loss", "slot_f1", "intent_accuracy", "sentence_accuracy"] = Field(
         default="loss",
-        description="Metric on dev that selects the best weights: loss, slot_f1, intent_accuracy or "
-        "sentence_accuracy.",
+        description="Metric on dev that selects the best weights: loss, slot_f1, "
+        "intent_accuracy or sentence_accuracy.",
     )
 
 

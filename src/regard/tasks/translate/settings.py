@@ -42,8 +42,8 @@ class TranslateTrainConfig(TrainConfig):
     )
     teacher_forcing: Fraction = Field(
         default=1.0,
-        description="Probability, 0 to 1, that the decoder reads the true previous token and not its "
-        "own prediction; below 1: scheduled sampling.",
+        description="Probability, 0 to 1, that the decoder reads the true previous token and not "
+        "its own; below 1: scheduled sampling.",
     )
     teacher_forcing_steps: Count = Field(
         default=0,
