@@ -1,11 +1,12 @@
-"""Episodes of few-shot learning: some classes, a few examples of each, and one more to be told.
+"""Episodes of few-shot classification: labeled support examples, and queries to classify.
 
     prototypes   a class is a point m ~ N(0, I), its examples are x ~ N(m, noise^2 I)
 
-What is best there is known: the class whose examples' mean, drawn to 0 by n / (n + noise^2), is
-nearest. A class of any other corpus is a folder of images (`corpora.gallery`).
+The optimal classifier of prototypes is known: the class whose mean of examples, shrunk towards 0
+by n / (n + noise^2), is nearest. In `regard.data.formats.class_folders`, a class is a folder of
+images.
 
-e: episodes   s: examples that are shown with their class   q: those that are asked for
+e: episodes   s: support examples   q: queries
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +27,7 @@ TRAIN_SEED_PREFIX = 3  # of the seeds of training episodes; dev and test use 1 a
 class SampledEpisodes:
     """Episodes of one size; labels are class numbers within their episode, from 0."""
 
-    examples: NDArray[np.float32 | np.uint8]  # [e s+q …] support examples, then queries
+    examples: NDArray[np.float32] | NDArray[np.uint8]  # [e s+q …] support examples, then queries
     support_labels: Ints  # [e s]
     query_labels: Ints  # [e q]
     support_order: Ints  # [e q s] order of the support examples before each query
@@ -54,8 +55,9 @@ def draw_layout(
 class EpisodeCorpus(ABC):
     """A corpus of `eval_episodes` episodes in dev and test, and any number for training.
 
-    Records are {"shown": support examples in order, then the query; "labels": of the support;
-    "wanted": label of the query}. A record depends on the settings and its index alone.
+    Records are {"examples": support examples in order, then the query; "support_labels": classes
+    of the support examples; "target": class of the query}. A record depends on the settings and
+    its index alone.
     """
 
     splits = SPLITS
@@ -82,9 +84,9 @@ class EpisodeCorpus(ABC):
             order = episode.support_order[0, 0]
             examples = episode.examples[0][[*order, len(order)]]
             yield {
-                "shown": examples,
-                "labels": episode.support_labels[0, order],
-                "wanted": int(episode.query_labels[0, 0]),
+                "examples": examples,
+                "support_labels": episode.support_labels[0, order],
+                "target": int(episode.query_labels[0, 0]),
             }
 
     def sample_batch(
@@ -129,7 +131,7 @@ class Prototypes(EpisodeCorpus):
 
     def best_class(self, record: Record) -> int:
         """Return the most probable class of the query (the Bayes classifier)."""
-        examples, labels = record["shown"], record["labels"]
+        examples, labels = record["examples"], record["support_labels"]
         class_counts = np.bincount(labels, minlength=self.ways)
         class_sums = np.stack([examples[:-1][labels == way].sum(0) for way in range(self.ways)])
         posterior_means = class_sums / (class_counts + self.noise**2)[:, None]
@@ -138,5 +140,5 @@ class Prototypes(EpisodeCorpus):
     def describe(self) -> str:
         return (
             f"prototypes: {self.ways} ways, {self.shots} shots, points of {self.dim} numbers with "
-            f"noise {self.noise:g}; made here"
+            f"noise {self.noise:g}; synthetic"
         )

@@ -1,11 +1,12 @@
-"""Points in space, by their distances: made here, or from JSON lines.
+"""Points in space and their distances: synthetic, or from JSON lines.
 
     {"points": [[0.0, 1.5, 2.0], …]}                     coordinates, in angstroms
-    {"distances": [[0, 3.8, null], …]}                   or distances; null: nobody knows
-    {"sequence": "MKV", …}                               with residues, if there are any
+    {"distances": [[0, 3.8, null], …]}                   or distances; null: unknown
+    {"sequence": "MKV", …}                               and residues, optionally
 
-A machine is shown some of the distances, and has to tell the others. A distance is bounded by the
-two other sides of every triangle. Records are {"text": one such object as JSON, "shown": a share}.
+A model sees some of the distances and predicts the others. A distance is bounded by the two other
+sides of every triangle. Records are {"text": such an object as JSON, "visible_fraction": the share
+of distances that the model sees}.
 """
 
 import json
@@ -13,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Literal
+from typing import Literal, TypeGuard
 
 from regard.data.corpus import SPLITS, Record, check_split
 from regard.data.formats.labeled_texts import (
@@ -26,19 +27,20 @@ from regard.data.formats.lines import check_file, display_name, parse_json_line,
 from regard.data.formats.proteins import parse_sequences
 from regard.data.formats.text_pairs import Paths
 from regard.data.synthetic.planted import random_between
+from regard.files import JsonObject
 
-BOND_LENGTH = 3.8  # angstroms from one residue to the next (between their alpha carbons)
-MAX_STEP_TRIES = 50  # to go on with a chain, before it may leave its ball
+BOND_LENGTH = 3.8  # angstroms between the alpha carbons of neighboring residues
+MAX_STEP_TRIES = 50  # random steps of a chain before it may leave its ball
 
 Distances = list[list[float | None]]
 
 
 class Points:
-    """`shortest` to `longest` points, drawn from a cube of 12 angstroms, or of a folded chain.
+    """Sets of `min_points` to `max_points` points: in a cube of 12 angstroms, or a folded chain.
 
-    A chain goes on 3.8 angstroms at a time, in a ball that is as large as proteins of its length
-    are, and not nearer than that to what was there. The n-th of a split depends on the settings and
-    n alone.
+    A chain is a random walk with steps of 3.8 angstroms, in a ball as large as a protein of its
+    length. Its points keep at least that distance from each other. A record depends on the
+    settings and its index alone.
     """
 
     splits = SPLITS
@@ -75,7 +77,7 @@ class Points:
             yield self.example(split, index)
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th set of points, without those before it."""
+        """Return set `index` of a split, without drawing those before it."""
         rng = Random(f"regard points {self.seed} {split} {index}")
         count = random_between(rng, self.min_points, self.max_points)
         if self.shape == "cloud":
@@ -83,17 +85,16 @@ class Points:
         else:
             points = draw_chain(rng, count)
         rounded = [[round(x, 2) for x in point] for point in points]
-        return {"text": json.dumps({"points": rounded}), "shown": self.visible_fraction}
+        return {"text": json.dumps({"points": rounded}), "visible_fraction": self.visible_fraction}
 
     def describe(self) -> str:
         sizes = f"{self.size:,} of {self.min_points} to {self.max_points} points ({self.shape})"
-        return f"points: {sizes}, {self.visible_fraction:.0%} of the distances shown; made here"
+        return f"points: {sizes}, {self.visible_fraction:.0%} of the distances shown; synthetic"
 
 
 def draw_chain(rng: Random, count: int) -> list[list[float]]:
-    radius = (
-        2.2 * count**0.38 * 1.5
-    )  # of gyration, by Skolnick et al. 1997; times what a ball needs
+    # Radius of gyration by Skolnick et al. 1997, times 1.5 for the ball around the chain
+    radius = 2.2 * count**0.38 * 1.5
     points = [[0.0, 0.0, 0.0]]
     while len(points) < count:
         steps = (random_step(rng, points[-1]) for _ in range(MAX_STEP_TRIES))
@@ -108,14 +109,14 @@ def draw_chain(rng: Random, count: int) -> list[list[float]]:
 
 
 def random_step(rng: Random, point: Sequence[float]) -> list[float]:
-    """A bond away, in any direction."""
+    """Return a point one bond length away, in a random direction."""
     direction = [rng.gauss(0, 1) for _ in range(3)]
     scale = BOND_LENGTH / (math.hypot(*direction) or 1.0)
     return [x + scale * w for x, w in zip(point, direction, strict=True)]
 
 
 class DistanceFiles(HashSplitFiles):
-    """A corpus in JSON lines; a dev or test that is not given is held out of train, by a hash."""
+    """A corpus in JSON lines; a missing dev or test is held out of train by a hash."""
 
     def __init__(
         self,
@@ -137,25 +138,28 @@ class DistanceFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"distances: {', '.join(each)}; licence as you know it"
+        return f"distances: {', '.join(each)}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:
             for location, data in parse_json_lines(path):
                 letters, table = to_distances(data, location)
-                output: dict[str, Any] = {"distances": table}
+                output: JsonObject = {"distances": table}
                 if letters is not None:
                     output = {"sequence": letters, **output}
-                yield location, {"text": json.dumps(output), "shown": self.visible_fraction}
+                yield (
+                    location,
+                    {"text": json.dumps(output), "visible_fraction": self.visible_fraction},
+                )
 
 
 def parse_distances(text: str, location: str) -> tuple[str | None, Distances]:
-    """The residues, if there are any, and all distances, of an object as JSON."""
+    """Parse a JSON object; return its residues, if any, and its table of distances."""
     return to_distances(parse_json_line(text, location), location)
 
 
-def to_distances(data: Any, location: str) -> tuple[str | None, Distances]:
-    """Distances as a table that is as long as it is wide, or an error that says what is wrong."""
+def to_distances(data: object, location: str) -> tuple[str | None, Distances]:
+    """Return the residues, if any, and a square table of distances; errors name `location`."""
     if not isinstance(data, dict) or ("points" in data) == ("distances" in data):
         raise ValueError(f"{location}: expected an object with either points or distances")
     if "points" in data:
@@ -166,20 +170,24 @@ def to_distances(data: Any, location: str) -> tuple[str | None, Distances]:
         return None, table
     rows = parse_sequences(str(data["sequence"]), location)
     if len(rows) != 1 or len(rows[0]) != len(table):
-        raise ValueError(f"{location}: {len(rows[0])} residues for {len(table)} points")
+        raise ValueError(
+            f"{location}: {len(rows[0])} residues, but {len(table)} points; give one a point"
+        )
     return rows[0], table
 
 
-def pairwise_distances(points: Any, location: str) -> Distances:
+def pairwise_distances(points: object, location: str) -> Distances:
     if not (isinstance(points, list) and len(points) > 1):
-        raise ValueError(f"{location}: 'points' must be a list of two or more, as [[0, 1.5, 2], …]")
+        raise ValueError(
+            f"{location}: 'points' must be a list of at least two, as [[0, 1.5, 2], …]"
+        )
     for number, point in enumerate(points, 1):
         if not (isinstance(point, list) and len(point) == 3 and all(map(is_number, point))):
             raise ValueError(f"{location}: point {number} must be three numbers, not {point!r}")
     return [[round(math.dist(first, second), 4) for second in points] for first in points]
 
 
-def to_symmetric_table(table: Any, location: str) -> Distances:
+def to_symmetric_table(table: object, location: str) -> Distances:
     if not (isinstance(table, list) and len(table) > 1):
         raise ValueError(f"{location}: 'distances' must be a table, as [[0, 3.8], [3.8, 0]]")
     for number, row in enumerate(table, 1):
@@ -188,14 +196,14 @@ def to_symmetric_table(table: Any, location: str) -> Distances:
         for column, distance in enumerate(row, 1):
             if distance is not None and not (is_number(distance) and distance >= 0):
                 raise ValueError(
-                    f"{location}: row {number}, column {column}: {distance!r} is no "
-                    "distance; write null "
-                    "where it is not known"
+                    f"{location}: row {number}, column {column}: {distance!r} is no distance; "
+                    "write null for unknown"
                 )
             mirrored = table[column - 1][number - 1] if column < number else distance
             if distance != mirrored:
                 raise ValueError(
-                    f"{location}: row {number}, column {column}: {distance}, there {mirrored}"
+                    f"{location}: row {number}, column {column} is {distance}, but row {column}, "
+                    f"column {number} is {mirrored}; make the table symmetric"
                 )
     return [
         [
@@ -206,7 +214,7 @@ def to_symmetric_table(table: Any, location: str) -> Distances:
     ]
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
