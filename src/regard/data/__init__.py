@@ -1,1 +1,1 @@
-"""Where data comes from: generators, files, downloads. Records go out, one at a time."""
+"""Corpora: synthetic data, files and public datasets, read one record at a time."""

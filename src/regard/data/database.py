@@ -1,7 +1,7 @@
-"""A small table of facts to talk about: rows from CSV, JSON or SQLite, found by what is wished.
+"""The table behind a task-oriented dialogue: rows from CSV, JSON or SQLite, found by slot values.
 
 delexicalize   "Pizza Hut is in the south" -> "[name] is in the [area]"
-lexicalize     the other way, from a row, or from the wishes where no row is
+lexicalize     the reverse, with the values of a row, or of the belief if there is no row
 """
 
 import csv
@@ -17,34 +17,33 @@ from regard.data.formats.text_pairs import path_suffix
 from regard.files import write_atomic
 
 Row = dict[str, str]
-ANY_VALUE = "any"  # a wish that is none
+ANY_VALUE = "any"  # the slot is mentioned, but not constrained
 PLACEHOLDER = re.compile(r"\[(\w+)\]")
-MIN_VALUE_CHARACTERS = 3  # characters of a value that is looked for in text
+MIN_VALUE_CHARACTERS = 3  # shorter values are not searched for in text
 
 
 class Database:
-    """`slot_columns`: the columns that people have wishes about; the others are told of a row.
+    """Rows of text, searched by the columns that users constrain (`slot_columns`).
 
-    Without rows there is nothing to look up: conversations are about anything.
+    The other columns describe a row to the user. A database without rows stands for open-domain
+    dialogues.
     """
 
     def __init__(self, rows: Sequence[Mapping[str, str]], slot_columns: Sequence[str]):
         if slot_columns and not rows:
-            raise ValueError("there is no row in it")
+            raise ValueError("no rows; add at least one")
         self.rows: list[Row] = [dict(row) for row in rows]
         self.columns = list(dict.fromkeys(name for row in self.rows for name in row))
         for name in slot_columns:
             if name not in self.columns:
-                raise ValueError(
-                    f"there is no column {name!r}; there are {', '.join(self.columns)}"
-                )
+                raise ValueError(f"no column {name!r}; choose from {', '.join(self.columns)}")
         self.slot_columns = list(slot_columns)
 
     def __bool__(self) -> bool:
         return bool(self.rows)
 
     def find_rows(self, belief: Mapping[str, str]) -> list[Row]:
-        """Rows that are as wished, in their order; what is asked in vain is not passed over."""
+        """Return the rows that match every slot value, in order; unknown values match no row."""
         constraints = {
             n: v.casefold() for n, v in belief.items() if n in self.slot_columns and v != ANY_VALUE
         }
@@ -55,7 +54,7 @@ class Database:
         ]
 
     def delexicalize(self, text: str) -> str:
-        """Values of the table, the longest first, by the names of their columns."""
+        """Replace values of the table by `[column]`, longer values first."""
 
         def column_placeholder(match: re.Match[str]) -> str:
             return f"[{self.column_by_value[match[0].casefold()]}]"
@@ -65,7 +64,7 @@ class Database:
     def lexicalize(
         self, text: str, row: Mapping[str, str] | None, belief: Mapping[str, str]
     ) -> str:
-        """What is known in the place of blanks; one of which nothing is known stays."""
+        """Fill placeholders from the row, then from the belief; keep those without a value."""
 
         def placeholder_value(match: re.Match[str]) -> str:
             name = match[1]
@@ -77,7 +76,7 @@ class Database:
 
     @cached_property
     def column_by_value(self) -> dict[str, str]:
-        """The column of each value; where it stands in two, it is of the first that is told."""
+        """Map each value to its column; columns outside `slot_columns` come first."""
         order = [n for n in self.columns if n not in self.slot_columns] + self.slot_columns
         columns: dict[str, str] = {}
         for name in order:
@@ -102,7 +101,7 @@ class Database:
 
     @classmethod
     def read(cls, path: Path | str, slot_columns: Sequence[str]) -> "Database":
-        """From a file: .csv, .json (a list of objects) or .sqlite (its one table)."""
+        """Read a .csv file, a .json list of objects, or the only table of a .sqlite file."""
         check_file(path)
         match path_suffix(path):
             case ".csv":
@@ -112,7 +111,9 @@ class Database:
             case ".sqlite" | ".sqlite3" | ".db":
                 rows = sqlite_rows(Path(path))
             case suffix:
-                raise ValueError(f"{path}: a database is .csv, .json or .sqlite, not {suffix!r}")
+                raise ValueError(
+                    f"{path}: unknown suffix {suffix!r}; a database is .csv, .json or .sqlite"
+                )
         try:
             return cls([{n: cell_text(v) for n, v in row.items()} for row in rows], slot_columns)
         except ValueError as error:
@@ -120,19 +121,22 @@ class Database:
 
 
 def cell_text(value: object) -> str:
-    """A value as text; what is missing is empty."""
+    """Return the value as text with single spaces, and None as an empty text."""
     return "" if value is None else " ".join(str(value).split())
 
 
 def csv_rows(path: Path | str) -> list[dict[str, object]]:
-    """The first line names the columns."""
+    """Read rows of CSV; the first line names the columns."""
     rows: list[dict[str, object]] = []
     reader = csv.reader(read_text(path).splitlines())
     header = next(reader, [])
     for cells in reader:
         if cells and len(cells) != len(header):
             location = f"{path}:{reader.line_num}"
-            raise ValueError(f"{location}: {len(cells)} cells under {len(header)} columns")
+            raise ValueError(
+                f"{location}: {len(cells)} cells, but {len(header)} columns; "
+                "give each row one cell a column"
+            )
         if cells:
             rows.append(dict(zip(header, cells, strict=True)))
     return rows
@@ -149,7 +153,7 @@ def json_rows(path: Path | str) -> list[dict[str, object]]:
 
 
 def sqlite_rows(path: Path) -> Iterable[dict[str, object]]:
-    """Of its one table; the file is only read."""
+    """Read the only table of the file, which is opened read-only."""
     try:
         with sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True) as connection:
             connection.row_factory = sqlite3.Row
@@ -157,9 +161,9 @@ def sqlite_rows(path: Path) -> Iterable[dict[str, object]]:
             if len(tables) != 1:
                 raise ValueError(f"{path}: must have one table, not {len(tables)}")
             table_name = tables[0].replace('"', '""')
-            rows = connection.execute(f'SELECT * FROM "{table_name}"').fetchall()  # noqa: S608 - a name it has
+            rows = connection.execute(f'SELECT * FROM "{table_name}"').fetchall()  # noqa: S608 - quoted
     except sqlite3.DatabaseError as error:
-        raise ValueError(f"{path}: not a database of SQLite ({error})") from None
+        raise ValueError(f"{path}: not an SQLite database ({error})") from None
     return [dict(row) for row in rows]
 
 

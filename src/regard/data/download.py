@@ -1,6 +1,6 @@
-"""Files from the web or a mirror: resumed where they stopped, checked, whole or not there at all.
+"""Downloads from the web or a mirror: resumed, checked, and complete or absent.
 
-The checksum is of the text inside, so that it holds for every packing of the same text.
+Checksums are of the unpacked text, so they hold for every compression of the same text.
 """
 
 import gzip
@@ -20,34 +20,37 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 BLOCK_BYTES = 1 << 16
-TIMEOUT_SECONDS = 30.0  # seconds without a byte
-MAX_FRUITLESS_TRIES = 4  # in a row that bring nothing new
-FIRST_PAUSE_SECONDS = 0.5  # seconds before the second try; twice as long before each further one
+TIMEOUT_SECONDS = 30.0  # without a byte
+MAX_FRUITLESS_TRIES = 4  # consecutive tries without a new byte
+FIRST_PAUSE_SECONDS = 0.5  # before the second try; doubled before each later one
 TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 
 
 class RemoteFile(NamedTuple):
-    """Where a text file comes from, and what it must be."""
+    """The address and the checksum of a text file."""
 
     url: str
-    """Empty: nobody serves it, and only a mirror has it."""
+    """Empty if no server has the file, only a mirror."""
     mirror_path: str
-    """Its place below a mirror."""
+    """Path below the root of a mirror."""
     sha256: str
-    """Of the text, unpacked."""
+    """Checksum of the unpacked text."""
     member: str = ""
-    """The file inside a zip; empty: the zip itself, and its checksum."""
+    """Name of the file inside a zip; empty to keep the zip itself, with its checksum."""
 
 
 def cache_folder() -> Path:
-    """REGARD_CACHE, or `regard` in the user's cache folder."""
+    """Return REGARD_CACHE, or the folder `regard` in the user's cache folder."""
     if override := os.environ.get("REGARD_CACHE"):
         return Path(override).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "regard"
 
 
 def fetch_file(source: RemoteFile, path: Path) -> Path:
-    """The text, at `path`; from REGARD_MIRROR, a folder or an address, or else from upstream."""
+    """Download the file to `path` unless it exists, and return `path`.
+
+    It comes from REGARD_MIRROR (a folder or an address) if that is set, else from `source.url`.
+    """
     if path.is_file():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,9 +66,8 @@ def fetch_file(source: RemoteFile, path: Path) -> Path:
             return path
         if not mirror and not source.url:
             raise ValueError(
-                f"{source.mirror_path}: no address serves this file, which was made from "
-                "an archive; "
-                "set REGARD_MIRROR to a folder or an address that has it"
+                f"{source.mirror_path}: no server has this file, which was extracted from "
+                "an archive; set REGARD_MIRROR to a folder or an address that has it"
             )
         url = f"{mirror}/{quote(source.mirror_path)}" if mirror else source.url
         part = path.with_name(path.name + ".part")
@@ -77,7 +79,7 @@ def fetch_file(source: RemoteFile, path: Path) -> Path:
             part.unlink()
             if not is_resumed:
                 raise
-            _download(url, part)  # what was there may have been of another version
+            _download(url, part)  # the resumed part may have been of another version
             _unpack(part, source, path, url)
         part.unlink()
     return path
@@ -89,7 +91,7 @@ def _is_url(location: str) -> bool:
 
 @contextmanager
 def _exclusive_lock(lock_path: Path) -> Generator[None]:
-    """One process at a time; where the system has no such locks, the checksum must do."""
+    """Let one process in at a time; on Windows, which has no flock, only the checksum protects."""
     with lock_path.open("ab") as file:
         if sys.platform != "win32":
             import fcntl
@@ -99,7 +101,7 @@ def _exclusive_lock(lock_path: Path) -> Generator[None]:
 
 
 def _download(url: str, part: Path) -> None:
-    """Append to `part` until the file is complete, from where it stopped."""
+    """Append to `part`, from its present end, until the file is complete."""
     fruitless_tries, reason = 0, ""
     with _progress_bar(url) as on_progress:
         while fruitless_tries < MAX_FRUITLESS_TRIES:
@@ -120,7 +122,7 @@ def _download(url: str, part: Path) -> None:
             fruitless_tries = 0 if has_grown else fruitless_tries + 1
             if fruitless_tries:
                 time.sleep(FIRST_PAUSE_SECONDS * 2**fruitless_tries / 2)
-    raise ValueError(f"{url}: {reason}; the same command again goes on from here")
+    raise ValueError(f"{url}: {reason}; repeat the command to resume the download")
 
 
 def _unreachable_message(url: str, reason: str) -> str:
@@ -131,7 +133,7 @@ def _unreachable_message(url: str, reason: str) -> str:
 
 
 def _transfer(url: str, part: Path, start: int, on_progress: Callable[[int, int], None]) -> bool:
-    """One connection; whether the file is complete after it."""
+    """Download over one connection; return whether the file is complete."""
     headers = {"Accept-Encoding": "identity", "User-Agent": "regard"}
     if start:
         headers["Range"] = f"bytes={start}-"
@@ -141,11 +143,11 @@ def _transfer(url: str, part: Path, start: int, on_progress: Callable[[int, int]
     try:
         response = urlopen(request, timeout=TIMEOUT_SECONDS)  # noqa: S310
     except HTTPError as error:
-        if error.code != 416:  # no bytes after those: all are there, or too many
+        if error.code != 416:  # no bytes after `start`: the part is complete, or too long
             raise
         return error.headers.get("Content-Range", "").endswith(f"/{start}") or _discard_part(part)
     with response, part.open("ab") as file:
-        if response.status != 206:  # the server starts anew, so do we
+        if response.status != 206:  # the server ignored the range and sends the complete file
             start = 0
             file.truncate(0)
         length = response.headers.get("Content-Length")
@@ -164,7 +166,7 @@ def _discard_part(part: Path) -> bool:
 
 
 def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
-    """Write the text, and give it its name only if the checksum is right."""
+    """Write the unpacked text, and rename it to `path` only if the checksum is right."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     digest = sha256()
     try:
@@ -177,7 +179,8 @@ def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
         if digest.hexdigest() != source.sha256:
             actual, expected = digest.hexdigest()[:12], source.sha256[:12]
             raise ValueError(
-                f"{name}: SHA-256 of the text is {actual}…, not {expected}…: another version"
+                f"{name}: SHA-256 of the text is {actual}…, not {expected}…; "
+                "the file is damaged or of another version"
             )
         draft.replace(path)
     except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, KeyError) as error:
@@ -189,8 +192,8 @@ def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
 
 @contextmanager
 def _open_unpacked(packed: Path, name: str, member: str) -> Generator[IO[bytes]]:
-    """The text of a file that is called `name`, which says how it is packed."""
-    if name.endswith(".zip") and member:  # else it is wanted as it is
+    """Open the text inside `packed`; the suffix of `name` gives the compression."""
+    if name.endswith(".zip") and member:  # without a member, the zip itself is the file
         with zipfile.ZipFile(packed) as archive, archive.open(member) as file:
             yield file
         return
@@ -200,7 +203,7 @@ def _open_unpacked(packed: Path, name: str, member: str) -> Generator[IO[bytes]]
 
 @contextmanager
 def _progress_bar(url: str) -> Generator[Callable[[int, int], None]]:
-    """A progress bar on a terminal; nothing in a log."""
+    """Show a progress bar on a terminal, and nothing in a log."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 

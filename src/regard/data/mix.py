@@ -1,4 +1,4 @@
-"""Several corpora as one, by weight; and any corpus in a shuffled order, with bounded memory."""
+"""Mix several corpora by weight, and shuffle a stream in bounded memory."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
@@ -10,19 +10,19 @@ T = TypeVar("T")
 
 
 class MixedCorpus:
-    """Records drawn from several corpora, each as often as its weight says.
+    """Records of several corpora, drawn with probabilities in proportion to their weights.
 
-    An epoch of training ends when every corpus has been read to its end once; until then those that
-    end earlier begin again. Dev and test are those of all corpora, one after another.
+    An epoch ends when every corpus has been read to its end once; until then, shorter corpora
+    start again. The dev and test splits of all corpora are concatenated.
     """
 
     def __init__(
         self, corpora: Sequence[Corpus], weights: Sequence[int | float], *, seed: int = 0
     ) -> None:
         if not corpora:
-            raise ValueError("corpora are missing: a mix has at least one")
+            raise ValueError("corpora are empty; a mix needs at least one")
         if len(corpora) != len(weights):
-            raise ValueError(f"{len(weights)} weights for {len(corpora)} corpora: give one each")
+            raise ValueError(f"{len(weights)} weights for {len(corpora)} corpora; give one each")
         for weight in weights:
             if not 0 < weight < float("inf"):
                 raise ValueError(f"weights must be positive, not {weight}")
@@ -58,7 +58,7 @@ class MixedCorpus:
                 streams[index] = self.corpora[index].read("train")
                 record = next(streams[index], None)
                 if record is None:
-                    raise ValueError(f"{self.corpora[index].describe()}: nothing to train on")
+                    raise ValueError(f"{self.corpora[index].describe()}: no training records")
             yield record
 
     def describe(self) -> str:
@@ -78,10 +78,10 @@ def _weighted_index(rng: Random, weights: Sequence[int | float]) -> int:
 
 
 def shuffled_stream(items: Iterable[T], buffer_size: int, seed: str) -> Iterator[T]:
-    """The same things in another order, `buffer` of them in memory.
+    """Yield the items in random order, with `buffer_size` of them in memory.
 
-    Each that comes takes the place of one drawn from the buffer, so that nothing is more than
-    `buffer` places early.
+    Each new item replaces a random item of the buffer, which is yielded. So no item comes more
+    than `buffer_size` positions early.
     """
     rng, buffered = Random(seed), list[T]()
     for item in items:

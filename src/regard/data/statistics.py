@@ -1,4 +1,4 @@
-"""What a corpus holds, counted in bounded memory: hashes of texts, never the texts themselves."""
+"""Counts over a corpus in bounded memory: hashes of texts are kept, never the texts."""
 
 import math
 import re
@@ -10,24 +10,22 @@ from unicodedata import is_normalized
 
 from regard.data.corpus import Record
 
-MAX_REMEMBERED_PAIRS = (
-    500_000  # sources of a split whose hashes are kept; of more, one in 2, 4, 8 …
-)
+MAX_REMEMBERED_PAIRS = 500_000  # hashes kept for a split; beyond it, one source in 2, 4, 8 …
 LOW_BITS = 2**32 - 1
 REPLACEMENT_CHARACTER = "\ufffd"
-CONTROL_CHARACTERS = re.compile(
+CONTROL_CHARACTERS = re.compile(  # without tab and line feed, the separators of TSV
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)  # in a TSV, tab and line end mean something
-MAX_RATIO_FACTOR = 3.0  # times the usual ratio of lengths
-MIN_RATIO_CHARACTERS = 20  # characters on the longer side: short texts have any ratio
-BINS_PER_DOUBLING = 20  # bins of the ratio's logarithm
+)
+MAX_RATIO_FACTOR = 3.0  # relative to the median ratio of lengths
+MIN_RATIO_CHARACTERS = 20  # on the longer side: ratios of short texts vary too much
+BINS_PER_DOUBLING = 20  # bins of log2(ratio)
 
 
 class Duplicates:
-    """Pairs that come again, and sources with several targets.
+    """Count repeated pairs, and sources with several targets.
 
-    When more than `most` sources are known, half of them are forgotten, by their hash: what is
-    left is all that there is to say about one source in `every`.
+    With more than `max_pairs` pairs, half of the sources are dropped by their hash. What remains
+    is complete for one source in `sampling_stride`.
     """
 
     def __init__(self, max_pairs: int = MAX_REMEMBERED_PAIRS):
@@ -63,17 +61,17 @@ class Duplicates:
 
     @property
     def repeated_count(self) -> int:
-        """Pairs that were there before; about as many, where only some sources are known."""
+        """Return the number of repeated pairs; an estimate if sources were dropped."""
         return self.sampling_stride * sum(self.repeats.values())
 
     @property
     def ambiguous_count(self) -> int:
-        """Sources with more than one target."""
+        """Return the number of sources with several targets; an estimate, as `repeated_count`."""
         return self.sampling_stride * len(self.ambiguous_sources)
 
 
 class HeldOutHashes:
-    """The hashes of a split to be compared with the training data, which may be of any size."""
+    """Hashes of a held-out split, to find its pairs and sources in training data of any size."""
 
     def __init__(self, max_pairs: int = MAX_REMEMBERED_PAIRS):
         self.max_pairs, self.pair_count = max_pairs, 0
@@ -89,7 +87,7 @@ class HeldOutHashes:
             self.sources[source] += 1
 
     def add_training_pair(self, source: int, target: int) -> None:
-        """A pair of the training data."""
+        """Compare a pair of the training data with the held-out split."""
         if source in self.sources:
             self.leaked_source_hashes.add(source)
             if (pair := pair_hash(source, target)) in self.pairs:
@@ -106,17 +104,20 @@ class HeldOutHashes:
 
 @dataclass
 class SplitStatistics:
-    """One split, record by record; `held_out` are those that this one must not know."""
+    """Counts over one split, updated record by record.
+
+    `held_out` are the splits that must not share pairs with this one.
+    """
 
     held_out: list[HeldOutHashes] = field(default_factory=list)
     pairs: int = 0
     empty_source: int = 0
     empty_target: int = 0
     identical: int = 0
-    replacement_characters: int = 0  # with U+FFFD: the text was decoded wrongly once
+    replacement_characters: int = 0  # records with U+FFFD: the text was once decoded wrongly
     control_characters: int = 0
     not_nfc: int = 0
-    first_indices: dict[str, int] = field(default_factory=dict)  # record numbers, from 0
+    first_indices: dict[str, int] = field(default_factory=dict)  # of each anomaly, from 0
     duplicates: Duplicates = field(default_factory=Duplicates)
     hashes: HeldOutHashes = field(default_factory=HeldOutHashes)
     ratio_bins: Counter[int] = field(default_factory=Counter)
@@ -137,7 +138,7 @@ class SplitStatistics:
             held_out.add_training_pair(source_hash, target_hash)
 
     def text_anomalies(self, source: str, target: str) -> Iterator[str]:
-        """What is odd about a pair, by the name of the field that counts it."""
+        """Yield the anomalies of a pair, as names of the fields that count them."""
         if not source.strip():
             yield "empty_source"
         if not target.strip():
@@ -154,7 +155,6 @@ class SplitStatistics:
                 yield "not_nfc"
 
     def median_ratio_bin(self) -> int:
-        """The median of the ratio's bins."""
         return quantile(self.ratio_bins, 0.5)
 
 
@@ -163,17 +163,20 @@ def text_hash(text: str) -> int:
 
 
 def pair_hash(source: int, target: int) -> int:
-    """A hash of both; its lower half is the source's, so that they are forgotten together."""
+    """Hash a pair; the lower half is that of the source, so that both are dropped together."""
     return (source & LOW_BITS) | ((source ^ target * 0x9E3779B97F4A7C15) & (LOW_BITS << 32))
 
 
 def length_ratio_bin(source: str, target: str) -> int:
-    """log2(target / source) in characters, in bins."""
+    """Return the bin of log2(target / source), of the lengths in characters."""
     return round(BINS_PER_DOUBLING * math.log2((len(target) + 1) / (len(source) + 1)))
 
 
 def has_unusual_ratio(source: str, target: str, median_bin: int) -> bool:
-    """One side is `FAR` times as long as its like usually are: rarely a translation."""
+    """Return whether the ratio of lengths is MAX_RATIO_FACTOR times the median or more.
+
+    Such a pair is rarely a translation.
+    """
     if (
         max(len(source), len(target)) < MIN_RATIO_CHARACTERS
         or not source.strip()
@@ -186,7 +189,7 @@ def has_unusual_ratio(source: str, target: str, median_bin: int) -> bool:
 
 
 def quantile(counts: Counter[int], share: float) -> int:
-    """The least number that is not below this share of all."""
+    """Return the smallest value that is not below this share of all counts."""
     remaining = share * counts.total()
     for value in sorted(counts):
         remaining -= counts[value]

@@ -1,11 +1,11 @@
-"""Stretches of words with a name, as one tag for each word, in three ways to write them.
+"""Labeled spans of words as one tag a word, in three schemes.
 
-    bio     B-X begins a stretch of X, I-X goes on with it, O is outside        (IOB2)
-    iob1    I-X, and B-X only where a stretch of X follows right after another
-    bioes   bio, and E-X for the last word of a stretch, S-X for one of a single word
+    bio     B-X begins a span of X, I-X continues it, O is outside              (IOB2)
+    iob1    I-X, and B-X only where a span of X directly follows another
+    bioes   bio, and E-X for the last word of a span, S-X for a span of one word
 
-Reading is as lenient as conlleval: an I-X that continues nothing begins a stretch. `broken` is
-strict.
+`spans_from_tags` is as lenient as conlleval: an I-X that continues nothing begins a span.
+`find_violation` is strict.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ SCHEME_LETTERS: dict[TagScheme, str] = {"bio": "BI", "iob1": "BI", "bioes": "BIE
 
 
 class TagSpan(NamedTuple):
-    """Words from `start` to before `end`."""
+    """A labeled span of the words `start` to `end` - 1."""
 
     label: str
     start: int
@@ -25,13 +25,13 @@ class TagSpan(NamedTuple):
 
 
 def split_tag(tag: str) -> tuple[str, str]:
-    """The letter of a tag and what it names; ("O", "") outside."""
+    """Return the letter and the label of a tag; ("O", "") for a word outside all spans."""
     letter, _, label = tag.partition("-")
     return letter, label
 
 
 def spans_from_tags(tags: Iterable[str]) -> list[TagSpan]:
-    """The stretches that a row of tags names, in order, whatever its scheme."""
+    """Return the spans of a tag sequence, in order; all three schemes are understood."""
     spans, label, start, number = list[TagSpan](), "", 0, -1
     previous_letter = OUTSIDE
     for number, tag in enumerate(tags):
@@ -48,11 +48,11 @@ def spans_from_tags(tags: Iterable[str]) -> list[TagSpan]:
 
 
 def tags_from_spans(spans: Iterable[TagSpan], length: int, scheme: TagScheme = "bio") -> list[str]:
-    """A tag for each of so many words; stretches must not overlap."""
+    """Return the tags of a sentence of `length` words; spans must not overlap."""
     tags, previous = [OUTSIDE] * length, TagSpan("", 0, 0)
     for span in sorted(spans, key=lambda item: item.start):
         if not previous.end <= span.start < span.end <= length:
-            raise ValueError(f"{span} overlaps {previous}, or is not within {length} words")
+            raise ValueError(f"{span} overlaps {previous}, or is outside the {length} words")
         letters = ["B", *"I" * (span.end - span.start - 1)]
         if scheme == "bioes":
             letters[-1] = "S" if len(letters) == 1 else "E"
@@ -64,7 +64,7 @@ def tags_from_spans(spans: Iterable[TagSpan], length: int, scheme: TagScheme = "
 
 
 def convert_tags(tags: Sequence[str], scheme: TagScheme, target_scheme: TagScheme) -> list[str]:
-    """The same stretches, written in another way."""
+    """Convert tags of one scheme to another."""
     return (
         tags_from_spans(spans_from_tags(tags), len(tags), target_scheme)
         if scheme != target_scheme
@@ -73,7 +73,7 @@ def convert_tags(tags: Sequence[str], scheme: TagScheme, target_scheme: TagSchem
 
 
 def find_violation(tags: Sequence[str], scheme: TagScheme = "bio") -> tuple[int, str] | None:
-    """The first tag that the scheme does not allow where it stands, and why; None: all are well."""
+    """Return the index of the first tag that violates the scheme and the reason, or None."""
     for number, tag in enumerate([*tags, OUTSIDE]):
         letter, label = split_tag(tag)
         at_end = number == len(tags)
@@ -87,9 +87,9 @@ def find_violation(tags: Sequence[str], scheme: TagScheme = "bio") -> tuple[int,
 
 
 def can_follow(previous: str, tag: str, scheme: TagScheme = "bio") -> bool:
-    """Whether `tag` may come right after `before`; O stands for both ends of a sentence."""
+    """Return whether `tag` may follow `previous`; O stands for both ends of a sentence."""
     (previous_letter, previous_label), (letter, label) = split_tag(previous), split_tag(tag)
-    if scheme == "iob1":  # B-X only parts a stretch of X from another
+    if scheme == "iob1":  # B-X only separates two adjacent spans of X
         return letter != "B" or (previous_letter in "BI" and previous_label == label)
     if scheme == "bioes":
         is_inside = previous_letter in "BI" and bool(previous_label)

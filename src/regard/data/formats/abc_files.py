@@ -52,7 +52,7 @@ class AbcFiles(HashSplitFiles):
     def describe(self) -> str:
         each = [f"{split} {summarize_paths(paths)}" for split, paths in self.paths.items()]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"tunes: {', '.join(each)}; licence as you know it"
+        return f"tunes: {', '.join(each)}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:

@@ -65,7 +65,7 @@ class CaptionFiles(HashSplitFiles):
     def describe(self) -> str:
         each = [f"{split} {display_name(paths[0])}" for split, paths in self.paths.items()]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"captions ({self.format}): {', '.join(each)}; licence as you know it"
+        return f"captions ({self.format}): {', '.join(each)}; license not stated"
 
     def hash_key(self, record: Record) -> str:
         image = record["image"]

@@ -165,7 +165,7 @@ class ClassFolders(ImageEpisodes):
         missing = [split for split in SPLITS if split not in self.paths]
         each += [f"{split} {self.held_out:.0%} of its classes" for split in missing]
         sizes = f"{self.ways} ways, {self.shots} shots"
-        return f"classes: {', '.join(each)}; {sizes}; licence as you know it"
+        return f"classes: {', '.join(each)}; {sizes}; license not stated"
 
 
 _OMNIGLOT_FILES = {
@@ -216,7 +216,7 @@ class PublicImageClasses(ImageEpisodes):
         rotation_note = ", each turned into four to train on" if self.rotations else ""
         description = f"964 and 659 characters of 50 alphabets, 20 images each{rotation_note}"
         homepage = "https://github.com/brendenlake/omniglot"
-        return f"{self.name}: {description}; {sizes}; {homepage} (Lake et al. 2015); licence: MIT"
+        return f"{self.name}: {description}; {sizes}; {homepage} (Lake et al. 2015); license: MIT"
 
 
 def find_image_classes(path: Path) -> ImageFilesByClass:

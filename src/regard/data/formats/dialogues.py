@@ -131,7 +131,7 @@ class DialogueFiles(HashSplitFiles):
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
         rows = f", {len(self.database.rows)} rows to look up" if self.database else ""
-        return f"dialogues ({self.format}): {', '.join(each)}{rows}; licence as you know it"
+        return f"dialogues ({self.format}): {', '.join(each)}{rows}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:

@@ -46,7 +46,7 @@ class DocumentFiles(SplitFiles):
     def describe(self) -> str:
         each = [f"{split} {summarize_paths(paths)}" for split, paths in self.paths.items()]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"documents ({self.unit}): {', '.join(each)}; licence as you know it"
+        return f"documents ({self.unit}): {', '.join(each)}; license not stated"
 
     def _located_records(self, split: str) -> Iterator[tuple[str, Record]]:
         return ((location, {"text": text}) for location, text in self._located_texts(split))

@@ -58,7 +58,7 @@ class ImageFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"images ({self.format}): {', '.join(each)}; licence as you know it"
+        return f"images ({self.format}): {', '.join(each)}; license not stated"
 
     def hash_key(self, record: Record) -> str:
         image = record["image"]
@@ -272,4 +272,4 @@ class PublicImages:
 
     def describe(self) -> str:
         description, license_name, homepage, *_ = self.dataset
-        return f"{self.name}: {description}; {homepage}; licence: {license_name}"
+        return f"{self.name}: {description}; {homepage}; license: {license_name}"

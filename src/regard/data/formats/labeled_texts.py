@@ -200,7 +200,7 @@ class LabeledTextFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"labeled ({self.format}): {', '.join(each)}; licence as you know it"
+        return f"labeled ({self.format}): {', '.join(each)}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         columns = self.columns or FIELDS

@@ -96,7 +96,7 @@ class PianoRollFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"rolls: {', '.join(each)}; licence as you know it"
+        return f"rolls: {', '.join(each)}; license not stated"
 
     def _located_records(self, split: str) -> Iterator[LocatedRecord]:
         source_split = split if split in self.paths else "train"

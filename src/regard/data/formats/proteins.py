@@ -145,7 +145,7 @@ class ProteinFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"proteins ({self.format}): {', '.join(each)}; licence as you know it"
+        return f"proteins ({self.format}): {', '.join(each)}; license not stated"
 
     def hash_key(self, record: Record) -> str:
         return record["text"].split()[0]

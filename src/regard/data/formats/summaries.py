@@ -63,7 +63,7 @@ class SummaryFiles(HashSplitFiles):
     def describe(self) -> str:
         each = [f"{split} {display_name(paths[0])}" for split, paths in self.paths.items()]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"summaries ({self.format}): {', '.join(each)}; licence as you know it"
+        return f"summaries ({self.format}): {', '.join(each)}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         path = paths[0]
@@ -178,4 +178,4 @@ class PublicSummaries:
 
     def describe(self) -> str:
         description, license_name, homepage, *_ = self.dataset
-        return f"{self.name}: {description}; {homepage}; licence: {license_name}"
+        return f"{self.name}: {description}; {homepage}; license: {license_name}"

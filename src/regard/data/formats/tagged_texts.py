@@ -198,7 +198,7 @@ class TaggedTextFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"tagged ({self.format}): {', '.join(each)}; licence as you know it"
+        return f"tagged ({self.format}): {', '.join(each)}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:

@@ -259,7 +259,7 @@ class TextPairFiles:
         each = (
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         )
-        return f"files ({self.format}): {', '.join(each)}; licence as you know it"
+        return f"files ({self.format}): {', '.join(each)}; license not stated"
 
 
 def guess_format(paths: Sequence[Path | str]) -> TextPairFormat:

@@ -133,7 +133,7 @@ class PublicDialogues:
 
     def describe(self) -> str:
         description, license_name, homepage, *_ = self.dataset
-        return f"{self.name}: {description}; {homepage}; licence: {license_name}"
+        return f"{self.name}: {description}; {homepage}; license: {license_name}"
 
     def _load_json(self, source: RemoteFile) -> Any:
         path = cache_folder() / self.name / Path(source.mirror_path).name.removesuffix(".gz")

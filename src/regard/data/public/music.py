@@ -100,4 +100,4 @@ class PublicMusic:
 
     def describe(self) -> str:
         description, license_name, homepage, _ = self.dataset
-        return f"{self.name}: {description}; {homepage}; licence: {license_name}"
+        return f"{self.name}: {description}; {homepage}; license: {license_name}"

@@ -115,7 +115,7 @@ class PublicProteins:
 
     def describe(self) -> str:
         description, license_name, homepage, *_ = self.dataset
-        return f"{self.name}: {description}; {homepage}; licence: {license_name}"
+        return f"{self.name}: {description}; {homepage}; license: {license_name}"
 
 
 def read_domains(path: Path, column: str) -> dict[str, tuple[str, str]]:

@@ -130,4 +130,4 @@ class PublicTaggedTexts:
 
     def describe(self) -> str:
         description, license_name, homepage, *_ = self.dataset
-        return f"{self.name}: {description}; {homepage}; licence: {license_name}"
+        return f"{self.name}: {description}; {homepage}; license: {license_name}"

@@ -152,7 +152,7 @@ class PublicTranslation:
     def describe(self) -> str:
         description, license_name, homepage, *_ = self.dataset
         return (
-            f"{self.name} {self.source}-{self.target}: {description}; {homepage}; licence: "
+            f"{self.name} {self.source}-{self.target}: {description}; {homepage}; license: "
             f"{license_name}"
         )
 

@@ -1,4 +1,4 @@
-"""What corpora that are made here have in common: records that depend on their number alone."""
+"""The base class of synthetic corpora, whose records depend on their index alone."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from regard.data.corpus import SPLITS, Record, check_split
 
 
 class SyntheticCorpus(ABC):
-    """`size` records to train on and `held_out` each in dev and test, made one at a time."""
+    """A corpus of `size` training records and `held_out` each in dev and test, drawn on demand."""
 
     splits = SPLITS
 
@@ -24,8 +24,8 @@ class SyntheticCorpus(ABC):
 
     @abstractmethod
     def example(self, split: str, index: int) -> Record:
-        """The n-th record of a split, without those before it."""
+        """Return record `index` of a split, without drawing the records before it."""
 
     @abstractmethod
     def describe(self) -> str:
-        """One line: what is made."""
+        """Describe the records in one line."""

@@ -1,12 +1,12 @@
-"""Random vectors of bits to be remembered: copied, or recalled by what came before them.
+"""Sequences of random bit vectors, to be copied or recalled (Graves et al. 2014, sec. 4.1, 4.3).
 
-    copy     01101001 11100010 …                the same vectors, in the same order
+    copy     01101001 11100010 …                target: the same vectors, in the same order
     recall   010011 110101 | 001010 111011 | 100110 000001 ? 010011 110101
-                                                the item that follows the one asked for
+                                                target: the item after the one in the query
 
-Graves et al. 2014, sec. 4.1 and 4.3. A machine is shown vectors and marks, one at a step, and then
-as many empty steps as there are vectors to be told. Nothing but the sequence tells the answer. Here
-vectors and marks are numbers: a vector is that of its bits, marks come behind all vectors.
+A model reads one vector or marker a step, then one empty input for each vector of the target. The
+target depends on the sequence alone. Vectors and markers are ids: a vector is the number that its
+bits write, and markers follow after all vectors.
 """
 
 from abc import ABC, abstractmethod
@@ -22,9 +22,9 @@ ITEM_MARKER, QUERY_MARKER = "|", "?"
 
 
 class BitFormat(ABC):
-    """How a sequence is written, shown and answered, for vectors of `width` bits."""
+    """Converts the text of a sequence of `width`-bit vectors into ids of inputs and targets."""
 
-    markers: tuple[str, ...]  # the kinds of them, as people see them
+    markers: tuple[str, ...]  # display names
 
     def __init__(self, width: int):
         if not 1 <= width <= MAX_WIDTH:
@@ -33,11 +33,11 @@ class BitFormat(ABC):
 
     @abstractmethod
     def input_ids(self, text: str, location: str) -> list[int]:
-        """All that is shown, marks included, or an error that says what is wrong at `place`."""
+        """Return the ids of all inputs, markers included; errors name `location`."""
 
     @abstractmethod
     def target_ids(self, text: str, location: str) -> list[int]:
-        """The vectors to be told."""
+        """Return the target vectors."""
 
     def marker_id(self, kind: int) -> int:
         return 2**self.width + kind
@@ -54,13 +54,13 @@ class BitFormat(ABC):
         return " ".join(f"{vector:0{self.width}b}" for vector in vectors)
 
     def symbol_name(self, symbol_id: int) -> str:
-        """Of a vector or a mark, for people."""
+        """Return the bits of a vector, or the display name of a marker."""
         kind = symbol_id - 2**self.width
         return self.format_vectors([symbol_id]) if kind < 0 else self.markers[kind]
 
 
 class CopyFormat(BitFormat):
-    """The vectors, then a mark: all of them are to be told."""
+    """Vectors and an end marker; the target is all vectors."""
 
     markers = ("(end)",)
 
@@ -70,13 +70,13 @@ class CopyFormat(BitFormat):
     def target_ids(self, text: str, location: str) -> list[int]:
         if not (vectors := self.parse_vectors(text, location)):
             raise ValueError(
-                f"{location}: empty; give vectors of {self.width} bits, a space between"
+                f"{location}: empty; give vectors of {self.width} bits, separated by spaces"
             )
         return vectors
 
 
 class RecallFormat(BitFormat):
-    """Items of some vectors, a mark before each; then one of them, between other marks."""
+    """Items of several vectors, each after a marker; then one item again, between query markers."""
 
     markers = (ITEM_MARKER, QUERY_MARKER)
 
@@ -94,13 +94,15 @@ class RecallFormat(BitFormat):
     def target_ids(self, text: str, location: str) -> list[int]:
         items, query = self.split_items(text, location)
         if query not in items[:-1]:
-            raise ValueError(f"{location}: what is asked for is none of the items before the last")
+            raise ValueError(
+                f"{location}: the query is none of the items before the last; repeat one of them"
+            )
         return items[items.index(query) + 1]
 
     def split_items(self, text: str, location: str) -> tuple[list[list[int]], list[int]]:
         before, marker, query = text.partition(QUERY_MARKER)
         if not marker:
-            raise ValueError(f"{location}: nothing is asked for; write it as ITEM | ITEM ? ITEM")
+            raise ValueError(f"{location}: no query; write it as ITEM | ITEM ? ITEM")
         parsed_items = [
             self.parse_vectors(item, location) for item in [*before.split(ITEM_MARKER), query]
         ]
@@ -113,15 +115,15 @@ class RecallFormat(BitFormat):
 
 
 class BitSequences(ABC):
-    """A corpus of `size` sequences to train on and `held_out` in dev; and of each tested size.
+    """A corpus of `size` training sequences, and `held_out` in dev and for each test size.
 
-    Records are {"source", "target", "size"}. The n-th of a split depends on the settings and n
-    alone. The test has `held_out` sequences of each size in `test_sizes`, which may be longer than
-    any that was trained on.
+    Records are {"source", "target", "size"} and depend on the settings and their index alone. The
+    test has `held_out` sequences of each size in `test_sizes`, which may exceed all sizes of the
+    training data.
     """
 
     splits = SPLITS
-    size_unit: str  # what the size of a sequence is the number of
+    size_unit: str  # what the size of a sequence counts
 
     def __init__(
         self,
@@ -141,7 +143,7 @@ class BitSequences(ABC):
             or len(set(test_sizes)) < len(test_sizes)
         ):
             raise ValueError(
-                f"test_sizes must be different numbers, from {size_range[0]} on, "
+                f"test_sizes must be different numbers of at least {size_range[0]}, "
                 f"not {[*test_sizes]}"
             )
         self.sequence_format, self.size, self.seed, self.held_out = (
@@ -153,7 +155,6 @@ class BitSequences(ABC):
         self.size_range, self.test_sizes = size_range, tuple(test_sizes)
 
     def read(self, split: str) -> Iterator[Record]:
-        """Every sequence of the split, made one at a time."""
         check_split(split, self.splits)
         count = {"train": self.size, "dev": self.held_out}.get(
             split, self.held_out * len(self.test_sizes)
@@ -162,7 +163,7 @@ class BitSequences(ABC):
             yield self.example(split, index)
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th sequence, without those before it."""
+        """Return sequence `index` of a split, without drawing those before it."""
         rng = Random(f"regard {type(self).__name__} {self.seed} {split} {index}")
         random_size = random_between(rng, *self.size_range)
         size = self.test_sizes[index // self.held_out] if split == "test" else random_size
@@ -172,7 +173,7 @@ class BitSequences(ABC):
 
     @abstractmethod
     def draw_sequence(self, rng: Random, size: int) -> str:
-        """A sequence, written."""
+        """Draw the text of a sequence."""
 
     def describe(self) -> str:
         low, high = self.size_range
@@ -182,7 +183,7 @@ class BitSequences(ABC):
         name = type(self).__name__.lower()
         return (
             f"{name}: {self.size:,} sequences of {sizes}, {self.sequence_format.width} bits "
-            "each; made here"
+            "each; synthetic"
         )
 
 
@@ -218,9 +219,9 @@ class Copy(BitSequences):
 
 
 class Recall(BitSequences):
-    """`min_items` to `max_items` different items, and one but the last again.
+    """Sequences of `min_items` to `max_items` different items of `vectors_per_item` vectors.
 
-    Each has `vectors_per_item` vectors.
+    The query is a random item, but not the last.
     """
 
     size_unit = "items"
@@ -254,7 +255,7 @@ class Recall(BitSequences):
         self.vectors_per_item = vectors_per_item
 
     def draw_sequence(self, rng: Random, size: int) -> str:
-        items: dict[str, None] = {}  # an item is there once, in the order of drawing
+        items: dict[str, None] = {}  # different items, in the order of drawing
         while len(items) < size:
             vectors = [
                 random_below(rng, 2**self.sequence_format.width)

@@ -1,12 +1,12 @@
-"""Dates as they are written in twenty languages -> ISO 8601, as many as you like.
+"""Dates written in twenty languages, with their ISO 8601 form as the target.
 
 "Dienstag, 3. Mai 1994", "May 3rd, 94", "1994年5月3日" -> "1994-05-03". Names and formats are those
-of Unicode CLDR, read through Babel. A text has one reading only:
+of Unicode CLDR, read through Babel. Every text is unambiguous:
 
-- years are 1950 to 2049, so that two digits are enough ("94" is 1994, "04" is 2004), and two are
-  written only where the day comes before the year;
-- a month in digits is written only with the year first, or as day.month.year with full stops:
-  never 3/5 or 3-5.
+- Years are 1950 to 2049, so that two digits are enough ("94" is 1994, "04" is 2004). Two-digit
+  years occur only where the day comes before the year.
+- A month in digits occurs only with the year first, or as day.month.year with full stops: never
+  3/5 or 3-5.
 """
 
 import re
@@ -32,18 +32,18 @@ FIRST_DAY, LAST_DAY = date(1950, 1, 1), date(2049, 12, 31)
 CLDR_FORMATS = ("full", "long", "medium", "short")
 CLDR_SKELETONS = ("yMMMEd", "yMMMd")
 EXTRA_LOCALES = {"en": ("en_GB",)}
-# CLDR knows no "3rd"; {th} is ours.
+# CLDR has no "3rd"; {th} is not one of its fields.
 EXTRA_TEMPLATES = {"en": ("{th} of {MMMM} {y}", "the {th} of {MMMM} {y}")}
 ORDINAL_LANGUAGES = {"en"}
 
-TWO_DIGIT_YEAR_RATE, LOWERCASE_RATE, UPPERCASE_RATE = 0.15, 0.1, 0.1  # how often
-# One field of a CLDR pattern, or quoted text, or anything else.
+TWO_DIGIT_YEAR_RATE, LOWERCASE_RATE, UPPERCASE_RATE = 0.15, 0.1, 0.1
+# A field of a CLDR pattern, or quoted text, or anything else.
 PATTERN_PART = re.compile(r"'(?P<text>[^']*)'|(?P<field>([A-Za-z])\3*)|(?P<other>[^A-Za-z']+)")
 PLAIN_SPACES = str.maketrans("\u00a0\u202f", "  ")
 
 
 class DateStyle(NamedTuple):
-    """One way of one language to write a date: fields as `{MMMM}`, and the names that fill them."""
+    """A date format of one language: a template with fields like `{MMMM}`, and their names."""
 
     template: str
     months: dict[str, dict[int, str]]
@@ -51,7 +51,7 @@ class DateStyle(NamedTuple):
 
     @property
     def can_shorten_year(self) -> bool:
-        """With the day before the year, 94 can be nothing but the year."""
+        """Return whether the day comes before the year: then 94 can only be the year."""
         return bool(re.search(r"\{(d|dd|th)\}.*\{y\}", self.template))
 
     def write(self, day: date, *, two_digits: bool = False) -> str:
@@ -71,10 +71,10 @@ class DateStyle(NamedTuple):
 
 
 class Dates(SyntheticCorpus):
-    """A corpus of `size` pairs to train on and `held_out` each in dev and test.
+    """A corpus of `size` training pairs and `held_out` each in dev and test.
 
-    A date is in one split only, whatever the seed: no date of the test is ever trained on. The
-    n-th pair of a split depends on nothing but the seed and n.
+    Each date belongs to one split, for every seed, so test dates never occur in training. A pair
+    depends on the seed and its index alone.
     """
 
     def __init__(
@@ -87,13 +87,13 @@ class Dates(SyntheticCorpus):
     ) -> None:
         super().__init__(size, seed, held_out)
         if not languages:
-            raise ValueError("languages are empty: name at least one, such as 'en'")
+            raise ValueError("languages are empty; name at least one, such as 'en'")
         for language in languages:
             check_name("language", language, LANGUAGES)
         self.languages = tuple(languages)
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th pair, without those before it."""
+        """Return pair `index` of a split, without drawing those before it."""
         rng = Random(f"regard dates {self.seed} {split} {index}")
         day = _choose(rng, split_days(split))
         style = _choose(rng, date_styles(_choose(rng, self.languages)))
@@ -115,13 +115,13 @@ class Dates(SyntheticCorpus):
 
 
 def _choose(rng: Random, items: Sequence[T]) -> T:
-    # Only `random()` is promised to be the same in every version of Python.
+    # Python promises the same numbers in all versions for `random()` only.
     return items[int(rng.random() * len(items))]
 
 
 @cache
 def split_days(split: str) -> tuple[date, ...]:
-    """Eight of ten dates are for training, one for dev, one for the test; by a stable hash."""
+    """Return the dates of a split: by a stable hash, 80 % train, 10 % dev, 10 % test."""
     all_days = (FIRST_DAY + timedelta(offset) for offset in range((LAST_DAY - FIRST_DAY).days + 1))
     return tuple(day for day in all_days if _day_split(day) == split)
 
@@ -133,7 +133,7 @@ def _day_split(day: date) -> str:
 
 @cache
 def date_styles(language: str) -> tuple[DateStyle, ...]:
-    """The formats of a language that can be read in one way only."""
+    """Return the unambiguous date formats of a language."""
     from babel import Locale
 
     styles_by_template: dict[str, DateStyle] = {}
@@ -166,7 +166,7 @@ def _is_unambiguous(template: str) -> bool:
 def _calendar_names(
     locale: "Locale",
 ) -> tuple[dict[str, dict[int, str]], dict[str, dict[int, str]]]:
-    """Months are M inside a date and L alone; weekdays are E inside and c alone."""
+    """Return the names of months (M in a date, L alone) and weekdays (E in a date, c alone)."""
     months, days = locale.months, locale.days
     return (
         {

@@ -1,4 +1,4 @@
-"""Images of digits in the cells of a grid, and a caption that says which is where.
+"""Images of digits in the cells of a grid, with a caption that names each digit and its cell.
 
     {"image": [h w 1], "caption": "3 top left , 7 bottom right",
      "boxes": ((0, (0, 0, 24, 24)), (4, (24, 24, 48, 48)))}
@@ -34,12 +34,20 @@ WORDS_PER_DIGIT = 4  # in a caption: the digit, its row, its column, a comma
 BACKGROUND_LEVEL = 40
 
 
-class Digits(SyntheticCorpus):
-    """A corpus of `size` images to train on and `held_out` each in dev and test.
+class HandwrittenDigits(Protocol):
+    """The fields of `sklearn.datasets.load_digits()` that are used here."""
 
-    They are grey, `side` x `side` pixels, cut into `rows` x `columns` cells of which `min_digits`
-    to `max_digits` hold a digit. The n-th image of a split depends on the settings and n alone.
-    Captions of two digits and more are each in one split only.
+    images: Plane
+    """[n 8 8], from 0 to 16."""
+    target: NDArray[np.int64]
+
+
+class Digits(SyntheticCorpus):
+    """A corpus of `size` training images and `held_out` each in dev and test.
+
+    Images are gray, of `side` x `side` pixels, divided into `rows` x `columns` cells of which
+    `min_digits` to `max_digits` contain a digit. An image depends on the settings and its index
+    alone. A caption of two or more digits occurs in one split only.
     """
 
     def __init__(
@@ -85,7 +93,7 @@ class Digits(SyntheticCorpus):
         )
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th image, without those before it."""
+        """Return image `index` of a split, without drawing those before it."""
         rng = Random(f"regard digits {self.seed} {split} {index}")
         # The count is drawn once, so that its distribution is the same in all splits.
         count = random_between(rng, self.min_digits, self.max_digits)
@@ -135,7 +143,7 @@ class Digits(SyntheticCorpus):
         return (
             f"digits: {self.size:,} images of {self.side} x {self.side} pixels, "
             f"{self.min_digits} to "
-            f"{self.max_digits} digits in {self.rows} x {self.columns} cells; made here"
+            f"{self.max_digits} digits in {self.rows} x {self.columns} cells; synthetic"
         )
 
 
@@ -144,7 +152,7 @@ def draw_printed_digit(digit: int, size: int, rng: Random) -> Plane:
     return render_digit(digit, size, 3 * random_between(rng, -4, 4))
 
 
-@cache  # a few hundred small images, and most of the time that drawing takes
+@cache  # a few hundred small images; rendering takes most of the time of a record
 def render_digit(digit: int, size: int, degrees: int) -> Plane:
     from PIL import Image, ImageDraw, ImageFont
 

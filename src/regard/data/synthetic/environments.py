@@ -1,13 +1,14 @@
-"""Worlds to be found out while one lives in them: bandits, and small Markov decision processes.
+"""Unknown environments for meta-reinforcement learning: bandits and small tabular MDPs.
 
-    bandit   K arms; the k-th pays 1 with probability p_k, else 0; p_k ~ U[0, 1]
-    mdp      in state s action a pays r ~ N(m_sa, 1), m_sa ~ N(1, 1), and leads to s' ~ P_sa, drawn
+    bandit   K arms; arm k pays 1 with probability p_k, else 0; p_k ~ U[0, 1]
+    mdp      action a in state s pays r ~ N(m_sa, 1), m_sa ~ N(1, 1), and leads to s' ~ P_sa, drawn
              from a flat Dirichlet; each episode begins in state 1 and has `horizon` steps
 
-Duan et al. 2016 (1611.02779), sec. 3.1 and 3.2, which Mishra et al. 2018 take over. Chance is drawn
-with a world: whoever acts in it has the same luck, and two players can be compared with less noise.
+Duan et al. 2016 (1611.02779), sec. 3.1 and 3.2; also used by Mishra et al. 2018. The noise is
+drawn with the environment. All policies meet the same noise, which reduces the variance of their
+comparison.
 
-w: worlds   s: states   a: actions   t: steps
+w: environments   s: states   a: actions   t: steps
 """
 
 from abc import ABC, abstractmethod
@@ -27,14 +28,12 @@ ARRAY_FIELDS = ("mean_rewards", "cumulative_transitions", "noise")
 
 @dataclass(frozen=True)
 class Environments:
-    """Many of one form, side by side."""
+    """A batch of environments of one spec."""
 
     spec: "EnvironmentSpec"
-    mean_rewards: Floats  # [w s a] what an action pays in the mean
-    cumulative_transitions: (
-        Floats  # [w s a s] how likely it leads to this state, or to one before it
-    )
-    noise: Floats  # [w t 2] of the pay, and of the way
+    mean_rewards: Floats  # [w s a]
+    cumulative_transitions: Floats  # [w s a s'] probability of a next state up to s'
+    noise: Floats  # [w t 2] of the reward and of the transition
 
     @classmethod
     def from_records(cls, spec: "EnvironmentSpec", records: Sequence[Record]) -> "Environments":
@@ -44,7 +43,7 @@ class Environments:
         return len(self.mean_rewards)
 
     def act(self, step: int, states: Ints, actions: Ints) -> tuple[Floats, Ints]:
-        """What each is paid, and the states after it: the first one, where an episode ends."""
+        """Return rewards and next states; after the last step of an episode, the first state."""
         indices = np.arange(len(self))
         rewards = self.spec.sample_rewards(
             self.mean_rewards[indices, states, actions], self.noise[:, step, 0]
@@ -57,7 +56,10 @@ class Environments:
         return rewards, np.minimum(is_passed.sum(-1), self.spec.states - 1)
 
     def optimal_returns(self) -> Floats:
-        """What those get in the mean who know their world: by value iteration, [w]."""
+        """Return the expected return of the optimal policy of each environment, [w].
+
+        It is computed by value iteration over the true rewards and transitions.
+        """
         transitions = np.diff(self.cumulative_transitions, axis=-1, prepend=0.0)
         value = np.zeros(self.mean_rewards.shape[:2])
         for _ in range(self.spec.horizon):
@@ -66,13 +68,13 @@ class Environments:
 
 
 class EnvironmentSpec(ABC):
-    """What all worlds of a kind share: their sizes, and how a life in them is written."""
+    """The sizes of a family of environments, and the text format of a history."""
 
     name: str
     actions: int
     states: int
-    horizon: int  # steps of an episode, after which one is in the first state again
-    steps: int  # of all episodes in a world
+    horizon: int  # steps of an episode; the next one begins in the first state
+    steps: int  # of all episodes in an environment
 
     @abstractmethod
     def sample(self, rng: np.random.Generator, count: int) -> Environments: ...
@@ -82,33 +84,33 @@ class EnvironmentSpec(ABC):
 
     @abstractmethod
     def parse_history(self, text: str, location: str) -> tuple[list[int], list[float], list[int]]:
-        """Actions (from 0), what they paid, and states: one more than actions."""
+        """Return actions (from 0), rewards, and states, of which there is one more."""
 
     @abstractmethod
     def parse_reward(self, word: str, location: str) -> float: ...
 
     def parse_action(self, word: str, location: str) -> tuple[int, float]:
-        """`2:1`: the second action, and what it paid."""
+        """Parse `2:1` as the second action with the reward 1."""
         number, colon, reward = word.partition(":")
         if not colon or not number.isdecimal() or not 1 <= int(number) <= self.actions:
-            expected = f"an action from 1 to {self.actions} and what it paid, as 2:1"
+            expected = f"an action from 1 to {self.actions} and its reward, as 2:1"
             raise ValueError(f"{location}: {word[:40]!r} is not {expected}")
         return int(number) - 1, self.parse_reward(reward, f"{location}: {word[:40]!r}")
 
     def check_length(self, count: int, location: str) -> None:
         if count >= self.steps:
-            problem = f"{count} actions, but {self.steps} are a whole life"
+            problem = f"{count} actions, but an environment ends after {self.steps}"
             raise ValueError(f"{location}: {problem}; give at most {self.steps - 1}")
 
 
 class BanditSpec(EnvironmentSpec):
-    """One state, in which each arm pays 1 or nothing."""
+    """Bandits: one state, and arms with rewards of 0 or 1."""
 
     name = "bandit"
 
     def __init__(self, arms: int, steps: int):
         if arms < 2:
-            raise ValueError(f"arms must be at least 2, not {arms}: there is nothing to choose")
+            raise ValueError(f"arms must be at least 2, not {arms}")
         self.actions, self.states, self.horizon, self.steps = arms, 1, steps, steps
 
     def sample(self, rng: np.random.Generator, count: int) -> Environments:
@@ -126,12 +128,12 @@ class BanditSpec(EnvironmentSpec):
 
     def parse_reward(self, word: str, location: str) -> float:
         if word not in ("0", "1"):
-            raise ValueError(f"{location}: an arm pays 0 or 1, not {word!r}")
+            raise ValueError(f"{location}: the reward of an arm must be 0 or 1, not {word!r}")
         return float(word)
 
 
 class MdpSpec(EnvironmentSpec):
-    """Some states; what an action pays is a mean of its own, with noise around it."""
+    """Tabular MDPs, with Gaussian noise around the mean reward of each state and action."""
 
     name = "mdp"
 
@@ -156,13 +158,15 @@ class MdpSpec(EnvironmentSpec):
     def parse_history(self, text: str, location: str) -> tuple[list[int], list[float], list[int]]:
         words = text.split() or ["1"]
         if len(words) % 2 == 0:
-            raise ValueError(f"{location}: it must end with the state one is in, as 1 2:0.7 4")
+            raise ValueError(
+                f"{location}: no current state at the end; end with a state, as 1 2:0.7 4"
+            )
         states = [self.parse_state(word, location) for word in words[::2]]
         moves = [self.parse_action(word, location) for word in words[1::2]]
         self.check_length(len(moves), location)
         for step, state in enumerate(states):
             if step % self.horizon == 0 and state:
-                problem = f"step {step + 1} begins an episode, which is in state 1"
+                problem = f"step {step + 1} begins an episode, so its state must be 1"
                 raise ValueError(f"{location}: {problem}, not {state + 1}")
         return [action for action, _ in moves], [reward for _, reward in moves], states
 
@@ -178,15 +182,15 @@ class MdpSpec(EnvironmentSpec):
         except ValueError:
             reward = np.nan
         if not np.isfinite(reward):
-            raise ValueError(f"{location}: an action pays a number, not {word!r}")
+            raise ValueError(f"{location}: a reward must be a finite number, not {word!r}")
         return reward
 
 
 class EnvironmentCorpus:
-    """A corpus of `held_out` worlds in dev, and as many in the test; to train on, any number.
+    """A corpus of `held_out` environments in dev and as many in test.
 
-    Records are {"mean_rewards", "cumulative_transitions", "noise"}. The n-th of a split depends on
-    the settings and n alone.
+    Training draws new environments instead of reading records. Records are {"mean_rewards",
+    "cumulative_transitions", "noise"} and depend on the settings and their index alone.
     """
 
     splits = tuple(SPLIT_SEEDS)
@@ -206,11 +210,11 @@ class EnvironmentCorpus:
         sizes = f"{spec.actions} actions, {spec.steps} steps"
         if spec.states > 1:
             sizes = f"{spec.states} states, {sizes} in episodes of {spec.horizon}"
-        return f"{spec.name}: {sizes}; worlds are drawn while training; made here"
+        return f"{spec.name}: {sizes}; training draws new environments; synthetic"
 
 
 class Bandits(EnvironmentCorpus):
-    """Arms that pay 1 or nothing."""
+    """Bernoulli bandits."""
 
     def __init__(
         self, arms: int = 5, steps: int = 10, *, seed: int = 0, held_out: int = 10_000
@@ -219,7 +223,7 @@ class Bandits(EnvironmentCorpus):
 
 
 class Mdps(EnvironmentCorpus):
-    """Random tabular ones."""
+    """Random tabular MDPs."""
 
     def __init__(
         self,

@@ -1,9 +1,9 @@
-"""Made-up facts, and questions that name one of them: for seeing whether a model finds it.
+"""Artificial facts, and questions about one of them: tests whether a model finds the right one.
 
-A context says what some traits of some things are ("the drink of tamo is kilu vo ."); a question
-asks for one trait of one thing. Each thing has several traits and each trait is told of several
-things, so an answer needs both, and the place where they meet. The words of an answer are drawn
-by themselves: nothing but the place tells them.
+A context states some traits of some things ("the drink of tamo is kilu vo ."). A question asks for
+one trait of one thing. Each thing has several traits and each trait occurs with several things, so
+the model has to match both. The words of an answer are random: only their position gives the
+answer.
 """
 
 from itertools import product
@@ -15,19 +15,19 @@ from regard.data.synthetic.planted import draw_words, random_between, text_split
 from regard.data.synthetic.reorder import CONSONANTS, VOWELS, random_below, shuffled
 
 TRAITS = ("colour", "home", "drink", "song", "tool", "game", "friend", "food")
-NAME_COUNT = 30  # of things that come again and again
-SENTENCE_FORMS = (
+NAME_COUNT = 30  # things that occur in many contexts
+SENTENCE_FORMS = (  # 0: the thing, 1: the trait
     ("the", 1, "of", 0, "is"),
     ("of", 0, "the", 1, "is"),
-)  # 0: the thing, 1: the trait
+)
 
 
 class Facts(SyntheticCorpus):
-    """A corpus of `size` questions to train on and `held_out` each in dev and test.
+    """A corpus of `size` training questions and `held_out` each in dev and test.
 
-    Records are {"id", "question", "text", "answers"}. In a share `new_names` of the contexts the
-    things have names of three syllables that no other context has: they can be told apart by their
-    letters alone. The n-th question of a split depends on the settings and n alone.
+    Records are {"id", "question", "text", "answers"} and depend on the settings and their index
+    alone. In a share `new_names` of the contexts, things have random names of three syllables that
+    no other context has; a model can distinguish them by their letters only.
     """
 
     def __init__(
@@ -59,7 +59,9 @@ class Facts(SyntheticCorpus):
             if value > limit:
                 raise ValueError(f"{name} must be at most {limit}, not {value}")
         if entities * attributes < 2:
-            raise ValueError("entities and attributes are both 1: every question would be the same")
+            raise ValueError(
+                "entities and attributes are both 1, so all questions would be equal; raise one"
+            )
         for name, share in (("new_names", new_names), ("unanswerable", unanswerable)):
             if not 0 <= share <= 1:
                 raise ValueError(f"{name} must be from 0 to 1, not {share}")
@@ -69,7 +71,7 @@ class Facts(SyntheticCorpus):
         self.names, self.words = vocabulary[:NAME_COUNT], vocabulary[NAME_COUNT:]
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th question, without those before it."""
+        """Return question `index` of a split, without drawing those before it."""
         rng = Random(f"regard facts {self.seed} {split} {index}")
         record = self.draw_record(rng)
         while text_split(record["text"]) != split:
@@ -111,6 +113,6 @@ class Facts(SyntheticCorpus):
 
     def describe(self) -> str:
         return (
-            f"facts: {self.size:,} questions, each on {self.things} made-up things with "
-            f"{self.traits} traits; made here"
+            f"facts: {self.size:,} questions, each about {self.things} artificial things with "
+            f"{self.traits} traits; synthetic"
         )

@@ -1,8 +1,8 @@
-"""Made-up news with names that nobody has read before: for seeing whether a model copies.
+"""Artificial news with unseen names: tests whether a model can copy.
 
-A document tells what some people did, a sentence for each. One of them did something that is news,
-and the summary says who, and what. All words but the names are few and common; a name is in one
-document only, as a rule, and never in two splits, so that it cannot be known.
+A document has a sentence for each of several people. One sentence is news, and the summary repeats
+its subject and what they did. All words but the names are few and frequent. A name is usually in
+one document only, and never in two splits, so that a model cannot memorize it.
 """
 
 from hashlib import blake2b
@@ -21,10 +21,10 @@ NAME_SYLLABLES = 4
 
 
 class Headlines(SyntheticCorpus):
-    """A corpus of `size` documents to train on and `held_out` each in dev and test.
+    """A corpus of `size` training documents and `held_out` each in dev and test.
 
-    Records are {"source", "target", "name"}: a document, its summary, and whose name is in it. The
-    n-th document of a split depends on the settings and n alone.
+    Records are {"source", "target", "name"}: a document, its summary, and the name in the summary.
+    A record depends on the settings and its index alone.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Headlines(SyntheticCorpus):
         self.min_sentences, self.max_sentences = min_sentences, max_sentences
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th document, without those before it."""
+        """Return document `index` of a split, without drawing those before it."""
         rng = Random(f"regard headlines {self.seed} {split} {index}")
         sentences, summary, subject = list[str](), "", ""
         for sentence_index in range(random_between(rng, self.min_sentences, self.max_sentences)):
@@ -63,13 +63,13 @@ class Headlines(SyntheticCorpus):
     def describe(self) -> str:
         return (
             f"headlines: {self.size:,} documents of {self.min_sentences} to "
-            f"{self.max_sentences} sentences, each "
-            "about somebody with a new name, one of them news; made here"
+            f"{self.max_sentences} sentences about people with new names, one of them news; "
+            "synthetic"
         )
 
 
 def draw_name(rng: Random, split: str) -> str:
-    """One of 24 million, of those that are for this split."""
+    """Draw one of 24 million names until its hash falls into this split."""
     while True:
         name = "".join(
             letters[random_below(rng, len(letters))]

@@ -1,8 +1,7 @@
-"""Made-up documents with one word that tells the label: for seeing whether attention finds it.
+"""Artificial documents with one keyword that decides the label: tests whether attention finds it.
 
-A document is sentences of filler, one a line. In one sentence one word is a key word of the label;
-no other word tells anything. Length, place and filler are drawn by themselves, so the label cannot
-be guessed from them.
+A document is sentences of filler words, one a line. One word of one sentence is a keyword of the
+label. Lengths, positions and filler are drawn independently, so nothing else depends on the label.
 """
 
 from collections.abc import Sequence
@@ -18,12 +17,13 @@ MAX_WORDS, MIN_DOCUMENTS = 4000, 10_000
 
 
 class PlantedWords(SyntheticCorpus):
-    """A corpus of `size` documents to train on and `held_out` each in dev and test.
+    """A corpus of `size` training documents and `held_out` each in dev and test.
 
-    Records are {"text", "label", "sentence", "word"}; the last two say where the key word stands,
-    by lines and spaces, from 0. The n-th document of a split depends on the settings and n alone,
-    and no document is in two splits. Classes are many because one of them can be told by finding no
-    key word of the others: with two, a model may look at nothing in half of the documents.
+    Records are {"text", "label", "sentence", "word"}; the last two are the position of the keyword:
+    its line, and its word in the line, from 0. A record depends on the settings and its index
+    alone, and no document is in two splits. The default has many classes, because a model can
+    recognize one class by the absence of all other keywords. With two classes, it could ignore the
+    keyword in half of the documents.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class PlantedWords(SyntheticCorpus):
             )
         if filler_words + classes * keywords_per_class > MAX_WORDS:
             total = f"{filler_words} filler_words and {classes} times {keywords_per_class} keywords"
-            raise ValueError(f"{total} are too many: {MAX_WORDS} different words can be made")
+            raise ValueError(f"{total} are too many; there are {MAX_WORDS} different words")
         if (
             filler_words ** (min_sentences * min_words - 1) * classes * keywords_per_class
             < MIN_DOCUMENTS
         ):
             raise ValueError(
-                "too few documents for three splits: raise filler_words, min_sentences or min_words"
+                "too few documents for three splits; raise filler_words, min_sentences or min_words"
             )
         self.min_sentences, self.max_sentences, self.min_words, self.max_words = (
             min_sentences,
@@ -80,7 +80,7 @@ class PlantedWords(SyntheticCorpus):
         }
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th document, without those before it."""
+        """Return document `index` of a split, without drawing those before it."""
         rng = Random(f"regard planted {self.seed} {split} {index}")
         record = self.draw_record(rng)
         while text_split(record["text"]) != split:
@@ -97,7 +97,7 @@ class PlantedWords(SyntheticCorpus):
         return {"text": text, "label": label, "sentence": sentence, "word": word}
 
     def draw_sentences(self, rng: Random) -> list[list[str]]:
-        """Filler alone."""
+        """Draw sentences of filler words."""
         return [
             [self.filler[random_below(rng, len(self.filler))] for _ in range(length)]
             for length in (
@@ -109,13 +109,13 @@ class PlantedWords(SyntheticCorpus):
     def describe(self) -> str:
         return (
             f"planted: {self.size:,} documents of {self.min_sentences} to "
-            f"{self.max_sentences} made-up sentences, "
-            f"one word of which tells the class (of {len(self.keys)}); made here"
+            f"{self.max_sentences} artificial sentences, "
+            f"one word of which decides the class (of {len(self.keys)}); synthetic"
         )
 
 
 def draw_words(count: int, rng: Random) -> Sequence[str]:
-    """Different words like "tamo"."""
+    """Draw different words like "tamo"."""
     syllables = [first + second for first, second in product(CONSONANTS, VOWELS)]
     return shuffled([left + right for left, right in product(syllables, syllables)], rng)[:count]
 
@@ -125,6 +125,6 @@ def random_between(rng: Random, low: int, high: int) -> int:
 
 
 def text_split(text: str) -> str:
-    """Eight of ten are for training, one for dev, one for the test; by a stable hash."""
+    """Return the split of a text: by a stable hash, 80 % train, 10 % dev, 10 % test."""
     bucket = int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) % 10
     return {0: "dev", 1: "test"}.get(bucket, "train")

@@ -1,13 +1,14 @@
-"""A made-up language into another, with the true word alignment: for seeing what attention learns.
+"""Translation between two artificial languages with known word alignments.
 
-Each source word has a target word of its own, or two; which, a seed decides. The order of the
-target follows from the source:
+Each source word has one target word or two, drawn by the seed. The order of the target depends on
+the source:
 
-    same    as in the source, but a mover (one word in four) changes places with the word after it
-    local   a mover and the three words after it are written backwards
-    far     the whole sentence is written backwards
+    same    as in the source, but a mover (one word in four) is swapped with the next word
+    local   a mover and the three words after it are reversed
+    far     the complete sentence is reversed
 
-All of it can be learnt, and no target word can be guessed from others: each has to be read.
+The mapping is deterministic, and target words are independent of each other: a model has to read
+every source word.
 """
 
 from collections.abc import Sequence
@@ -22,14 +23,14 @@ from regard.data.synthetic.base import SyntheticCorpus
 Order = Literal["same", "local", "far"]
 T = TypeVar("T")
 ORDERS: tuple[Order, ...] = get_args(Order)
-BLOCK_WORDS = {"same": 2, "local": 4}  # words that a mover turns around, itself included
-WORDS_PER_MOVER = 4  # one word in so many
+BLOCK_WORDS = {"same": 2, "local": 4}  # words that a mover reverses, itself included
+WORDS_PER_MOVER = 4  # one word in four is a mover
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 MAX_WORDS, MIN_SENTENCES = 2000, 1000
 
 
 class Lexicon(NamedTuple):
-    """Source words and, at the same places, their target words; the first quarter are movers."""
+    """Source words and their target words, by index; the first quarter are movers."""
 
     source: tuple[str, ...]
     target: tuple[tuple[str, ...], ...]
@@ -39,10 +40,10 @@ class Lexicon(NamedTuple):
 
 
 class ReorderedSentences(SyntheticCorpus):
-    """A corpus of `size` pairs to train on and `held_out` each in dev and test.
+    """A corpus of `size` training pairs and `held_out` each in dev and test.
 
     Records have a third field, `links`: the alignment in Pharaoh format, "0-1 1-0". A source
-    sentence is in one split only; the n-th pair of a split depends on the settings and n alone.
+    sentence is in one split only, and a pair depends on the settings and its index alone.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class ReorderedSentences(SyntheticCorpus):
         self.lexicon = draw_lexicon(vocabulary_size, fertility, Random(f"regard lexicon {seed}"))
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th pair, without those before it."""
+        """Return pair `index` of a split, without drawing those before it."""
         rng = Random(f"regard reorder {self.order} {self.seed} {split} {index}")
         words = self.draw_sentence(rng)
         while sentence_split(words) != split:
@@ -85,12 +86,12 @@ class ReorderedSentences(SyntheticCorpus):
         }
 
     def draw_sentence(self, rng: Random) -> list[int]:
-        """Words by their number."""
+        """Draw the indices of the words of a sentence."""
         length = self.min_words + random_below(rng, self.max_words - self.min_words + 1)
         return [random_below(rng, len(self.lexicon.source)) for _ in range(length)]
 
     def target_order(self, words: Sequence[int]) -> list[int]:
-        """Places of the source, in the order of the target."""
+        """Return the source positions in the order of the target."""
         if self.order == "far":
             return [*reversed(range(len(words)))]
         positions: list[int] = []
@@ -102,13 +103,12 @@ class ReorderedSentences(SyntheticCorpus):
     def describe(self) -> str:
         return (
             f"reorder: {self.size:,} sentences of {self.min_words} to {self.max_words} "
-            "made-up words, "
-            f"order {self.order!r}, with their true alignments; made here"
+            f"artificial words, order {self.order!r}, with true alignments; synthetic"
         )
 
 
 def draw_lexicon(words: int, fertility: float, rng: Random) -> Lexicon:
-    """Words like "tamo" for the source, words like "ukel" for the target; none has two meanings."""
+    """Draw source words like "tamo" and target words like "ukel", all different."""
     syllables = [first + second for first, second in product(CONSONANTS, VOWELS)]
     source_words = shuffled([left + right for left, right in product(syllables, syllables)], rng)
     target_words = iter(shuffled([word[::-1] for word in source_words], rng))
@@ -119,7 +119,7 @@ def draw_lexicon(words: int, fertility: float, rng: Random) -> Lexicon:
 
 
 def shuffled(items: list[T], rng: Random) -> list[T]:
-    # Only `random()` is promised to be the same in every version of Python.
+    # Python promises the same numbers in all versions for `random()` only.
     return sorted(items, key=lambda _: rng.random())
 
 
@@ -128,7 +128,7 @@ def random_below(rng: Random, end: int) -> int:
 
 
 def sentence_split(words: Sequence[int]) -> str:
-    """Eight of ten sentences are for training, one for dev, one for the test; by a stable hash."""
+    """Return the split of a sentence: by a stable hash, 80 % train, 10 % dev, 10 % test."""
     bucket = int.from_bytes(blake2b(str(words).encode(), digest_size=8).digest()) % 10
     return {0: "dev", 1: "test"}.get(bucket, "train")
 
@@ -143,5 +143,5 @@ def check_sizes(words: int, min_words: int, max_words: int) -> None:
     if words**min_words < MIN_SENTENCES:
         sizes = f"{words} words and sentences of {min_words}"
         raise ValueError(
-            f"{sizes} leave too few sentences for three splits: raise vocabulary_size or min_words"
+            f"{sizes} leave too few sentences for three splits; raise vocabulary_size or min_words"
         )

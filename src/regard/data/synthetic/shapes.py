@@ -1,10 +1,10 @@
-"""Images of one coloured shape each, drawn here: with its name, a sentence on it, and its place.
+"""Images of one colored shape each, with its name, a caption and a bounding box.
 
     {"image": [h w 3], "label": "circle", "caption": "a small red circle at the top left",
      "box": (top, left, bottom, right)}
 
-Shape, colour, size and place are drawn by themselves, on a dark ground with noise; edges are
-smooth. The box is in pixels: what a model that knows the label should look at.
+Shape, color, size and position are drawn independently, on a dark background with noise; edges
+are smooth. The box is in pixels: where a model that knows the label should attend.
 """
 
 import math
@@ -21,11 +21,11 @@ from regard.data.synthetic.planted import random_between, text_split
 from regard.data.synthetic.reorder import random_below
 
 Plane = NDArray[np.float64]
-MIN_SIDE = 16  # pixels of a side: in less, shapes cannot be told apart
+MIN_SIDE = 16  # pixels: smaller shapes look alike
 
 
 def circle(x: Plane, y: Plane, r: float) -> Plane:
-    """How far a point is outside, in pixels; inside, below 0. So are the others."""
+    """Return the signed distance to the outline in pixels, negative inside; so do all shapes."""
     return np.hypot(x, y) - r
 
 
@@ -67,18 +67,16 @@ COLORS = {
     "purple": (170, 60, 200),
     "white": (245, 245, 245),
 }
-SMALL_RADII, LARGE_RADII = (
-    (8, 6),
-    (4, 3),
-)  # radii as parts of a side, from and to: no size is in between
+# Smallest and largest radius, as divisors of the side; radii between the two classes do not occur
+SMALL_RADII, LARGE_RADII = (8, 6), (4, 3)
 ROW_NAMES, COLUMN_NAMES = ("top", "", "bottom"), ("left", "", "right")
 
 
 class Shapes(SyntheticCorpus):
-    """A corpus of `size` images to train on and `held_out` each in dev and test.
+    """A corpus of `size` training images of `side` x `side` pixels, and `held_out` in dev and test.
 
-    They are `side` x `side` pixels. The n-th image of a split depends on the settings and n
-    alone, and nothing but its noise is in two splits.
+    An image depends on the settings and its index alone, and is in one split only, whatever its
+    noise.
     """
 
     def __init__(
@@ -97,13 +95,15 @@ class Shapes(SyntheticCorpus):
         if not 0 <= noise <= 100:
             raise ValueError(f"noise must be from 0 to 100, not {noise}")
         if unknown := [name for name in shapes if name not in SHAPES]:
-            raise ValueError(f"shapes: there is no {unknown[0]!r}; there are {', '.join(SHAPES)}")
+            raise ValueError(
+                f"shapes: unknown shape {unknown[0]!r}; choose from {', '.join(SHAPES)}"
+            )
         if len(set(shapes)) < 2 or len(set(shapes)) < len(shapes):
-            raise ValueError(f"shapes must be at least two different ones, not {list(shapes)}")
+            raise ValueError(f"shapes must be at least two different names, not {list(shapes)}")
         self.side, self.shapes, self.noise = side, tuple(shapes), noise
 
     def example(self, split: str, index: int) -> Record:
-        """The n-th image, without those before it."""
+        """Return image `index` of a split, without drawing those before it."""
         rng = Random(f"regard shapes {self.seed} {split} {index}")
         plan = self.draw_plan(rng)
         while text_split(repr(plan)) != split:
@@ -111,7 +111,7 @@ class Shapes(SyntheticCorpus):
         return self.draw_record(*plan, rng)
 
     def draw_plan(self, rng: Random) -> tuple[str, str, int, int, int]:
-        """Shape, colour, radius, and where its middle is: row and column."""
+        """Draw shape, color, radius, and row and column of the center."""
         shape = self.shapes[random_below(rng, len(self.shapes))]
         color = [*COLORS][random_below(rng, len(COLORS))]
         low, high = SMALL_RADII if random_below(rng, 2) else LARGE_RADII
@@ -154,5 +154,5 @@ class Shapes(SyntheticCorpus):
     def describe(self) -> str:
         return (
             f"shapes: {self.size:,} images of {self.side} x {self.side} pixels, "
-            f"each of one shape (of {len(self.shapes)}); made here"
+            f"each of one shape (of {len(self.shapes)}); synthetic"
         )
