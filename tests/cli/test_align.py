@@ -117,7 +117,7 @@ def test_chosen_by_gold(capsys):
     assert len(said["alignments"]) == 3
     align(Path("there"), ["pairs.txt"], **options, reverse=Path("back"))
     lines = capsys.readouterr().err.splitlines()
-    assert sum(line.endswith("chosen") for line in lines) == 2
+    assert sum(line.endswith("selected") for line in lines) == 2
     assert sum(line.split()[:3] == ["layer", "heads", "shift"] for line in lines) == 2
 
 
@@ -144,7 +144,7 @@ def test_chosen_by_agreement(capsys, tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"folder": "fixed"}, "fixed: the run has no attention to a source to align by"),
+        ({"folder": "fixed"}, "fixed: the run has no attention to a source; give one"),
         ({"pairs": ["bad.txt"]}, "bad.txt:2: 1 part, but source and target expected; put one |||"),
         ({"pairs": ["nowhere"]}, "nowhere: there is no such file"),
         ({"pairs": ["a", "b", "c"]}, "pairs must be in one file or two (source, target), not 3"),
@@ -165,7 +165,7 @@ def test_chosen_by_agreement(capsys, tmp_path: Path):
         ({"symmetrize": "grow-diag-finl"}, "did you mean 'grow-diag-final'?"),
         ({"dev": ["pairs.txt"]}, "--dev needs --dev-gold, or --reverse"),
         ({"dev_gold": "gold.txt"}, "--dev-gold needs --dev"),
-        ({"dev": ["pairs.txt"], "dev_gold": "gold.txt", "layer": "1"}, "--dev chooses layer, head"),
+        ({"dev": ["pairs.txt"], "dev_gold": "gold.txt", "layer": "1"}, "--dev selects layer, head"),
         ({"save": "no/where/out"}, "no/where: there is no such folder"),
     ],
 )

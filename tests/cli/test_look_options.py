@@ -98,7 +98,7 @@ def test_a_checkpoint_is_the_run_as_it_was(folder, record, tmp_path):
         ({"gold": "0-99"}, "gold link 0-99: there are"),
         (
             {"compare_text": "x", "files": [Path("a.png")]},
-            "a.png: maps side by side are a page; name it .html",
+            "a.png: maps side by side need a web page; name it .html",
         ),
         (
             {"compare_text": "x", "gold": "0-0"},
@@ -109,7 +109,7 @@ def test_a_checkpoint_is_the_run_as_it_was(folder, record, tmp_path):
             "--merge-subwords does not go with --compare-run and --compare-text",
         ),
         ({"step_table": True, "files": [Path("a.html")]}, "--step-table is for the terminal"),
-        ({"style": "arcs"}, "--style is for pictures; give --save FILE with it"),
+        ({"style": "arcs"}, "--style is for saved plots; give --save FILE with it"),
         ({"style": "arcs", "files": [Path("a.html")]}, "a.html: a style is for pictures: .png"),
         (
             {"style": "arcs", "files": [Path("a.png")]},

@@ -52,7 +52,7 @@ def test_it_prints_a_picture_and_the_numbers_and_draws_a_file(regard, tmp_path):
     assert "● Elman   ▲ GRU   ■ LSTM" in done.stdout
     assert "gate bias 3.66, seed 0" in done.stdout
     assert "\nElman " in done.stdout
-    assert f"Drawn to {path}" in done.stdout
+    assert f"{path}: written" in done.stdout
     assert done.stderr == ""
     assert path.read_bytes().startswith(b"\x89PNG")
 

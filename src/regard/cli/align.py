@@ -1,19 +1,19 @@
-"""`regard align`: which word translates which, by what a run looked at; and is it right?"""
+"""`regard align`: word alignments from the cross-attention of a run, and their error rate."""
 
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import regard
-from regard.cli.progress import progress_bar
+from regard.cli.options import GoldBaseOption, RunArgument
 from regard.data.corpus import Record, check_name
-from regard.data.formats.text_pairs import read_pairs as read_pairs
-from regard.files import write_atomic
+from regard.data.formats.text_pairs import read_pairs
+from regard.files import JsonObject, write_atomic
 from regard.metrics.alignment import SYMMETRIZATIONS, agreement, best_links, strong_links
 from regard.metrics.alignment_files import GoldAlignment, Links, read_gold, to_pharaoh
 from regard.run import Run
@@ -27,53 +27,86 @@ from regard.tasks.alignment import (
     rank_by_gold,
 )
 from regard.text.tokenizer import WORD_PATTERN
+from regard.view.progress import progress_bar
 
 DEFAULT_SYMMETRIZATION = "grow-diag"  # as Garg et al. 2019 and Chen et al. 2020 do
-FORWARD = "forward"  # what signatures say of one direction
+FORWARD = "forward"  # in signatures: links of one direction, without symmetrization
 SYMMETRIZERS = {name.replace("_", "-"): join for name, join in SYMMETRIZATIONS.items()}
 
-AlignRunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
 PairsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="PAIRS", help="`source ||| target`, TSV, or two files; - is stdin."),
+    typer.Argument(
+        metavar="PAIRS",
+        help="Sentence pairs: a file with lines `source ||| target`, a TSV file, a source file and "
+        "a target file, or - for standard input. Default: a split of the run's data.",
+    ),
 ]
-SplitOption = Annotated[str, typer.Option(help="Without PAIRS: this part of the run's data.")]
+SplitOption = Annotated[str, typer.Option(help="Split of the run's data, if PAIRS is not given.")]
 ReverseOption = Annotated[
-    Path | None, typer.Option(metavar="RUN", help="A run of the other direction.")
+    Path | None,
+    typer.Option(
+        metavar="RUN", help="Run that translates in the other direction, to symmetrize with."
+    ),
 ]
-SymmetrizeOption = Annotated[str, typer.Option(help=f"Both into one: {', '.join(SYMMETRIZERS)}.")]
+SymmetrizeOption = Annotated[
+    str,
+    typer.Option(
+        help="How links of both directions are combined, with --reverse: "
+        f"{', '.join(SYMMETRIZERS)}."
+    ),
+]
 AlignLayerOption = Annotated[
-    str | None, typer.Option(help="The layer, from 1, or 'all'; else last but one.")
+    str | None,
+    typer.Option(help="Decoder layer, from 1, or 'all' for the mean. Default: the last but one."),
 ]
 AlignHeadOption = Annotated[
-    int | None, typer.Option(help="The head of that layer, from 1; else their mean.")
+    int | None, typer.Option(help="Head of that layer, from 1. Default: the mean of all heads.")
 ]
-ShiftOption = Annotated[int | None, typer.Option(help="0: look where a word is written; 1: read.")]
+ShiftOption = Annotated[
+    int | None,
+    typer.Option(
+        help="0: attention of the step that predicts a word; 1: of the step that reads it. "
+        "Default: 0."
+    ),
+]
 ThresholdOption = Annotated[
-    float | None, typer.Option(help="Link weights from here on; else the best.")
+    float | None,
+    typer.Option(
+        help="Smallest weight that becomes a link, above 0. Default: link each target word to the "
+        "source word of the greatest weight."
+    ),
 ]
 DevOption = Annotated[
-    list[str] | None, typer.Option(help="Pairs to choose layer, head and shift on.")
+    list[str] | None,
+    typer.Option(
+        help="Sentence pairs on which layer, head and shift are selected, in a format of PAIRS."
+    ),
 ]
 DevGoldOption = Annotated[
-    Path | None, typer.Option(help="Their links; without, two directions agree.")
+    Path | None,
+    typer.Option(
+        help="Gold links of --dev. Without it, select the layer on which both directions agree "
+        "best (needs --reverse)."
+    ),
 ]
 GoldFileOption = Annotated[
-    Path | None, typer.Option(help="Links of PAIRS made by people: shows AER.")
-]
-GoldBaseOption = Annotated[
-    int, typer.Option(min=0, max=1, help="First word's number in gold files.")
+    Path | None,
+    typer.Option(help="Gold links of PAIRS, one line per pair; prints AER, precision and recall."),
 ]
 SaveLinksOption = Annotated[
-    Path | None, typer.Option(help="Where the links go; else they are printed.")
+    Path | None,
+    typer.Option(metavar="FILE", help="File for the links. Default: standard output."),
 ]
 JsonOption = Annotated[
-    bool, typer.Option("--json", help="One JSON object: links, scores and choice.")
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object: links, scores, and the scores of each candidate."
+    ),
 ]
 
 
 def align(
-    folder: AlignRunArgument,
+    folder: RunArgument,
     pairs: PairsArgument = None,
     split: SplitOption = "test",
     reverse: ReverseOption = None,
@@ -89,11 +122,15 @@ def align(
     save: SaveLinksOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Link the words of each pair by what RUN looked at: a line 0-0 1-2 … (Pharaoh) for each."""
+    """Link the words of each sentence pair by the cross-attention of RUN.
+
+    Print one line of links per pair, such as `0-0 1-2` (Pharaoh format): source word 1, counted
+    from 0, is linked to target word 2.
+    """
     check_name("symmetrize", symmetrize, SYMMETRIZERS)
     check_options(dev, dev_gold, reverse, (layer, head, shift))
     if save is not None and not save.parent.is_dir():
-        raise ValueError(f"{save.parent}: there is no such folder")
+        raise ValueError(f"{save.parent}: there is no such folder; create it first")
     extract_links = best_links if threshold is None else partial(strong_links, threshold=threshold)
     folders = [path for path in (folder, reverse) if path is not None]
     aligners = [
@@ -118,22 +155,25 @@ def align(
 
 
 def check_options(
-    dev: list[str] | None, dev_gold: Path | None, reverse: Path | None, selection: tuple[Any, ...]
+    dev: list[str] | None,
+    dev_gold: Path | None,
+    reverse: Path | None,
+    selection: tuple[str | int | None, ...],
 ) -> None:
-    """Options that do not go together."""
+    """Check that the options fit together."""
     if dev and any(part is not None for part in selection):
-        raise ValueError("--dev chooses layer, head and shift: leave it or them out")
+        raise ValueError("--dev selects layer, head and shift; leave out either it or them")
     if dev and dev_gold is None and reverse is None:
-        raise ValueError("--dev needs --dev-gold, or --reverse to see how well the two agree")
+        raise ValueError("--dev needs --dev-gold, or --reverse; give one of them")
     if dev_gold is not None and not dev:
-        raise ValueError("--dev-gold needs --dev: the pairs whose links these are")
+        raise ValueError("--dev-gold needs --dev; give the pairs of these links")
 
 
 def load_aligner(folder: Path, extract_links: LinkExtractor, *, target_to_source: bool) -> Aligner:
     """Return the aligner of the run in a folder."""
     aligner = Run.load(folder).task.aligner()
     if aligner is None:
-        raise ValueError(f"{folder}: the run has no attention to a source to align by")
+        raise ValueError(f"{folder}: the run has no attention to a source; give one that has")
     aligner.extract_links, aligner.target_to_source = extract_links, target_to_source
     return aligner
 
@@ -152,7 +192,7 @@ def word_counts(texts: TextPairs) -> list[tuple[int, int]]:
 def selection_from_options(
     layer: str | None, head: int | None, shift: int | None, aligner: Aligner
 ) -> WeightSelection:
-    """What the options say, which count from 1, and the default where they are silent."""
+    """Convert the options, which count from 1; options that are not given keep the default."""
     selection = aligner.default_selection()._replace(shift=shift or 0)
     if layer is not None:
         if layer != "all" and not layer.isdecimal():
@@ -164,14 +204,14 @@ def selection_from_options(
     if head is None:
         return selection
     if (layer is None or layer == "all") and aligner.layers > 1:
-        raise ValueError("--head needs --layer: the one that has this head")
+        raise ValueError("--head needs --layer; give the layer of this head")
     return selection._replace(head=option_index("--head", head, aligner.heads))
 
 
 def option_index(option: str, number: int, count: int) -> int:
-    """The index, from 0, of a number that an option counts from 1."""
+    """Convert the number of an option, which counts from 1, to an index."""
     if not 1 <= number <= count:
-        bounds = f"from 1 to {count}" if count > 1 else "1, the only one"
+        bounds = f"from 1 to {count}" if count > 1 else "1"
         raise ValueError(f"{option} must be {bounds}, not {number}")
     return number - 1
 
@@ -179,10 +219,10 @@ def option_index(option: str, number: int, count: int) -> int:
 def select_on_dev(
     files: Sequence[str], gold: Path | None, base: int, aligners: Sequence[Aligner]
 ) -> list[list[ScoredSelection]]:
-    """Tables of all that was tried, the best first: one for each direction, or for both at once."""
+    """Return all candidates, the best first: a table per direction, or one for both directions."""
     texts = text_pairs(read_pairs(files))
     gold_links = None if gold is None else read_gold(gold, base, sizes=word_counts(texts))
-    with progress_bar("choosing", len(texts) * len(aligners)) as progress:
+    with progress_bar("selecting", len(texts) * len(aligners)) as progress:
         if gold_links is None:
             return [rank_by_agreement(aligners[0], aligners[1], texts, progress.advance)]
         return [rank_by_gold(aligner, texts, gold_links, progress.advance) for aligner in aligners]
@@ -209,7 +249,7 @@ def symmetrized_links(
 
 
 def selection_fields(selections: Sequence[WeightSelection]) -> dict[str, str]:
-    """`layer` and `heads`, from 1, and `shift`, those of two directions with a plus between."""
+    """Return layer and head, from 1, and shift; a plus separates two directions."""
     return {
         "layer": "+".join(
             "all" if selection.layer is None else str(selection.layer + 1)
@@ -231,8 +271,9 @@ def print_report(
     save: Path | None,
     as_json: bool,
 ) -> None:
-    """Links to a file or to standard output; what is said about them to standard error."""
-    lines, scores = [to_pharaoh(sentence_links) for sentence_links in links], dict[str, Any]()
+    """Write links to a file or to standard output; print scores to standard error."""
+    lines = [to_pharaoh(sentence_links) for sentence_links in links]
+    scores: dict[str, float | str] = {}
     if save is not None:
         write_atomic(save, "".join(f"{line}\n" for line in lines).encode())
     if gold_links is not None:
@@ -264,17 +305,17 @@ def print_report(
         print(f"{name:10} {formatted}", file=sys.stderr)
 
 
-def choice_fields(choice: ScoredSelection) -> dict[str, Any]:
+def choice_fields(choice: ScoredSelection) -> JsonObject:
     score = choice.agreement
     scores = {"aer": score.aer, "precision": score.precision, "recall": score.recall}
     return {**selection_fields(choice.selections), **scores}
 
 
 def choice_table_lines(table: Sequence[ScoredSelection]) -> Iterator[str]:
-    """What was tried, as text; the first is what was chosen."""
+    """Yield the lines of a table of candidates; the first one is selected."""
     yield f"  {'layer':>7} {'heads':>9} {'shift':>5} {'aer':>9} {'precision':>9} {'recall':>6}"
     for number, choice in enumerate(table):
         layer, heads, shift, aer, precision, recall = choice_fields(choice).values()
-        chosen = "   chosen" if number == 0 else ""
+        mark = "   selected" if number == 0 else ""
         selection = f"  {layer:>7} {heads:>9} {shift:>5}"
-        yield f"{selection} {aer:9.4f} {precision:9.4f} {recall:6.4f}{chosen}"
+        yield f"{selection} {aer:9.4f} {precision:9.4f} {recall:6.4f}{mark}"

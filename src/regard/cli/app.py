@@ -1,4 +1,4 @@
-"""The command line: a literal table of verbs, and what happens when one of them fails."""
+"""The command line: a table of commands, and how their errors are reported."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ import regard
 
 EXIT_SUCCESS, EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
-# What `pip install regard` leaves out, and the extra that brings it.
+# Optional packages, and the extra of `pip install 'regard[EXTRA]'` that installs each.
 EXTRAS = {
     "matplotlib": "plot",
     "pyarrow": "parquet",
@@ -23,7 +23,7 @@ EXTRAS = {
 
 
 class Command(NamedTuple):
-    """Where a verb lives, and its line in `regard --help`."""
+    """A command: where its function is defined, and its line in `regard --help`."""
 
     entry_point: str
     help: str
@@ -34,37 +34,27 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "demo": Command(
-        "regard.cli.demo:demo", "Train a small attention layer, then show where it looks."
-    ),
-    "list": Command("regard.cli.list:show", "List what is there: models, tasks, scores and more."),
-    "init": Command("regard.cli.init:init", "Write a complete, commented config."),
-    "check": Command(
-        "regard.cli.check:check", "Examine the data, and forecast the memory it takes."
-    ),
-    "train": Command("regard.cli.train:train", "Train; the same command again resumes, exactly."),
-    "score": Command("regard.cli.score:score", "Standard metrics of a run on a split."),
-    "predict": Command(
-        "regard.cli.predict:predict", "Answer lines of text: regard predict RUN < in."
-    ),
-    "chat": Command("regard.cli.chat:chat", "Talk to a run, in the terminal."),
-    "play": Command("regard.cli.play:play", "A piece of music from a run: MIDI, ABC, a picture."),
-    "compare": Command("regard.cli.compare:compare", "The same data, several models: one report."),
-    "look": Command("regard.cli.look:look", "Show what a run looked at, in the terminal."),
-    "heads": Command(
-        "regard.cli.heads:heads", "What each head looks at, and what is lost without."
-    ),
-    "align": Command("regard.cli.align:align", "Word alignments of pairs, and their error rate."),
-    "import": Command(
-        "regard.cli.convert:import_", "A model of Hugging Face's folders into a run."
-    ),
-    "export": Command("regard.cli.convert:export", "A run's model into such a folder."),
-    "probe": Command("regard.cli.probe:probe", "Measure how far gradients reach back in time."),
+    "demo": Command("regard.cli.demo:demo", "Train a small translator of dates; show a result."),
+    "list": Command("regard.cli.list:show", "List models, tasks, presets, corpora and scores."),
+    "init": Command("regard.cli.init:init", "Print a complete, commented config for a task."),
+    "check": Command("regard.cli.check:check", "Check the data of a config, and estimate memory."),
+    "train": Command("regard.cli.train:train", "Train a model, or resume its training."),
+    "score": Command("regard.cli.score:score", "Compute the metrics of a run on a split."),
+    "predict": Command("regard.cli.predict:predict", "Predict for inputs or for lines of stdin."),
+    "chat": Command("regard.cli.chat:chat", "Chat with a run in the terminal."),
+    "play": Command("regard.cli.play:play", "Compose music; save MIDI, ABC or a piano roll."),
+    "compare": Command("regard.cli.compare:compare", "Train and score several models; report."),
+    "look": Command("regard.cli.look:look", "Show or save the attention of a run."),
+    "heads": Command("regard.cli.heads:heads", "Measure, rank and prune attention heads."),
+    "align": Command("regard.cli.align:align", "Align words by attention; compute AER."),
+    "import": Command("regard.cli.convert:import_", "Convert a Hugging Face folder into a run."),
+    "export": Command("regard.cli.convert:export", "Convert a run into a Hugging Face folder."),
+    "probe": Command("regard.cli.probe:probe", "Measure gradients of recurrent cells over time."),
 }
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run one command and exit: 0 fine, 1 failed, 2 wrong usage, 130 interrupted."""
+    """Run one command and exit: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     arguments = sys.argv[1:] if arguments is None else arguments
     command = next((argument for argument in arguments if not argument.startswith("-")), None)
     try:
@@ -73,7 +63,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         program = f"regard {command}" if command in COMMANDS else "regard"
         _print_error(f"{error.format_message().rstrip('.')} (see {program} --help)")
         code = error.exit_code
-    except BrokenPipeError:  # the reader, say `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = EXIT_FAILURE
     except KeyboardInterrupt:
@@ -90,15 +80,15 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def build_app(command: str | None = None) -> typer.Typer:
-    """The command line with every verb listed and only `verb` loaded: the others cost nothing."""
+    """Build the command line: list every command, but import only `command`."""
     app = typer.Typer(
         name="regard",
         add_completion=False,
-        rich_markup_mode=None,  # plain help: quick, and the same in a pipe
+        rich_markup_mode=None,  # plain help: starts faster, and looks the same in a pipe
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(epilog="`regard COMMAND --help` tells more about one of them.")(_global_options)
+    app.callback(epilog="`regard COMMAND --help` describes a command.")(_global_options)
     for name, entry in COMMANDS.items():
         app.command(name, short_help=entry.help)(entry.load() if name == command else _not_loaded)
     return app
@@ -108,7 +98,7 @@ def _run(arguments: list[str], command: str | None) -> int:
     code = build_app(command)(
         args=arguments or ["--help"], prog_name="regard", standalone_mode=False
     )
-    sys.stdout.flush()  # a closed pipe shows here, and not while the interpreter shuts down
+    sys.stdout.flush()  # raises BrokenPipeError here rather than at interpreter shutdown
     if not arguments:
         return EXIT_USAGE
     return code if isinstance(code, int) else EXIT_SUCCESS
@@ -129,15 +119,15 @@ def _global_options(
         ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error (or REGARD_DEBUG=1).")
+        bool, typer.Option("--debug", help="Show tracebacks of errors (also: REGARD_DEBUG=1).")
     ] = False,
 ) -> None:
-    """Train, run and look inside attention models."""
-    del version, debug  # acted upon in `_show_version` and `main`
+    """Train, run and explain attention models."""
+    del version, debug  # `_show_version` and `main` read them
 
 
 def _not_loaded() -> None:
-    raise AssertionError("only the verb that is called is loaded")
+    raise AssertionError("only the command that is called is imported")
 
 
 def _print_error(message: str) -> None:
@@ -145,7 +135,7 @@ def _print_error(message: str) -> None:
 
 
 def _error_message(error: Exception) -> str | None:
-    """What, where and what to do, in one line. None if it is for us to mend, not for the user."""
+    """Return the error as one line, or None for a bug that needs its traceback."""
     match error:
         case OSError(filename=str() as path, strerror=str() as reason):
             return f"{path}: {reason[:1].lower()}{reason[1:]}"

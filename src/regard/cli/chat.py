@@ -1,33 +1,39 @@
-"""`regard chat`: a conversation in the terminal."""
+"""`regard chat`: chat with a run in the terminal."""
 
 import sys
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from regard.cli.options import RunArgument
 from regard.run import Run
+from regard.tasks.base import Prediction
 from regard.tasks.protocols import Conversation
 
-HELP = "/new begins anew, /undo takes the last exchange back, /quit or Ctrl-D ends."
+HELP = "/new: new conversation; /undo: remove the last exchange; /quit or Ctrl-D: end."
 
 
 def chat(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    seed: Annotated[int, typer.Option(help="Another seed, other replies.", min=0)] = 0,
+    folder: RunArgument,
+    seed: Annotated[
+        int, typer.Option(help="Random seed of sampled replies (decode.kind=sample).", min=0)
+    ] = 0,
     show_belief: Annotated[
         bool,
-        typer.Option("--show-belief", help="Also show what it took for wishes, and what it found."),
+        typer.Option(
+            "--show-belief",
+            help="Also print the slot values of each reply, and the number of matching rows.",
+        ),
     ] = False,
 ) -> None:
-    """Talk to a run, a line for each turn; replies appear as they are written."""
+    """Chat with a run: one line of input per turn. Replies are printed while they are generated."""
     run = Run.load(folder)
     if getattr(getattr(run.settings, "decode", None), "kind", None) == "sample":
         run = run.override([f"decode.seed={seed}"])
     task = run.task
     if not isinstance(task, Conversation):
-        raise ValueError(f"{folder}: holds a run of task {task.name!r}, which does not converse")
+        raise ValueError(f"{folder}: the task {task.name} does not chat; give a run that does")
     task.check_can_reply(str(folder))
     is_interactive = sys.stdin.isatty()
     console = Console(highlight=False, markup=False)
@@ -37,8 +43,8 @@ def chat(
 
 
 def talk(task: Conversation, console: Console, *, is_interactive: bool, show_belief: bool) -> None:
-    """Until there is nothing more to read."""
-    histories: list[list[Any]] = [[]]  # the conversation after each exchange
+    """Reply to each line of input, until the input ends."""
+    histories: list[list[object]] = [[]]  # the conversation after each exchange
     while (line := read_line(is_interactive)) is not None:
         match line.strip():
             case "":
@@ -50,7 +56,8 @@ def talk(task: Conversation, console: Console, *, is_interactive: bool, show_bel
             case "/undo":
                 histories = histories[:-1] or [[]]
             case text if text.startswith("/"):
-                console.print(f"{text.split()[0]}: unknown. {HELP}", style="dim", soft_wrap=True)
+                message = f"{text.split()[0]}: unknown command. {HELP}"
+                console.print(message, style="dim", soft_wrap=True)
             case text:
                 if not is_interactive:
                     console.print(f"> {text}", soft_wrap=True)
@@ -61,8 +68,8 @@ def talk(task: Conversation, console: Console, *, is_interactive: bool, show_bel
                 histories.append(task.append_reply(history, reply))
 
 
-def print_reply(task: Conversation, history: list[Any], console: Console) -> Any:
-    """Written while it is found, as far as it will not change."""
+def print_reply(task: Conversation, history: list[object], console: Console) -> Prediction:
+    """Print a reply while it is generated, and return it."""
     printed_text = ""
 
     def on_text(text: str) -> None:
@@ -74,7 +81,7 @@ def print_reply(task: Conversation, history: list[Any], console: Console) -> Any
 
     [reply] = task.generate_replies([history], on_text)
     on_text(reply.text)
-    if printed_text != reply.text:  # what was shown is not how it ends
+    if printed_text != reply.text:  # the final reply does not begin with the printed text
         console.print()
         console.print(reply.text, end="", soft_wrap=True)
     console.print()
@@ -82,7 +89,7 @@ def print_reply(task: Conversation, history: list[Any], console: Console) -> Any
 
 
 def read_line(is_interactive: bool) -> str | None:
-    """The next line; None at the end. A person is prompted, and Ctrl-C ends it as Ctrl-D does."""
+    """Return the next line, or None at the end of the input, at Ctrl-C or Ctrl-D."""
     try:
         return input("> ") if is_interactive else next(sys.stdin, None)
     except (EOFError, KeyboardInterrupt):

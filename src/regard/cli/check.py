@@ -1,20 +1,18 @@
-"""`regard check`: the data doctor. What a training would meet, before it begins."""
+"""`regard check`: check the data of a config before training."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator
 
-import typer
-
-from regard.cli.progress import progress_bar
+from regard.cli.options import ChangesArgument, ConfigArgument, JsonOption
 from regard.data.corpus import Record
+from regard.files import JsonObject
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings
 from regard.training.memory import measure_memory
+from regard.view.progress import progress_bar
 from regard.view.terminal import label
 
-RECORDS_PER_UPDATE = 1000  # records between two looks at the clock
+RECORDS_PER_UPDATE = 1000  # records between two updates of the progress bar
 COUNT_TITLES = {
     "pairs": "pairs",
     "texts": "texts",
@@ -24,46 +22,46 @@ COUNT_TITLES = {
     "documents": "documents",
     "episodes": "episodes",
     "classes": "classes",
-    "pictures": "pictures",
-    "fewest": "pictures of a class, least",
+    "images": "images",
+    "fewest": "images of smallest class",
     "captions": "captions",
     "broken": "cannot be read",
-    "shortest_side": "shortest side, in pixels",
-    "usual_side": "shorter side, the median",
-    "longest_side": "longest side",
-    "repeated_pictures": "pictures seen before",
-    "leaked_pictures": "pictures also in train",
+    "shortest_side": "shortest side, pixels",
+    "usual_side": "median shorter side, pixels",
+    "longest_side": "longest side, pixels",
+    "repeated_images": "repeated images",
+    "leaked_images": "images also in train",
     "leaked_classes": "classes also in train",
-    "nearest": "% right, by the nearest mean",
-    "at_best": "% right, at best",
+    "nearest": "% correct by nearest mean",
+    "at_best": "% correct at best",
     "sequences": "sequences",
-    "vectors": "vectors to be told",
+    "vectors": "vectors to predict",
     "smallest": "smallest size",
     "largest": "largest size",
     "residues": "residues",
     "aligned": "aligned sequences",
-    "other_residues": "residues that are not known",
-    "untold": "states that are not known",
+    "other_residues": "unknown residues",
+    "untold": "unknown states",
     "distances": "distances",
-    "worlds": "worlds",
+    "worlds": "environments",
     "pieces": "pieces",
     "steps": "steps",
-    "random": "return by chance",
-    "optimal": "the most a player can get",
-    "known": "return of who knows them",
+    "random": "return of random actions",
+    "optimal": "best return of any learner",
+    "known": "return with full knowledge",
     "notes": "notes",
     "silent": "silent steps",
     "lowest": "lowest pitch",
     "highest": "highest pitch",
     "unplayable": "cannot be played",
     "characters": "characters",
-    "tokens": "tokens, ends included",
+    "tokens": "tokens, with end tokens",
     "empty_text": "empty",
-    "repeated_texts": "texts seen before",
-    "repeated_questions": "questions seen before",
-    "repeated_documents": "documents seen before",
-    "repeated_pieces": "pieces seen before",
-    "repeated_sequences": "sequences seen before",
+    "repeated_texts": "repeated texts",
+    "repeated_questions": "repeated questions",
+    "repeated_documents": "repeated documents",
+    "repeated_pieces": "repeated pieces",
+    "repeated_sequences": "repeated sequences",
     "several_labels": "texts with several labels",
     "leaked_texts": "texts also in train",
     "leaked_labels": "  with the same label",
@@ -75,42 +73,40 @@ COUNT_TITLES = {
     "empty_source": "empty source",
     "empty_target": "empty target",
     "identical": "source = target",
-    "duplicates": "pairs seen before",
+    "duplicates": "repeated pairs",
     "ambiguous_sources": "sources with several targets",
     "leaked_pairs": "pairs also in train",
     "leaked_sources": "sources also in train",
-    "ratio_outliers": "sides of very unequal length",
+    "ratio_outliers": "very unequal lengths",
     "replacement_characters": "with U+FFFD",
     "control_characters": "with control characters",
     "not_nfc": "not in Unicode form NFC",
 }
 SHARE_TITLES = {
     "left_out": "over train.max_tokens",
-    "shortened": "cut at train.max_tokens",
+    "shortened": "truncated to train.max_tokens",
     "windowed": "read in several windows",
     "far": "beyond head.max_distance",
     "contacts": "nearer than head.contact_distance",
     "long": "answers over head.max_answer_tokens",
-    "reshaped": "of another shape",
-    "inexact": "answers that end in a token",
+    "reshaped": "of another aspect ratio",
+    "inexact": "answers that end mid-token",
 }
 ESTIMATED_COUNTS = ("duplicates", "ambiguous_sources", "repeated_texts", "repeated_documents")
 ESTIMATED_COUNTS += ("several_labels", "repeated_questions", "repeated_pieces")
-ESTIMATED_COUNTS += ("repeated_pictures", "repeated_sequences")
+ESTIMATED_COUNTS += ("repeated_images", "repeated_sequences")
 MAX_LABELS = 20
 BYTES_PER_MB = 1e6
 
 
 def check(
-    config: Annotated[Path, typer.Argument(help="A TOML file; `regard init` writes one.")],
-    changes: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE…", help="Such as text.kind=bpe.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    config: ConfigArgument,
+    changes: ChangesArgument = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Examine the data of CONFIG; for translation, forecast the memory of its training, too.
+    """Check the data of CONFIG without training: counts, lengths, duplicates and leaks.
 
-    Trains nothing.
+    For translation, also estimate the memory that training needs.
     """
     settings = load_settings(config, changes or ())
     builder = find_task(settings.task).builder()
@@ -125,7 +121,7 @@ def check(
 def track_records(
     description: str, total: int | None, records: Iterator[Record]
 ) -> Iterator[Record]:
-    """The records, with a bar that follows them."""
+    """Yield the records, and show them in a progress bar."""
     with progress_bar(description, total) as progress:
         for number, record in enumerate(records):
             if number % RECORDS_PER_UPDATE == 0:
@@ -133,8 +129,8 @@ def track_records(
             yield record
 
 
-def report_lines(findings: dict[str, Any]) -> Iterator[str]:
-    """What there is of each task's own."""
+def report_lines(findings: JsonObject) -> Iterator[str]:
+    """Yield the lines of a report; each task has some of the rows."""
     splits = findings["splits"]
     yield from (findings["data"], "", table_row("", splits))
     for name, title in COUNT_TITLES.items():
@@ -153,41 +149,32 @@ def report_lines(findings: dict[str, Any]) -> Iterator[str]:
     yield from training_lines(findings)
     yield ""
     if not findings["warnings"]:
-        yield "Nothing to warn of."
+        yield "No warnings."
         return
     yield "Warnings:"
     for line in findings["warnings"]:
         yield f"- {line}"
 
 
-def length_rows(side: str, statistics: list[dict[str, Any]]) -> Iterator[str]:
-    yield table_row(
-        f"{side} tokens, median",
-        [f"{split_statistics['median']:,}" for split_statistics in statistics],
-    )
-    yield table_row(
-        "  95 % are at most", [f"{split_statistics['most']:,}" for split_statistics in statistics]
-    )
-    yield table_row(
-        "  longest", [f"{split_statistics['longest']:,}" for split_statistics in statistics]
-    )
-    yield table_row(
-        "  unknown", [f"{split_statistics['unknown']:.2%}" for split_statistics in statistics]
-    )
+def length_rows(side: str, statistics: list[JsonObject]) -> Iterator[str]:
+    yield table_row(f"{side} tokens, median", [f"{split['median']:,}" for split in statistics])
+    yield table_row("  95th percentile", [f"{split['most']:,}" for split in statistics])
+    yield table_row("  longest", [f"{split['longest']:,}" for split in statistics])
+    yield table_row("  unknown", [f"{split['unknown']:.2%}" for split in statistics])
 
 
 def label_rows(label_counts: list[dict[str, int]]) -> Iterator[str]:
-    """How many there are of each, the commonest first."""
+    """Yield a row with the count of each label."""
     names = list(dict.fromkeys(name for counts in label_counts for name in counts))
     for name in names[:MAX_LABELS]:
         yield table_row(
             f"label {label(name, 22)}", [f"{counts.get(name, 0):,}" for counts in label_counts]
         )
     if (remaining := len(names) - MAX_LABELS) > 0:
-        yield f"and {remaining} labels more"
+        yield f"and {remaining} more labels"
 
 
-def training_lines(findings: dict[str, Any]) -> Iterator[str]:
+def training_lines(findings: JsonObject) -> Iterator[str]:
     model, sizes = findings["model"], list[str]()
     if "batches" in findings:
         batches = findings["batches"]
@@ -205,29 +192,29 @@ def training_lines(findings: dict[str, Any]) -> Iterator[str]:
         yield f"memory       {format_memory(findings['memory'])}"
 
 
-def table_row(title: str, cells: Any) -> str:
+def table_row(title: str, cells: Iterable[str]) -> str:
     return f"{title:30}{''.join(f'{cell:>12}' for cell in cells)}".rstrip()
 
 
-def format_count(counts: dict[str, Any], name: str) -> str:
-    """A number; "~" if only some sources were remembered, "" where there is nothing to say."""
+def format_count(counts: JsonObject, name: str) -> str:
+    """Return the count, with "~" if it is estimated from a sample, or "" if there is none."""
     if name not in counts:
         return ""
     is_estimate = name in ESTIMATED_COUNTS and counts["one_source_in"] > 1
     return f"{'~' if is_estimate else ''}{counts[name]:,}"
 
 
-def sampling_notes(splits: dict[str, Any]) -> Iterator[str]:
-    """What was not counted in full, said."""
+def sampling_notes(splits: JsonObject) -> Iterator[str]:
+    """Yield a note on each count that is estimated from a sample."""
     for split, counts in splits.items():
         if (stride := counts["one_source_in"]) > 1:
-            yield f"{split}: numbers with ~ are from one source in {stride}"
+            yield f"{split}: numbers with ~ are estimated from one source in {stride}"
         for unit in ("pair", "text"):
             if (stride := counts.get(f"one_{unit}_in", 1)) > 1:
-                yield f"{split}: tokens are from one {unit} in {stride}"
+                yield f"{split}: tokens are counted in one {unit} of {stride}"
 
 
-def format_memory(memory: dict[str, Any]) -> str:
+def format_memory(memory: JsonObject) -> str:
     shape = memory["shape"]
     fixed = memory["weights"] + memory["gradients"] + memory["optimizer"]
     return (

@@ -1,4 +1,4 @@
-"""`regard compare`: the same data, several models, one report."""
+"""`regard compare`: train several models on the same data, and report their scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import torch
 import typer
 from rich.console import Console
 
-from regard.cli.progress import progress_bar
+from regard.cli.options import GoldBaseOption, ThreadsOption
 from regard.cli.train import train_with_progress
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
@@ -27,47 +27,65 @@ from regard.view.chart import Lines
 from regard.view.curve import ChartLabels
 from regard.view.html_report import as_html
 from regard.view.loss_curves import loss_lines, metric_lines
+from regard.view.progress import progress_bar
 from regard.view.terminal import Surface
 
-ShowAttentionOption = Annotated[
-    bool, typer.Option("--show-attention", help="Also show where each model looked.")
+ConfigsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CONFIG… [KEY=VALUE…]",
+        help="TOML files or names of presets, then settings to change in all of them.",
+    ),
 ]
-ThreadsOption = Annotated[int | None, typer.Option(min=1, help="Cores to use; all of them else.")]
+SweepOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=A,B,…",
+        help="Train one model for each value of this setting. Repeatable: all combinations.",
+    ),
+]
+RunsOption = Annotated[Path, typer.Option(help="Folder that holds a folder for each run.")]
+ReportFolderOption = Annotated[Path, typer.Option(help="Folder of the report.")]
+SplitOption = Annotated[str, typer.Option(help="Split that the models are scored on.")]
+JoinOption = Annotated[
+    int,
+    typer.Option(
+        "--join",
+        min=1,
+        help="For BLEU by source length: join 1 to this many consecutive pairs, which adds "
+        "longer sources.",
+    ),
+]
+GoldOption = Annotated[
+    Path | None,
+    typer.Option(help="File of gold word alignments for AER, one line per pair of --pairs."),
+]
+PairsOption = Annotated[
+    Path | None,
+    typer.Option(help="File of the pairs that --gold aligns: lines `source ||| target`."),
+]
+ShowAttentionOption = Annotated[
+    bool, typer.Option("--show-attention", help="Also print the attention of each model.")
+]
 
 
 def compare(
-    arguments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="CONFIG… [KEY=VALUE…]", help="TOML files, and changes to all of them."
-        ),
-    ],
-    sweep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=A,B,…", help="One model for each value; may be repeated."),
-    ] = None,
-    runs: Annotated[Path, typer.Option(help="Where the models go, a folder each.")] = Path("runs"),
-    report_folder: Annotated[Path, typer.Option(help="Where the report goes.")] = Path(
-        "runs/report"
-    ),
-    split: Annotated[str, typer.Option(help="Which part of the data.")] = "test",
-    join: Annotated[
-        int, typer.Option("--join", min=1, help="BLEU by length: join up to so many pairs.")
-    ] = 1,
-    gold: Annotated[
-        Path | None, typer.Option(help="Known word alignments, for the error rate.")
-    ] = None,
-    pairs: Annotated[
-        Path | None, typer.Option(help="The pairs of --gold: source ||| target.")
-    ] = None,
-    gold_base: Annotated[int, typer.Option(min=0, max=1, help="First word of --gold: 0 or 1.")] = 0,
+    arguments: ConfigsArgument,
+    sweep: SweepOption = None,
+    runs: RunsOption = Path("runs"),
+    report_folder: ReportFolderOption = Path("runs/report"),
+    split: SplitOption = "test",
+    join: JoinOption = 1,
+    gold: GoldOption = None,
+    pairs: PairsOption = None,
+    gold_base: GoldBaseOption = 0,
     show_attention: ShowAttentionOption = False,
     threads: ThreadsOption = None,
 ) -> None:
-    """Train every model that is not trained yet, score all on the same split, and report.
+    """Train each model that is not trained yet, score all on the same split, and report.
 
-    The same command again goes on. Models that differ in their seed alone are also averaged.
-    Without --gold, AER is told where the data know their links.
+    To resume after an interruption, give the same command again. The report also averages models
+    that differ only in their seed. Without --gold, it has AER only if the data contain gold links.
     """
     if threads is not None:
         torch.set_num_threads(threads)
@@ -84,7 +102,7 @@ def compare(
     writer = ReportWriter(report_folder, f"{split} of {corpus.describe()}", comparison, models)
     for name, settings in models.items():
         if not train_model(name, settings, runs / name):
-            print(f"{name}: stopped. The same command goes on from there.")
+            print(f"{name}: stopped; give the same command to resume.")
             break
         run, log = load_run(runs / name, settings), read_log(runs / name)
         with progress_bar(f"scoring {name}", comparison.total) as progress:
@@ -98,7 +116,7 @@ def compare(
 
 
 def train_model(name: str, settings: Settings, folder: Path) -> bool:
-    """Train to the end; False if Ctrl-C came first."""
+    """Train a model; return whether it was trained to the end, without Ctrl-C."""
     with progress_bar(f"training {name}", settings.train.steps) as progress:
         return not train_with_progress(Trainer(settings, folder, progress.log), progress)
 
@@ -113,7 +131,7 @@ def load_run(folder: Path, settings: Settings) -> Run:
 
 
 def short_name(name: str, models: Iterable[str]) -> str:
-    """What differs: of "base,score=dot" the second part, if all are of one config."""
+    """Return "score=dot" for "base,score=dot" if all models have the same config."""
     config, _, variant = name.partition(",")
     return (
         variant if variant and {other.partition(",")[0] for other in models} == {config} else name
@@ -121,7 +139,7 @@ def short_name(name: str, models: Iterable[str]) -> str:
 
 
 class ReportWriter:
-    """A folder that is written anew after each model, so that what there is can be read."""
+    """The folder of a report. It is written after each model, so that it can be read early."""
 
     def __init__(
         self, folder: Path, title: str, comparison: Comparison, models: Mapping[str, Settings]
@@ -132,7 +150,7 @@ class ReportWriter:
             short_name(name, models): names for name, names in seed_groups(models).items()
         }
         self.metrics = {settings.train.metric for settings in models.values()}
-        self.models: dict[str, ModelResult] = {}  # by their whole names
+        self.models: dict[str, ModelResult] = {}  # by full name, as in "base,score=dot"
         self.curves: dict[str, Lines] = {}
         self.heatmaps: list[list[str]] = []
 
@@ -161,7 +179,7 @@ class ReportWriter:
         )
 
     def write_pictures(self, name: str, run: Run) -> list[list[str]]:
-        """All pictures, as captions and files; those of all models are drawn anew."""
+        """Write the charts of all models and the heatmap of this run; return captions and files."""
         pictures = []
         if any(model.by_length for model in self.models.values()):
             pictures.append(self.write_length_chart())
@@ -169,19 +187,19 @@ class ReportWriter:
             pictures.append(self.write_learning_chart())
         if (heatmap := self.comparison.attention_png(name, run.task)) is not None:
             write_atomic(self.folder / f"heat-{name}.png", heatmap)
-            self.heatmaps.append([f"where {name} looked", f"heat-{name}.png"])
+            self.heatmaps.append([f"attention of {name}", f"heat-{name}.png"])
         return [*pictures, *self.heatmaps]
 
     def write_length_chart(self) -> list[str]:
         models = list(self.models.values())
         bins = list(models[0].by_length)
         lines = {m.name: (list(range(len(bins))), list(m.by_length.values())) for m in models}
-        labels = ChartLabels("BLEU by length of the source", "words of the source", "BLEU")
+        labels = ChartLabels("BLEU by source length", "source words", "BLEU")
         write_atomic(self.folder / "length.png", chart.line_chart_png(lines, labels, bins))
         return [labels.title, "length.png"]
 
     def write_learning_chart(self) -> list[str]:
-        """What was seen on dev; of trainings that never looked there, the loss."""
+        """Plot the dev metric by step, or the training loss if a training has no validation."""
         kind, metric = ("metric", *self.metrics) if len(self.metrics) == 1 else ("dev", "loss")
         if any(kind not in lines for lines in self.curves.values()):
             kind, metric = "train", "loss"

@@ -1,22 +1,24 @@
-"""`regard import` and `regard export`: folders of Hugging Face's into runs, and back."""
+"""`regard import` and `regard export`: convert Hugging Face folders into runs, and back."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from regard.cli.options import RunArgument
 from regard.convert.run import export_run, import_run
 
 HuggingFaceFolder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="A folder with config.json and model.safetensors.")
+    Path,
+    typer.Argument(metavar="DIR", help="Folder with config.json and model.safetensors."),
 ]
 
 
 def import_(
     folder: HuggingFaceFolder,
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Where the run goes.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the new run.")],
 ) -> None:
-    """Make a run of a model that others have trained: BERT, GPT-2 and their kin."""
+    """Convert a Hugging Face folder (BERT, GPT-2, ViT, Marian and others) into a run."""
     imported_run, notes = import_run(folder, run)
     for line in notes:
         print(line)
@@ -28,9 +30,11 @@ def import_(
 
 
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to; a new folder.")],
+    run: RunArgument,
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="New folder for the model, config and tokenizer.")
+    ],
 ) -> None:
-    """Write a run's model as a folder that `transformers` reads."""
+    """Convert a run into a folder that `from_pretrained` of transformers reads."""
     export_run(run, folder)
-    print(f"{folder}: written; transformers' from_pretrained reads it")
+    print(f"{folder}: written; from_pretrained of transformers reads it")

@@ -1,4 +1,4 @@
-"""`regard demo`: learn to read dates in twenty languages, then show where the model looked."""
+"""`regard demo`: train a translator of dates in twenty languages, then show its attention."""
 
 import os
 from pathlib import Path
@@ -8,26 +8,28 @@ import torch
 import typer
 from rich.console import Console
 
-from regard.cli.progress import progress_bar
 from regard.cli.train import train_with_progress
 from regard.config.settings import Settings
 from regard.run import Run
 from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
+from regard.view.progress import progress_bar
 from regard.view.terminal import Surface
 
-PRINTED_EXAMPLES = 5  # examples printed
+PRINTED_EXAMPLES = 5
 EXAMPLE_DATE = "Tuesday, May 3rd, 1994"
 
 
 def demo(
-    steps: Annotated[int, typer.Option(min=1, help="Optimiser steps.")] = 520,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same run.")] = 1,
-    folder: Annotated[Path, typer.Option("--run", help="Where the run goes.")] = Path("runs/demo"),
+    steps: Annotated[int, typer.Option(min=1, help="Number of optimizer steps.")] = 520,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of weights and batches.")] = 1,
+    folder: Annotated[
+        Path, typer.Option("--run", metavar="RUN", help="Folder of the new run.")
+    ] = Path("runs/demo"),
 ) -> None:
-    """Train RNNsearch (Bahdanau et al. 2015) to turn written dates into ISO 8601.
+    """Train RNNsearch (Bahdanau et al. 2015) to translate written dates into ISO 8601.
 
-    Takes a minute or two. Ctrl-C ends the training and shows what was learnt so far.
+    The training takes one to two minutes. Ctrl-C ends it early and shows the result so far.
     """
     torch.set_num_threads(idle_cores())
     with progress_bar("training", steps) as progress:
@@ -35,22 +37,25 @@ def demo(
         was_interrupted = train_with_progress(trainer, progress)
     steps_done = trainer.training.steps_done
     if was_interrupted:
-        print(f"Stopped after {steps_done} of {steps} steps. This is what was learnt so far:")
+        print(f"Stopped after {steps_done} of {steps} steps. The result so far:")
     print_report(folder)
     print(
         f'\nTry next:\n  regard look {folder} "23. Februar 2031"\n'
         f'  echo "le 1er mai 1968" | regard predict {folder}\n'
-        "  regard init translate > my.toml    # then, with your own data: regard train my.toml"
+        "  regard init translate > my.toml    # edit data.train; then: regard train my.toml"
     )
 
 
 def idle_cores() -> int:
-    """Two if nobody else wants them: beside a busy process, two threads are slower than one."""
+    """Return 2 if two cores are idle, otherwise 1.
+
+    Next to another busy process, two threads are slower than one.
+    """
     return max(1, min(2, (os.cpu_count() or 1) - round(os.getloadavg()[0])))
 
 
 def demo_settings(steps: int, seed: int) -> Settings:
-    """What the demo trains: small enough for two minutes, large enough to be right."""
+    """Return settings that reach a high accuracy within two minutes."""
     return resolve_settings(
         {
             "seed": seed,
@@ -72,15 +77,16 @@ def demo_settings(steps: int, seed: int) -> Settings:
 
 
 def print_report(folder: Path) -> None:
-    """How well it does on dates it has never seen, some of them, and where it looked in one."""
+    """Print the accuracy on unseen dates, some examples, and the attention of one of them."""
     run = Run.load(folder)
     records = run.read_split("test")
     outputs = [prediction.text for prediction in run.predict(records)]
-    right = [output == r["target"] for output, r in zip(outputs, records, strict=True)]
-    print(f"{sum(right) / len(right):.1%} of {len(right)} unseen dates are right. Some of them:\n")
+    correct = [output == r["target"] for output, r in zip(outputs, records, strict=True)]
+    accuracy = sum(correct) / len(correct)
+    print(f"{accuracy:.1%} of {len(correct)} unseen dates are correct. Examples:\n")
     for record, output in list(zip(records, outputs, strict=True))[:PRINTED_EXAMPLES]:
-        wrong = "" if output == record["target"] else f"   (it is {record['target']})"
-        print(f"  {record['source']:32} {output}{wrong}")
-    print("\nIts attention: rows are what it wrote, columns what it read.\n")
+        correction = "" if output == record["target"] else f"   (correct: {record['target']})"
+        print(f"  {record['source']:32} {output}{correction}")
+    print("\nAttention: one row per output character, one column per input character.\n")
     surface = Surface.from_console(Console())
     print(run.task.render(run.records([EXAMPLE_DATE])[0], surface))

@@ -1,67 +1,58 @@
-"""`regard look --faithfulness`: does attention tell why? For a text, or a split's mean."""
+"""`regard look --faithfulness`: does attention explain a prediction? For a text or a split."""
 
 import math
 from collections.abc import Sequence
 from statistics import mean
 
-from regard.cli.progress import progress_bar
 from regard.explain.faithfulness import TOP_TOKENS, FaithfulnessReport, faithfulness
 from regard.run import Run
+from regard.view.progress import progress_bar
 from regard.view.report import render_table
 
-FEW = (
-    ("attention and gradient, Kendall's tau", "tau_gradient", "{:+.2f}"),
-    ("attention and leaving out, Kendall's tau", "tau_leave_one_out", "{:+.2f}"),
-    (
-        f"the {TOP_TOKENS} most looked at are the {TOP_TOKENS} of the greatest gradient",
-        "top_gradient",
-        "{:.0%}",
-    ),
-    (
-        f"the {TOP_TOKENS} most looked at are the {TOP_TOKENS} that are missed most",
-        "top_leave_one_out",
-        "{:.0%}",
-    ),
+MEASURES = (  # title, field of FaithfulnessReport, format
+    ("Kendall's tau of attention and gradient", "tau_gradient", "{:+.2f}"),
+    ("Kendall's tau of attention and leave-one-out", "tau_leave_one_out", "{:+.2f}"),
+    (f"overlap of top {TOP_TOKENS}: attention and gradient", "top_gradient", "{:.0%}"),
+    (f"overlap of top {TOP_TOKENS}: attention and leave-one-out", "top_leave_one_out", "{:.0%}"),
     ("log p lost by uniform attention", "uniform_drop", "{:+.3f}"),
-    ("log p lost by attention in another order", "permuted_drop", "{:+.3f}"),
-    ("log p lost without the most looked at token", "top_token_drop", "{:+.3f}"),
-    ("log p lost without another one, in the mean", "other_tokens_drop", "{:+.3f}"),
+    ("log p lost by permuted attention", "permuted_drop", "{:+.3f}"),
+    ("log p lost without the most attended token", "top_token_drop", "{:+.3f}"),
+    ("log p lost without another token, on average", "other_tokens_drop", "{:+.3f}"),
 )
 
 
 def render_text_faithfulness(run: Run, text: str) -> str:
-    """Three measures of each token, and how they agree."""
-    found = faithfulness(run, run.records([text], "TEXT")[0])
+    """Return a table of three measures of each token, and a table of how they agree."""
+    report = faithfulness(run, run.records([text], "TEXT")[0])
     rows = [["token", "attention", "gradient", "log p lost without it"]]
     rows += [
-        [one.text, f"{one.attention:.3f}", f"{one.gradient:.3f}", f"{one.leave_one_out:+.3f}"]
-        for one in found.tokens
+        [t.text, f"{t.attention:.3f}", f"{t.gradient:.3f}", f"{t.leave_one_out:+.3f}"]
+        for t in report.tokens
     ]
-    return f"{found.output}\n\n{render_table(rows)}\n\n{render_faithfulness_table([found])}"
+    return f"{report.output}\n\n{render_table(rows)}\n\n{render_faithfulness_table([report])}"
 
 
 def render_split_faithfulness(run: Run, split: str, limit: int) -> str:
-    """The means over texts of two tokens or more."""
+    """Return a table of averages over the first texts of two tokens or more."""
     field = run.task.fields[0]
-    found: list[FaithfulnessReport] = []
-    records = run.corpus().read(split)
-    with progress_bar("texts", limit) as shown:
-        for record in records:
+    reports: list[FaithfulnessReport] = []
+    with progress_bar("texts", limit) as progress:
+        for record in run.corpus().read(split):
             if len(record[field].split()) > 1:
-                found.append(faithfulness(run, record, seed=len(found)))
-                shown.advance(1)
-            if len(found) == limit:
+                reports.append(faithfulness(run, record, seed=len(reports)))
+                progress.advance(1)
+            if len(reports) == limit:
                 break
-    return f"{len(found)} texts of {split}\n\n{render_faithfulness_table(found)}"
+    return f"{len(reports)} texts of {split}\n\n{render_faithfulness_table(reports)}"
 
 
-def render_faithfulness_table(found: Sequence[FaithfulnessReport]) -> str:
+def render_faithfulness_table(reports: Sequence[FaithfulnessReport]) -> str:
     rows = []
-    for told, name, form in FEW:
-        numbers = [x for one in found if not math.isnan(x := getattr(one, name))]
-        rows.append([told, form.format(mean(numbers)) if numbers else "-"])
-    turned = [one.label_changes for one in found if one.label_changes is not None]
-    if turned:
-        rows.append(["verdicts undone by uniform attention", f"{mean(u for u, _ in turned):.0%}"])
-        rows.append(["verdicts undone by another order", f"{mean(p for _, p in turned):.0%}"])
+    for title, field, number_format in MEASURES:
+        numbers = [x for report in reports if not math.isnan(x := getattr(report, field))]
+        rows.append([title, number_format.format(mean(numbers)) if numbers else "-"])
+    changes = [report.label_changes for report in reports if report.label_changes is not None]
+    if changes:
+        rows.append(["labels changed by uniform attention", f"{mean(u for u, _ in changes):.0%}"])
+        rows.append(["labels changed by permuted attention", f"{mean(p for _, p in changes):.0%}"])
     return render_table(rows)

@@ -1,12 +1,13 @@
-"""`regard heads`: what each head of a run looks at, what is lost without it, runs with fewer."""
+"""`regard heads`: measure each head of a run, and save runs with fewer heads."""
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, NamedTuple
 
 import typer
 
-from regard.cli.progress import progress_bar
+from regard.cli.options import JsonOption, RunArgument, SplitOption
+from regard.data.corpus import Record
 from regard.explain.heads import (
     HeadName,
     HeadReport,
@@ -17,44 +18,66 @@ from regard.explain.heads import (
     names_by_importance,
     prune_heads,
 )
-from regard.files import write_atomic
+from regard.files import JsonObject, write_atomic
 from regard.run import Run
 from regard.view.chart import line_chart_png
 from regard.view.curve import ChartLabels, check_path
+from regard.view.progress import progress_bar
 from regard.view.report import render_table
 
-PATTERNS = ("previous", "same", "next", "first", "last", "separator")  # of several, the first
-MIN_PATTERN_SHARE = 0.4  # share of a head's weight that is worth a word
+PATTERNS = ("previous", "same", "next", "first", "last", "separator")  # the first wins a tie
+MIN_PATTERN_SHARE = 0.4  # smallest share of a head's weight that the table names
+
+
+class CurvePoint(NamedTuple):
+    """The metrics of a run that keeps some of its heads."""
+
+    head_count: int
+    metrics: dict[str, float]
 
 
 def heads(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    split: Annotated[str, typer.Option(help="Which part of the data.")] = "dev",
-    limit: Annotated[int, typer.Option(min=1, help="Texts to measure on, from its start.")] = 200,
+    folder: RunArgument,
+    split: SplitOption = "dev",
+    limit: Annotated[
+        int, typer.Option(min=1, help="Number of records to measure on, from the start of SPLIT.")
+    ] = 200,
     with_metrics: Annotated[
-        bool, typer.Option("--metrics", help="Also the standard metrics without each: slower.")
+        bool,
+        typer.Option(
+            "--metrics", help="Also compute the standard metrics without each head (slower)."
+        ),
     ] = False,
     curve_points: Annotated[
         int,
-        typer.Option("--curve-points", min=0, help="Also score with fewer heads, so many times."),
+        typer.Option(
+            "--curve-points",
+            min=0,
+            help="Number of points of the pruning curve: metrics with ever fewer heads.",
+        ),
     ] = 0,
     keep_heads: Annotated[
-        int | None, typer.Option(min=0, help="Take all but so many heads away; with --save-run.")
+        int | None,
+        typer.Option(
+            min=0, help="Number of heads to keep; prunes the least important. Needs --save-run."
+        ),
     ] = None,
     save_run: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Where that run goes.")
+        Path | None,
+        typer.Option(metavar="RUN", help="Folder of the pruned run. Needs --keep-heads."),
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The curve as a .png or .svg.")
+        Path | None,
+        typer.Option(metavar="FILE", help="File for a plot of the pruning curve: .png or .svg."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Take each head of RUN away in turn: how much worse does it get, and where did the head look?
+    """Remove each head of RUN in turn; report the increase of the loss, and where the head attends.
 
-    Heads are listed by how much they are missed. Taken away are those that are missed least.
+    The most important heads come first: those whose removal increases the loss most.
     """
     if (keep_heads is None) != (save_run is None):
-        raise ValueError("--keep-heads and --save-run are given together")
+        raise ValueError("--keep-heads and --save-run are given together; add the missing one")
     if save is not None:
         check_path(save)
         curve_points = curve_points or 8
@@ -65,7 +88,7 @@ def heads(
         measured_heads = measure_heads(run, records, progress.advance, with_metrics=with_metrics)
     full_loss, pruning_order = ablated_loss(run, records), names_by_importance(measured_heads)
     if keep_heads is not None and keep_heads > head_count:
-        raise ValueError(f"--keep-heads {keep_heads}: there are {head_count} heads")
+        raise ValueError(f"--keep-heads {keep_heads}: there are {head_count} heads; give fewer")
     curve = pruning_curve(run, records, pruning_order, curve_points) if curve_points else []
     if save_run is not None and keep_heads is not None:
         prune_heads(run, pruning_order[: head_count - keep_heads])
@@ -82,69 +105,53 @@ def heads(
     if save_run is not None:
         print(
             f"\n{save_run}: a run with {keep_heads} of {head_count} heads, loss "
-            f"{ablated_loss(run, records):.4f}"
+            f"{ablated_loss(run, records):.4f} nats per token"
         )
 
 
-def curve_chart(curve: list[Any]) -> bytes:
-    """The first metric by the number of heads that are left."""
-    metric = next(iter(curve[0][1]))
-    line = {metric: ([kept for kept, _ in curve], [metrics[metric] for _, metrics in curve])}
-    labels = ChartLabels("Heads taken away, least missed first", "heads", metric)
+def curve_chart(curve: list[CurvePoint]) -> bytes:
+    """Plot the first metric by the number of heads that are left."""
+    metric = next(iter(curve[0].metrics))
+    line = {metric: ([p.head_count for p in curve], [p.metrics[metric] for p in curve])}
+    labels = ChartLabels("Pruned heads, least important first", "heads", metric)
     return line_chart_png(line, labels)
 
 
 def pruning_curve(
-    run: Run, records: list[Any], pruning_order: list[HeadName], curve_points: int
-) -> list[Any]:
-    """The loss, and the standard metrics, with ever fewer heads."""
-    head_count, curve = len(pruning_order), []
-    steps = sorted({round(head_count * n / curve_points) for n in range(curve_points + 1)})
-    with progress_bar("with fewer heads", len(steps)) as progress:
-        for removed_count in steps:
+    run: Run, records: list[Record], pruning_order: list[HeadName], curve_points: int
+) -> list[CurvePoint]:
+    """Return the loss and the standard metrics with ever fewer heads."""
+    head_count = len(pruning_order)
+    curve: list[CurvePoint] = []
+    removed_counts = sorted({round(head_count * n / curve_points) for n in range(curve_points + 1)})
+    with progress_bar("pruning curve", len(removed_counts)) as progress:
+        for removed_count in removed_counts:
             removed = pruning_order[:removed_count]
-            curve.append(
-                (
-                    head_count - removed_count,
-                    {
-                        **ablated_metrics(run, records, removed),
-                        "nats": ablated_loss(run, records, removed),
-                    },
-                )
-            )
+            metrics = ablated_metrics(run, records, removed)
+            metrics["nats"] = ablated_loss(run, records, removed)
+            curve.append(CurvePoint(head_count - removed_count, metrics))
             progress.advance(1)
     return curve
 
 
 def heads_table(measured_heads: list[HeadReport], full_loss: float) -> str:
-    """A row for each head, the most missed first."""
-    has_aer = any(measured_head.aer is not None for measured_head in measured_heads)
+    """Return a table with a row for each head, the most important first."""
+    has_aer = any(report.aer is not None for report in measured_heads)
     metrics = [*measured_heads[0].metric_changes][:1] + [
         metric for metric in measured_heads[0].metric_changes if metric == "aer"
     ]
-    rows = [["attention", "head", "loss without it", *metrics, "bits", "distance", "looks at"]]
+    rows = [["attention", "head", "loss without it", *metrics, "bits", "distance", "attends to"]]
     rows[0] += ["own AER"] if has_aer else []
-    for measured_head in sorted(
-        measured_heads, key=lambda measured_head: -measured_head.loss_increase
-    ):
-        name, head = measured_head.name
-        numbers = [f"{measured_head.loss_increase:+.4f}"]
-        # rates of error are shares, the metrics of a task per cent
-        numbers += [
-            f"{measured_head.metric_changes[m]:+.{3 if m == 'aer' else 2}f}" for m in metrics
-        ]
-        numbers += [f"{measured_head.pattern.entropy:.2f}", f"{measured_head.pattern.distance:.1f}"]
-        aer = "-" if measured_head.aer is None else f"{measured_head.aer:.3f}"
-        rows.append(
-            [
-                name,
-                str(head + 1),
-                *numbers,
-                dominant_pattern(measured_head),
-                *([aer] if has_aer else []),
-            ]
-        )
-    return f"{render_table(rows)}\n\nloss with all of them: {full_loss:.4f} nats a token"
+    for report in sorted(measured_heads, key=lambda report: -report.loss_increase):
+        name, head = report.name
+        numbers = [f"{report.loss_increase:+.4f}"]
+        # AER is a fraction; the metrics of a task are percentages
+        numbers += [f"{report.metric_changes[m]:+.{3 if m == 'aer' else 2}f}" for m in metrics]
+        numbers += [f"{report.pattern.entropy:.2f}", f"{report.pattern.distance:.1f}"]
+        aer = "-" if report.aer is None else f"{report.aer:.3f}"
+        cells = [name, str(head + 1), *numbers, dominant_pattern(report)]
+        rows.append([*cells, *([aer] if has_aer else [])])
+    return f"{render_table(rows)}\n\nloss with all heads: {full_loss:.4f} nats per token"
 
 
 def dominant_pattern(head: HeadReport) -> str:
@@ -153,20 +160,20 @@ def dominant_pattern(head: HeadReport) -> str:
     return f"{best} {shares[best]:.0%}" if shares[best] >= MIN_PATTERN_SHARE else "-"
 
 
-def curve_table(curve: list[Any]) -> str:
-    names = list(curve[0][1])
+def curve_table(curve: list[CurvePoint]) -> str:
+    names = list(curve[0].metrics)
     rows = [["heads", *names]]
-    rows += [[str(kept), *(f"{metrics[name]:.2f}" for name in names)] for kept, metrics in curve]
+    rows += [[str(p.head_count), *(f"{p.metrics[name]:.2f}" for name in names)] for p in curve]
     return render_table(rows)
 
 
-def head_as_dict(measured_head: HeadReport) -> dict[str, Any]:
-    name, head = measured_head.name
-    data = {
+def head_as_dict(report: HeadReport) -> JsonObject:
+    name, head = report.name
+    return {
         "attention": name,
         "head": head + 1,
-        "rise": measured_head.loss_increase,
-        "aer": measured_head.aer,
+        "rise": report.loss_increase,
+        "aer": report.aer,
+        "changes": dict(report.metric_changes),
+        **report.pattern._asdict(),
     }
-    data |= {"changes": dict(measured_head.metric_changes)}
-    return {**data, **measured_head.pattern._asdict()}

@@ -1,4 +1,4 @@
-"""`regard init`: a complete config, with a word on every setting."""
+"""`regard init`: print a complete config, with a comment on every setting."""
 
 from typing import Annotated
 
@@ -10,11 +10,20 @@ from regard.tasks.load import resolve_settings
 
 def init(
     task: Annotated[
-        str, typer.Argument(help="What the model is to do; `regard list` shows the tasks.")
+        str,
+        typer.Argument(
+            metavar="TASK", help="Name of a task, such as translate. `regard list` lists all tasks."
+        ),
     ],
     changes: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE…", help="Such as model.kind=luong.")
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE…", help="Settings to change in the config, as in model.kind=luong."
+        ),
     ] = None,
 ) -> None:
-    """Print a config for TASK; `regard init translate > config.toml`."""
+    """Print a complete config for TASK, with a comment on every setting.
+
+    Example: regard init translate > config.toml
+    """
     print(dumps(resolve_settings({"task": task}, changes or ())), end="")

@@ -1,8 +1,8 @@
-"""`regard look`: the attention of a run, in the terminal or in files."""
+"""`regard look`: show the attention of a run in the terminal, or save it to files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -22,9 +22,15 @@ from regard.view.terminal import Surface
 
 TextArgument = Annotated[
     str | None,
-    typer.Argument(help="What to read; a question, a tab and its context; or an image's file."),
+    typer.Argument(
+        metavar="TEXT",
+        help="Input of the run: a text; a question, a tab and its context; or the path of an "
+        "image.",
+    ),
 ]
-TargetOption = Annotated[str | None, typer.Option(help="Look at this output, not the model's own.")]
+TargetOption = Annotated[
+    str | None, typer.Option(help="Output to explain. Default: the prediction of the run.")
+]
 SaveOption = Annotated[
     list[Path] | None,
     typer.Option(
@@ -33,74 +39,91 @@ SaveOption = Annotated[
         "--png",
         "--svg",
         metavar="FILE",
-        help="Write a page (.html), a picture (.png, .svg, .pdf), the weights (.npz, .json, .csv), "
-        "TikZ (.tex) or links (.pharaoh), instead; again for another.",
+        help="Save the attention to a file instead of printing it: a web page (.html), a plot "
+        "(.png, .svg, .pdf), weights (.npz, .json, .csv), TikZ (.tex) or word links (.pharaoh). "
+        "Repeatable.",
     ),
 ]
-HeadOption = Annotated[int | None, typer.Option(help="In files: this one only, from 1.")]
+HeadOption = Annotated[
+    int | None, typer.Option(help="Save only this head (from 1). Needs --save. Default: all.")
+]
 LayerOption = Annotated[
-    int | None, typer.Option(help="In files, or of an image: this layer only, from 1.")
+    int | None,
+    typer.Option(
+        help="Show only this layer (from 1). Needs --save, or an image run. Default: all."
+    ),
 ]
 AblateOption = Annotated[
     list[str] | None,
     typer.Option(
         "--ablate",
         metavar="NAME[:HEAD]",
-        help="What would be said without an attention or a head of it, as `regard heads` names "
-        "them, or as L2.H3; again for another.",
+        help="Print the prediction without this attention, or without one head of it. Names are "
+        "those of `regard heads`, or short: L2.H3 is head 3 of layer 2. Repeatable.",
     ),
 ]
 ForceAttentionOption = Annotated[
     list[str] | None,
     typer.Option(
         "--force-attention",
-        metavar="WRITTEN->READ",
-        help="What would be written if, for this word of the output, only that one of the text "
-        "were looked at.",
+        metavar="OUTPUT->INPUT",
+        help="Print the prediction if this output word attended only to this input word. "
+        "Repeatable.",
     ),
 ]
 FaithfulnessOption = Annotated[
     bool,
     typer.Option(
         "--faithfulness",
-        help="How far this tells why: beside gradients, and by leaving out; without TEXT, in the "
-        "mean over a split.",
+        help="Test whether attention explains the prediction: compare it with gradients and "
+        "leave-one-out. Without TEXT, average over a split.",
     ),
 ]
-
-
 GoldOption = Annotated[
     str | None,
     typer.Option(
-        metavar="LINKS", help="Links that people made, as 0-0 1-2 2?1: what was found, and AER."
+        metavar="LINKS",
+        help="Gold word links such as `0-0 1-2 2?1` (? for a possible link): compare them with "
+        "the attention, and print AER.",
     ),
 ]
 CompareRunOption = Annotated[
-    Path | None, typer.Option(metavar="RUN", help="Another run, or checkpoint, side by side.")
+    Path | None,
+    typer.Option(metavar="RUN", help="Second run, or checkpoint, to show side by side."),
 ]
 CompareTextOption = Annotated[
-    str | None, typer.Option("--compare-text", metavar="TEXT", help="Another text, side by side.")
+    str | None,
+    typer.Option("--compare-text", metavar="TEXT", help="Second input to show side by side."),
 ]
 StepTableOption = Annotated[
-    bool, typer.Option("--step-table", help="Step by step, with what else might have been said.")
+    bool,
+    typer.Option(
+        "--step-table",
+        help="Print a table of the output tokens, with their most likely alternatives.",
+    ),
 ]
 StyleOption = Annotated[
     Literal["matrix", "heads", "bars", "arcs", "text", "strip"] | None,
-    typer.Option("--style", help="Of a picture, in the place of what suits it."),
+    typer.Option("--style", help="Style of a saved plot. Default: depends on the kind of map."),
 ]
-
-
 MergeSubwordsOption = Annotated[
-    bool, typer.Option("--merge-subwords", help="Merge subwords to words. For --save.")
+    bool, typer.Option("--merge-subwords", help="Merge subwords into words. Needs --save.")
 ]
 GradientAttentionOption = Annotated[
-    bool, typer.Option("--gradient-attention", help="Save gradient x attention instead.")
+    bool,
+    typer.Option(
+        "--gradient-attention",
+        help="Save attention weights times their gradients. Needs --save.",
+    ),
 ]
 FaithfulnessSplitOption = Annotated[
-    str, typer.Option("--split", help="Split for --faithfulness without TEXT.")
+    str, typer.Option("--split", help="Split that --faithfulness averages over without TEXT.")
 ]
 FaithfulnessLimitOption = Annotated[
-    int, typer.Option("--limit", min=1, help="Texts for --faithfulness without TEXT.")
+    int,
+    typer.Option(
+        "--limit", min=1, help="Number of texts that --faithfulness averages over without TEXT."
+    ),
 ]
 
 
@@ -125,14 +148,14 @@ def look(
     limit: FaithfulnessLimitOption = 100,
     overrides: SetOption = None,
 ) -> None:
-    """Show what a run attends to while it reads TEXT and predicts."""
+    """Show the attention of a run while it reads TEXT and predicts."""
     run, console = Run.load(folder).override(overrides or ()), Console()
     surface = Surface.from_console(console)
     if faithfulness and text is None:
         print(render_split_faithfulness(run, split, limit))
         return
     if text is None:
-        raise ValueError("TEXT is missing; give the input that the run shall read")
+        raise ValueError("TEXT is missing; give an input for the run")
     if faithfulness:
         print(render_text_faithfulness(run, text))
         return
@@ -151,7 +174,7 @@ def look(
         return
     if files:
         check_not_step_table(step_table)
-        serializers = {path: build_serializer(path, style) for path in files}  # checks the names
+        serializers = {path: build_serializer(path, style) for path in files}  # checks file names
         attention = (
             gradient_attention_map(run, text)
             if gradient_attention
@@ -195,11 +218,11 @@ def show_side_by_side(
     target: str | None,
     layer: int | None,
 ) -> None:
-    """Show several maps in one page, or one below the other in the terminal."""
+    """Write several maps to one page, or print them in the terminal, one below another."""
     if not files:
         surface = Surface.from_console(console)
-        shown = [render(run, text, surface, target, layer) for _, run, text in inputs]
-        print_paged("\n\n".join(shown), console)
+        maps = [render(run, text, surface, target, layer) for _, run, text in inputs]
+        print_paged("\n\n".join(maps), console)
         return
     maps = [(f"{path}: {text}", attention_map(run, text, target)) for path, run, text in inputs]
     page = side_by_side_page(maps).encode()
@@ -215,23 +238,27 @@ def check_options(
     layer: int | None,
     files: Sequence[Path] | None,
 ) -> None:
-    """Raise an error for options that do not fit together, before anything is computed."""
+    """Check that the options fit together, before anything is computed."""
     if target is not None and not run.task.accepts_target:
-        raise ValueError(f"--target does not support the task {run.task.name}")
+        raise ValueError(f"--target does not support the task {run.task.name}; leave it out")
     if style is not None and not files:
-        raise ValueError("--style is for pictures; give --save FILE with it")
+        raise ValueError("--style is for saved plots; give --save FILE with it")
     if layer is not None and not files and not run.task.accepts_layer:
-        raise ValueError("--layer is for files; give --save FILE with it")
+        raise ValueError("--layer is for saved files; give --save FILE with it")
 
 
 def check_not_step_table(step_table: bool) -> None:
     if step_table:
-        raise ValueError("--step-table is for the terminal; the HTML page has a view of it")
+        raise ValueError(
+            "--step-table is for the terminal; leave it out: the page of --save x.html has it"
+        )
 
 
-def check_side_by_side_options(files: Sequence[Path] | None, single: Mapping[str, Any]) -> None:
-    """Raise an error for options of a single map."""
-    if wrong := [path for path in files or () if path.suffix != ".html"]:
-        raise ValueError(f"{wrong[0]}: maps side by side are a page; name it .html")
+def check_side_by_side_options(files: Sequence[Path] | None, single: Mapping[str, object]) -> None:
+    """Check that no option is given that is for a single map only."""
+    if other_files := [path for path in files or () if path.suffix != ".html"]:
+        raise ValueError(f"{other_files[0]}: maps side by side need a web page; name it .html")
     if given := [name for name, value in single.items() if value not in (None, False)]:
-        raise ValueError(f"{given[0]} does not go with --compare-run and --compare-text")
+        raise ValueError(
+            f"{given[0]} does not go with --compare-run and --compare-text; leave it out"
+        )

@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Arguments and options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,6 +6,19 @@ from typing import Annotated
 import typer
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
+ConfigArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="CONFIG",
+        help="TOML file, such as `regard init` writes, or the name of a preset.",
+    ),
+]
+ChangesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="KEY=VALUE…", help="Settings that replace those of CONFIG, as in train.steps=500."
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -17,3 +30,6 @@ SetOption = Annotated[
 SplitOption = Annotated[str, typer.Option(help="Split of the run's data.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")]
+GoldBaseOption = Annotated[
+    int, typer.Option(min=0, max=1, help="Number of the first word in files of gold links.")
+]

@@ -1,4 +1,4 @@
-"""What is taller than the window, a page at a time."""
+"""Print long texts through a pager."""
 
 import os
 import pydoc
@@ -8,10 +8,10 @@ from rich.console import Console
 
 
 def print_paged(text: str, console: Console) -> None:
-    """Print it; in a terminal too low for it, with `PAGER`, or less. `PAGER=cat` never stops."""
+    """Print a text; if the terminal has too few lines for it, through `PAGER` or less."""
     fits = text.count("\n") + 1 < console.height
     if fits or not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(text)
         return
-    os.environ.setdefault("LESS", "FRX")  # colours, and no page of its own for what fits after all
+    os.environ.setdefault("LESS", "FRX")  # keep colors; quit at once if the text fits
     pydoc.pager(text + "\n")

@@ -1,11 +1,12 @@
-"""`regard play`: a piece of music from a run, as MIDI or ABC, and as a picture."""
+"""`regard play`: compose a piece of music, as MIDI, ABC or a piano roll."""
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from regard.cli.options import RunArgument
 from regard.files import write_atomic
 from regard.run import Run
 from regard.tasks.protocols import MusicComposer
@@ -16,43 +17,65 @@ DEFAULT_TEMPO = 90
 
 
 def play(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    folder: RunArgument,
     beginning: Annotated[
         str,
-        typer.Argument(help='How it begins: "[[60, 64, 67]]", or "M:6/8" for a tune; or nothing.'),
+        typer.Argument(
+            metavar="BEGINNING",
+            help='Beginning of the piece: "[[60, 64, 67]]" (pitches of each step of a piano roll) '
+            'or "M:6/8" (ABC). Default: empty.',
+        ),
     ] = "",
     save: Annotated[
-        Path | None, typer.Option(help="A file to write: .mid; .json (rolls) or .abc (tunes).")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File to write: .mid; .json (piano rolls) or .abc (tunes)."
+        ),
     ] = None,
-    piano_roll: Annotated[Path | None, typer.Option(help="A piano roll to draw: .png.")] = None,
+    piano_roll: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File for a plot of the notes: .png.")
+    ] = None,
     max_length: Annotated[
-        int | None, typer.Option(min=1, help="Steps to add (rolls); decode.max_length else.")
+        int | None,
+        typer.Option(
+            min=1, help="Number of steps to add (piano rolls only). Default: decode.max_length."
+        ),
     ] = None,
     voices: Annotated[
-        int | None, typer.Option(min=1, max=88, help="Keys that sound in each step (rolls).")
+        int | None,
+        typer.Option(
+            min=1, max=88, help="Number of keys in each step (piano rolls only). Default: any."
+        ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Another seed, another piece; decode.seed else.")
+        int | None, typer.Option(min=0, help="Random seed of the piece. Default: decode.seed.")
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(help="Below 1, likely notes gain; decode.temperature else.")
+        float | None,
+        typer.Option(
+            help="Sampling temperature, above 0; lower means likelier notes. "
+            "Default: decode.temperature."
+        ),
     ] = None,
-    tempo: Annotated[int, typer.Option(help="Quarter notes a minute, of MIDI.")] = DEFAULT_TEMPO,
+    tempo: Annotated[
+        int, typer.Option(help="Tempo of MIDI files, in quarter notes per minute.")
+    ] = DEFAULT_TEMPO,
 ) -> None:
-    """Draw a piece of music from RUN and write it to files."""
+    """Compose a piece of music with RUN; print it, or write it to files."""
     run = Run.load(folder)
-    check_options(folder, run.task, save, piano_roll, {"max-length": max_length, "voices": voices})
+    composer = music_composer(folder, run)
+    check_options(composer, save, piano_roll, {"max-length": max_length, "voices": voices})
     if temperature is not None and not 0 < temperature < math.inf:
-        raise ValueError(f"--temperature must be positive, not {temperature}")
+        raise ValueError(f"--temperature must be positive and finite, not {temperature}")
     decoding = {"max_length": max_length, "seed": seed, "temperature": temperature}
     run = run.override(
         [f"decode.{name}={value}" for name, value in decoding.items() if value is not None]
     )
-    composer: Any = run.task
+    composer = music_composer(folder, run)
     [piece] = composer.predict([composer.parse(beginning, "BEGINNING")], voices=voices)
     text, notes = piece.file_text, piece.notes
     title = f"{run.settings.model.kind}, seed {decode_seed(run)}"
-    picture_data = None if piano_roll is None else draw_piano_roll(notes, title)
+    png = None if piano_roll is None else draw_piano_roll(notes, title)
     if save is not None:
         data = (
             midi_bytes(notes, tempo=tempo, name=title)
@@ -60,8 +83,8 @@ def play(
             else text.encode()
         )
         write_atomic(save, data)
-    if piano_roll is not None and picture_data is not None:
-        write_atomic(piano_roll, picture_data)
+    if piano_roll is not None and png is not None:
+        write_atomic(piano_roll, png)
     if save is None and piano_roll is None:
         print(text, end="")
     else:
@@ -70,29 +93,33 @@ def play(
         print(f"{paths}: {len(notes)} notes, {float(end):g} quarter notes long")
 
 
+def music_composer(folder: Path, run: Run) -> MusicComposer:
+    """Return the task of a run if it composes music."""
+    task: object = run.task
+    if not isinstance(task, MusicComposer):
+        raise ValueError(f"{folder}: the task {run.task.name} does not compose; give a music run")
+    return task
+
+
 def check_options(
-    folder: Path,
-    task: object,
+    composer: MusicComposer,
     save: Path | None,
     piano_roll: Path | None,
     options: dict[str, int | None],
 ) -> None:
-    """Raise an error for what this run cannot do, before any work is done."""
-    if not isinstance(task, MusicComposer):
-        raise ValueError(f"{folder}: holds a run that does not compose music")
-    suffixes = (*MIDI_SUFFIXES, task.text_suffix)
+    """Check that this run supports the options, before any work is done."""
+    suffixes = (*MIDI_SUFFIXES, composer.text_suffix)
     if save is not None and save.suffix not in suffixes:
         raise ValueError(f"--save {save}: must end in {', '.join(suffixes)} for this run")
     if piano_roll is not None and piano_roll.suffix != ".png":
         raise ValueError(f"--piano-roll {piano_roll}: must end in .png")
     for name, value in options.items():
-        if value is not None and name not in task.play_options:
-            raise ValueError(f"--{name} does not support this kind of music")
+        if value is not None and name not in composer.play_options:
+            raise ValueError(f"--{name} does not support this kind of music; leave it out")
 
 
-def decode_seed(run: Run) -> int:
-    settings: Any = run.settings
-    return settings.decode.seed
+def decode_seed(run: Run) -> object:
+    return getattr(getattr(run.settings, "decode", None), "seed", None)
 
 
 def draw_piano_roll(notes: list[MidiNote], title: str) -> bytes:

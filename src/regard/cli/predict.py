@@ -3,13 +3,12 @@
 import json
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from regard.cli.options import SetOption
+from regard.cli.options import RunArgument, SetOption
 from regard.run import Run
 from regard.view.highlight import render_highlighted
 from regard.view.sequence import render_annotated_sequence
@@ -19,22 +18,25 @@ STDIN_LOCATION = "standard input:{}"
 
 
 def predict(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    folder: RunArgument,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="INPUT…",
-            help="Inputs, such as a sentence or photo.png. Default: lines of stdin.",
+            help="Inputs, such as a sentence or photo.png. Default: lines of standard input.",
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="JSON lines with all outputs and their scores.")
+        bool,
+        typer.Option(
+            "--json", help="Print one JSON object per input, with all outputs and their scores."
+        ),
     ] = False,
     overrides: SetOption = None,
 ) -> None:
-    """Predict for each INPUT, or for each line of standard input, in order.
+    """Print one prediction for each INPUT, or for each line of standard input, in order.
 
-    Input of an image run is the path of a picture.
+    The input of an image run is the path of an image.
     """
     run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
     lines, location = (

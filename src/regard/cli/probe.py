@@ -1,4 +1,4 @@
-"""`regard probe`: how far gradients reach back in time, for an Elman network, a GRU and an LSTM."""
+"""`regard probe`: gradients over time of an Elman network, a GRU and an LSTM."""
 
 import json
 import math
@@ -7,27 +7,33 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import JsonOption
+
 
 def probe(
-    length: Annotated[int, typer.Option(min=2, help="Steps to look back over.")] = 100,
-    hidden: Annotated[int, typer.Option(min=1, help="Width of the states and inputs.")] = 64,
-    batch: Annotated[int, typer.Option(min=1, help="Random sequences to average over.")] = 32,
+    length: Annotated[int, typer.Option(min=2, help="Greatest distance t - k, in steps.")] = 100,
+    hidden: Annotated[int, typer.Option(min=1, help="Dimension of states and inputs.")] = 64,
+    batch: Annotated[
+        int, typer.Option(min=1, help="Number of random sequences to average over.")
+    ] = 32,
     bias: Annotated[
         float | None,
-        typer.Option(help="Bias of the gates that keep; ln(length - 1) unless given."),
+        typer.Option(
+            help="Bias of the update gate of the GRU and of the forget gate of the LSTM. "
+            "Default: ln(length - 1)."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same curves.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of weights and inputs.")] = 0,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also draw to this .png or .svg file.")
+        Path | None, typer.Option(metavar="FILE", help="File for a plot: .png or .svg.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Measure |dJ_t / dh_k|, how much a loss feels of a state that is t - k steps back.
+    """Measure |dJ_t / dh_k|: how much the loss at step t depends on the state at step k.
 
-    Untrained cells, all started in the same way: orthogonal recurrent weights. At each step the
-    plain network rewrites its state, so the gradient vanishes; the GRU and the LSTM keep it as far
-    as their gates let them. How far is set by the bias of the keep gate z and of the forget gate f:
-    ln(length - 1) keeps a share of 1 - 1/length of the state.
+    The cells are untrained, with orthogonal recurrent weights. An Elman network rewrites its state
+    at each step, so its gradient vanishes. The gates of the GRU and of the LSTM keep a part of the
+    state, and the bias decides how much: ln(length - 1) keeps 1 - 1/length of it at each step.
     """
     from rich.console import Console
 
@@ -37,11 +43,11 @@ def probe(
     if save is not None:
         curve.check_path(save)
     bias = math.log(length - 1) if bias is None else bias
-    with Console(stderr=True).status(f"looking back over {length} steps"):
+    with Console(stderr=True).status(f"measuring gradients over {length} steps"):
         curves = measure_gradients(length, hidden, batch, bias, seed)
     distances = list(range(length + 1))
     labels = curve.ChartLabels(
-        f"How far the gradient reaches back: hidden {hidden}, gate bias {bias:.2f}, seed {seed}",
+        f"Gradient over time: hidden {hidden}, gate bias {bias:.2f}, seed {seed}",
         "distance t - k, in steps",
         "|dJ_t/dh_k| / |dJ_t/dh_t|",
     )
@@ -49,7 +55,7 @@ def probe(
         curve.save_log_chart(save, curves, distances, labels)
     if as_json:
         setting = {"length": length, "hidden": hidden, "batch": batch, "bias": bias, "seed": seed}
-        finite = {  # JSON has no word for what is too large or is not a number
+        finite = {  # JSON has neither infinity nor nan
             name: [value if math.isfinite(value) else None for value in values]
             for name, values in curves.items()
         }
@@ -58,23 +64,23 @@ def probe(
     print(curve.render_log_chart(curves, distances, labels, Surface.from_console(Console())))
     print("\n" + curve_table(curves, length))
     if save is not None:
-        print(f"\nDrawn to {save}")
+        print(f"\n{save}: written")
 
 
 def measure_gradients(
     length: int, hidden: int, batch: int, bias: float, seed: int
 ) -> dict[str, list[float]]:
-    """For each cell the gradient at distances 0 to `length`, as a share of that at distance 0.
+    """Return the gradient of each cell at distances 0 to `length`, relative to distance 0.
 
-    The state has first run over as many inputs again, unmeasured: a memory that starts empty is not
-    typical.
+    Each cell first reads `length` inputs that are not measured, because an initial state of zeros
+    is not typical.
     """
     import torch
 
     from regard.layers.cells import GRU, LSTM, Elman
     from regard.layers.gradient_probe import gradient_by_distance
 
-    torch.set_num_threads(1)  # steps this small gain nothing from more
+    torch.set_num_threads(1)  # steps this small do not get faster with more threads
     torch.manual_seed(seed)
     cells = {
         "Elman": Elman(hidden, hidden),
@@ -94,7 +100,7 @@ def measure_gradients(
 
 
 def curve_table(curves: dict[str, list[float]], length: int) -> str:
-    """The curves in numbers, at four distances."""
+    """Return a table of the curves at four distances."""
     distances = sorted({1, length // 4, length // 2, length} - {0})
     head = f"{'distance':<9}" + "".join(f"{distance:>10}" for distance in distances)
     rows = [

@@ -1,10 +1,10 @@
-"""`regard score`: the standard metrics of a run, with their signatures."""
+"""`regard score`: the standard metrics of a run on a split, with their signatures."""
 
 import json
 
 from regard.cli.options import JsonOption, RunArgument, SetOption, SplitOption
-from regard.cli.progress import progress_bar
 from regard.run import Run
+from regard.view.progress import progress_bar
 
 MIN_NAME_WIDTH = 12
 
@@ -15,7 +15,7 @@ def score(
     as_json: JsonOption = False,
     overrides: SetOption = None,
 ) -> None:
-    """Score a run on a split of its data by the standard metrics of its task."""
+    """Compute the standard metrics of a run's task on a split of its data."""
     run = Run.load(folder).override(overrides or ())
     records = run.read_split(split)
     with progress_bar("scoring", len(records)) as progress:
@@ -34,4 +34,4 @@ def score(
         else:
             print(f"{name:{width}}{value:8}")
     if skipped:
-        print(f"{skipped} of them are too long for the perplexity, and not in it")
+        print(f"The perplexity leaves out {skipped} records that are too long for the model.")
