@@ -1,27 +1,26 @@
 """The additive energy without its q x k x h intermediate.
 
 Autograd would keep tanh(W q + U h) for every query, slot and hidden unit: 330 MB for 64 sentences
-of 50 words and 512 units. Here it is made for a few queries at a time, used, and made again when
-the gradient is asked for.
+of 50 words and 512 units. This module computes it for a few queries at a time, and computes it
+again for the gradient.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.autograd import Function
 
-MAX_BLOCK_ELEMENTS = (
-    2**20
-)  # elements of the intermediate that exist at a time: 4 MB, which a cache holds
+from regard.attention.autograd import AutogradContext
+
+MAX_BLOCK_ELEMENTS = 2**20  # of the intermediate: 4 MB in float32, which fits into a CPU cache
 
 
 def tanh_energy(
     query: Float[Tensor, "*b q h"], keys: Float[Tensor, "*#b k h"], v: Float[Tensor, "*heads h"]
 ) -> Float[Tensor, "*b q k"]:
-    """e = v . tanh(query + key) for each pair; `v` is one vector, or one a head (axis -3)."""
+    """e = v . tanh(query + key) for each pair; `v` is one vector, or one per head (axis -3)."""
     lead, dtype = query.shape[:-2], torch.promote_types(query.dtype, keys.dtype)
     rows = query.to(dtype).reshape(-1, *query.shape[-2:])
     slots = keys.to(dtype).expand(*lead, *keys.shape[-2:]).reshape(-1, *keys.shape[-2:])
@@ -35,7 +34,7 @@ class TanhEnergy(Function):
     """query [n q h], keys [n k h], v [h] or [n h] -> energy [n q k]."""
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
+    def forward(ctx: AutogradContext, query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
         ctx.save_for_backward(query, keys, v)
         energy = query.new_empty(*query.shape[:2], keys.shape[1])
         for rows, queries in blocks(query, keys):
@@ -47,7 +46,7 @@ class TanhEnergy(Function):
         return energy
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(ctx: AutogradContext, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         query, keys, v = ctx.saved_tensors
         grad_query, grad_keys = torch.empty_like(query), torch.zeros_like(keys)
         grad_v = torch.zeros_like(v)
@@ -67,11 +66,12 @@ class TanhEnergy(Function):
 
 
 def blocks(query: Tensor, keys: Tensor) -> Iterator[tuple[slice, slice]]:
-    """Rows and queries whose intermediate is at most AT_ONCE elements large, or one query's."""
-    (rows, queries), elements_per_query = (
-        query.shape[:2],
-        max(1, keys[0].numel() if len(keys) else 1),
-    )
+    """Yield slices of rows and queries with an intermediate of at most MAX_BLOCK_ELEMENTS.
+
+    A block holds at least one query, even if that query alone exceeds the limit.
+    """
+    rows, queries = query.shape[:2]
+    elements_per_query = max(1, keys[0].numel() if len(keys) else 1)
     rows_per_block = max(1, min(rows, MAX_BLOCK_ELEMENTS // elements_per_query))
     queries_per_block = max(
         1, min(queries, MAX_BLOCK_ELEMENTS // (elements_per_query * rows_per_block))

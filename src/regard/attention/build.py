@@ -1,11 +1,10 @@
-"""An attention from names: what the settings of a model say, in one place for all models."""
+"""Build an attention from the names in a model's settings."""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any, cast
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.attention.catalogue import NORMALIZERS, SCORES, AttentionComponent
 from regard.attention.core import Attention
@@ -37,11 +36,12 @@ def build_attention(
     radius: int | float = 10,
     dropout: float = 0.0,
 ) -> Attention:
-    """The attention with this score and this normalizer, by their names in the catalogue.
+    """Build an attention from the names of its score and its normalizer in the catalogue.
 
-    `hidden_dim` is the additive score's inner width (by default the query's), `slots` how long a
-    memory the location score knows, `heads` gives a score parameters for each head. The window
-    "local_p" looks `radius` around a predicted slot; Luong's local-m is a mask, `mask.local`.
+    `hidden_dim` is the inner width of the additive score (default: the width of the query).
+    `slots` is the maximum number of slots of the location score. With `heads`, a score has separate
+    parameters for each head. The window "local_p" covers the slots within `radius` of a predicted
+    position. Luong's local-m is a mask: `masks.local`.
     """
     if window not in (None, "local_p"):
         raise ValueError(f"window must be 'local_p' or None, not {window!r}")
@@ -73,25 +73,24 @@ def build_score(
             return General(query_dim, memory_dim, heads)
         case "additive":
             return Additive(query_dim, memory_dim, hidden_dim or query_dim, heads=heads)
-        case "salience":  # the query stands where Yang et al. 2016 have a learned vector
+        case "salience":  # the query replaces the learned vector u of Yang et al. 2016
             return Salience(memory_dim, query_dim, heads)
         case "location":
             if slots is None:
-                raise ValueError("slots is missing: the location score has a row for each slot")
+                raise ValueError("slots is missing; the location score has one row for each slot")
             return LocationScore(query_dim, slots, heads)
         case _:
-            raise NotImplementedError(f"score {name!r} is in the catalogue and not in build_score")
+            raise NotImplementedError(f"score {name!r} is in the catalogue but not in build_score")
 
 
 def build_normalizer(name: str) -> Callable[[Tensor], Tensor]:
     check_component_name("normalize", name, NORMALIZERS)
     component = load_component(NORMALIZERS[name])
-    return cast(
-        "Callable[[Tensor], Tensor]", component() if isinstance(component, type) else component
-    )
+    return component() if isinstance(component, type) else component
 
 
-def load_component(component: AttentionComponent) -> Any:
+def load_component(component: AttentionComponent) -> type[nn.Module] | Callable[[Tensor], Tensor]:
+    """Import the class or the function that implements a component."""
     module, _, name = component.implementation.partition(".")
     return getattr(import_module(f"regard.attention.{module}"), name)
 
@@ -102,15 +101,14 @@ def check_component_name(argument: str, name: str, names: Iterable[str]) -> None
     suggestions = (
         [SCORE_ALIASES[name]] if name in SCORE_ALIASES else get_close_matches(name, names, 1)
     )
-    hint = f"did you mean {suggestions[0]!r}?" if suggestions else f"there are {', '.join(names)}"
-    raise ValueError(f"{argument}: there is no {name!r}; {hint}")
+    hint = f"did you mean {suggestions[0]!r}?" if suggestions else f"choose from {', '.join(names)}"
+    raise ValueError(f"{argument}: unknown name {name!r}; {hint}")
 
 
 def check_widths(name: str, query_width: int, memory_width: int, relation: str) -> None:
     if query_width != memory_width:
         full_query_width = query_width + 1 if name == "cosine" else query_width
         raise ValueError(
-            f"score {name!r} needs a query {relation} the memory's states, but they are "
-            f"{full_query_width} "
-            f"and {memory_width} wide; 'general' and 'additive' take any widths"
+            f"score {name!r} needs a query {relation} the states of the memory, but their widths "
+            f"are {full_query_width} and {memory_width}; 'general' and 'additive' take any widths"
         )

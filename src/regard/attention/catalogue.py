@@ -1,10 +1,10 @@
-"""What attention is made of, by name: for configs, `regard list` and the laws. No torch here."""
+"""Scores and normalizers by name, for configs, `regard list` and the laws. Imports no torch."""
 
 from typing import NamedTuple
 
 
 class AttentionComponent(NamedTuple):
-    """The class or function behind a name, what it computes, and where that was published."""
+    """The class or function behind a name, its equation, and the paper."""
 
     implementation: str
     equation: str

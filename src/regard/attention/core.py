@@ -1,4 +1,4 @@
-"""The one attention: score the keys, normalise, read the values."""
+"""The one attention: score the keys, normalize, read the values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from regard.attention.validation import (
 
 @dataclass
 class AttentionHook:
-    """What one thread records of an attention, and how it edits the weights."""
+    """The record and the edit of attention weights that one thread has attached."""
 
     recorded: list[Tensor] | None = None
     detach: bool = True  # recorded weights have no gradient
@@ -37,10 +37,11 @@ class AttentionHook:
 
 
 class Attention(nn.Module):
-    """context = normalise(score(query, keys)) @ values.
+    """context = normalize(score(query, keys)) @ values.
 
-    Fused (`F.scaled_dot_product_attention`) exactly when the score is of the dot family, the
-    normaliser is softmax, there is no window and nobody intervenes; looking changes nothing.
+    The fused kernel (`F.scaled_dot_product_attention`) runs if the score is of the dot family, the
+    normalizer is softmax, and there is neither a window nor an edit of the weights. Observation
+    does not change the output.
     """
 
     def __init__(
@@ -53,15 +54,15 @@ class Attention(nn.Module):
         super().__init__()
         check_dropout(dropout)
         self.score, self.normalize, self.window, self.dropout = score, normalize, window, dropout
-        # Set by `observe` and `intervene`, by thread, never by a model: a thread that observes
-        # changes nothing in another. A dictionary, because torch.compile can guard on an empty one.
+        # Set by `observe` and `intervene`, never by a model. The key is the id of a thread, so that
+        # one thread does not observe another. torch.compile can guard on an empty dictionary.
         self.hooks: dict[int, AttentionHook] = {}
 
     @property
     def hook(self) -> "AttentionHook | None":
-        """The observer and the edit of this thread, if there are any.
+        """The observer and the edit of this thread, or None.
 
-        A compiled model cannot ask for its thread: it is observed by one thread at a time.
+        A compiled model cannot read the id of its thread: only one thread at a time may observe it.
         """
         if not self.hooks:
             return None
@@ -75,7 +76,7 @@ class Attention(nn.Module):
         valid: Bool[Tensor, "*#b k"] | None = None,
         values: Float[Tensor, "*b k dv"] | None = None,
     ) -> Memory:
-        """Prepare states to be attended to, once. Read are the values, by default the states."""
+        """Prepare the memory of these states once; queries read `values` (default: `states`)."""
         check_sequence("states", states)
         if self.score.memory_dim is not None:
             check_width("states", states, self.score.memory_dim)
@@ -96,17 +97,17 @@ class Attention(nn.Module):
         bias: Float[Tensor, "*#b #q k"] | None = None,
         start: int | None = None,
     ) -> Float[Tensor, "*b q dv"]:
-        """What each query reads.
+        """Return the context of each query.
 
-        `mask` is a predicate on positions; `start` is the position of the first query, by default
-        such that the queries are the last ones of the memory. `bias` is added to the energies.
+        `mask` is a predicate on positions. `bias` is added to the energies. `start` is the position
+        of the first query; by default the queries are at the last positions of the memory.
         """
         self.check(query, memory, bias)
         dot = self.fused_score
         hook = self.hook
         if dot is None or (hook is not None and hook.edit is not None):
             return self.read(self._weigh(query, memory, mask, bias, start), memory)
-        if hook is not None and hook.recorded is not None:  # a second pass, which changes nothing
+        if hook is not None and hook.recorded is not None:  # a second pass; the output is the same
             with torch.set_grad_enabled(torch.is_grad_enabled() and not hook.detach):
                 hook.record(self._weigh(query, memory, mask, bias, start))
         return self._attend_fused(dot, query, memory, mask, bias, start)
@@ -119,7 +120,7 @@ class Attention(nn.Module):
         bias: Float[Tensor, "*#b #q k"] | None = None,
         start: int | None = None,
     ) -> Float[Tensor, "*b q k"]:
-        """The weights, with their gradient, for those who change them before they `read`."""
+        """Return the weights, with their gradient, to change them before `read`."""
         self.check(query, memory, bias)
         return self._weigh(query, memory, mask, bias, start)
 
@@ -145,16 +146,16 @@ class Attention(nn.Module):
         return weights if gain is None else weights * gain
 
     def read(self, weights: Float[Tensor, "*b q k"], memory: Memory) -> Float[Tensor, "*b q dv"]:
-        """context = weights @ values; here the weights are seen, and edited."""
+        """context = weights @ values; `observe` and `intervene` act here."""
         if weights.shape[-1] != memory.slots:
-            raise ValueError(f"weights have {weights.shape[-1]} slots, memory has {memory.slots}")
+            raise ValueError(f"weights have {weights.shape[-1]} slots, but memory {memory.slots}")
         weights = self.intercept(weights)
         if self.training and self.dropout:
             weights = F.dropout(weights, self.dropout)
         return matmul_shared_heads(weights, repeat_for_heads(memory.values, weights))
 
     def intercept(self, weights: Float[Tensor, "*b q k"]) -> Float[Tensor, "*b q k"]:
-        """Return the weights as they are used, after the edit and the observer of this thread."""
+        """Apply the edit of this thread to the weights, and record the result."""
         hook = self.hook
         if hook is None:
             return weights
@@ -165,7 +166,7 @@ class Attention(nn.Module):
 
     @property
     def fused_score(self) -> Dot | None:
-        """The score, if the fused kernel computes all of this attention."""
+        """The score if the fused kernel computes this attention, else None."""
         is_plain = self.normalize is softmax and self.window is None
         return self.score if is_plain and isinstance(self.score, Dot) else None
 
@@ -179,7 +180,10 @@ class Attention(nn.Module):
         start: int | None,
     ) -> Tensor:
         lead, queries = query.shape[:-2], query.shape[-2]
-        is_square = queries == memory.slots and start in (None, 0)  # where is_causal means causal
+        is_square = queries == memory.slots and start in (
+            None,
+            0,
+        )  # the kernel's is_causal needs it
         is_causal = is_square and mask is causal and memory.valid is None and bias is None
         attention_mask = None if is_causal else memory.allowed_slots(queries, mask, start)
         if bias is not None:
@@ -187,7 +191,7 @@ class Attention(nn.Module):
                 bias if attention_mask is None else bias.masked_fill(~attention_mask, -torch.inf)
             )
         keys, values = memory.keys, memory.values
-        if len(lead) != 2:  # the kernel shares keys among heads only in its own layout
+        if len(lead) != 2:  # the kernel shares keys between heads only with axes [batch, heads]
             keys, values = repeat_for_heads(keys, query), repeat_for_heads(values, query)
         keys, values = to_four_axes(keys, lead), to_four_axes(values, lead)
         query = to_four_axes(dot.prepare_query(query), lead)
@@ -206,7 +210,7 @@ class Attention(nn.Module):
     def check(self, query: Tensor, memory: Memory, bias: Tensor | None) -> None:
         check_sequence("query", query)
         if memory.slots == 0:
-            raise ValueError("memory has no slots: there is nothing to attend to")
+            raise ValueError("memory has no slots; attention needs at least one")
         self.score.check(query, memory.keys)
         check_leading(query.shape[:-2], memory)
         if query.dtype != memory.keys.dtype and not torch.is_autocast_enabled(query.device.type):
@@ -217,14 +221,14 @@ class Attention(nn.Module):
 
 
 def repeat_for_heads(slots: Tensor, query: Tensor) -> Tensor:
-    """Slots that several heads share, repeated for each of them (grouped or multi-query heads)."""
+    """Repeat slots that several heads share, for grouped or multi-query heads."""
     if slots.ndim < 4 or slots.shape[-3] in (1, query.shape[-3]):
         return slots
     return slots.repeat_interleave(query.shape[-3] // slots.shape[-3], -3)
 
 
 def to_four_axes(x: Tensor, lead: torch.Size) -> Tensor:
-    """[batch, heads, …], the only layout that the fused kernel takes without falling back."""
+    """Return `x` as [batch, heads, …]; in any other layout the fused kernel falls back."""
     if len(lead) == 2:
         heads = x.shape[-3] if x.ndim > 2 else 1
         return x if x.shape[:-2] == lead else x.expand(lead[0], heads, *x.shape[-2:])

@@ -1,4 +1,4 @@
-"""Who may look where: a predicate on positions, True = may look. Padding is `Memory.valid`."""
+"""Masks: predicates on positions. True means "may attend". Padding is in `Memory.valid`."""
 
 from collections.abc import Callable
 
@@ -11,9 +11,9 @@ MaskRule = Callable[[Tensor, Tensor], Tensor]
 
 
 class Mask:
-    """`mask(query positions [q 1], slot positions [1 k]) -> may look [q k]`.
+    """mask(query positions [q 1], slot positions [1 k]) -> may attend [q k].
 
-    Masks combine by `&`, `|` and `~`; `Mask(rule)` makes one of any function of positions.
+    Combine masks with `&`, `|` and `~`. `Mask(rule)` takes any function of positions.
     """
 
     def __init__(self, rule: MaskRule):
@@ -34,8 +34,8 @@ class Mask:
         return Mask(lambda query, slot: ~self(query, slot))
 
 
-causal = Mask(lambda query, slot: slot <= query)  # yourself and what came before
-strictly_causal = Mask(lambda query, slot: slot < query)  # only what came before
+causal = Mask(lambda query, slot: slot <= query)  # the position itself and all before it
+strictly_causal = Mask(lambda query, slot: slot < query)  # only positions before it
 
 
 def local(radius: int) -> Mask:
@@ -45,5 +45,5 @@ def local(radius: int) -> Mask:
 
 
 def padding(lengths: Int[Tensor, " *b"]) -> Mask:
-    """Only the first `lengths` slots of each row; the same as `valid`, for use in compositions."""
+    """slot < length of the row: the function of `valid`, as a mask that can be combined."""
     return Mask(lambda _, slot: slot < lengths[..., None, None])

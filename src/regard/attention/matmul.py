@@ -1,4 +1,4 @@
-"""Products with slots that heads may share."""
+"""Matrix products with slots that several heads may share."""
 
 from jaxtyping import Float
 from torch import Tensor
@@ -7,7 +7,7 @@ from torch import Tensor
 def matmul_shared_heads(
     left: Float[Tensor, "*b q k"], right: Float[Tensor, "*#b k d"]
 ) -> Float[Tensor, "*b q d"]:
-    """left @ right. Heads (axis -3) that share one right ask it together: it is not repeated."""
+    """left @ right, without repeating a `right` that all heads (axis -3) share."""
     if (
         left.ndim != right.ndim
         or left.ndim < 4

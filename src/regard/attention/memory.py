@@ -1,7 +1,7 @@
-"""What can be attended to: slots with a key, a value, and whether the slot is real.
+"""The memory of an attention: slots with a key and a value, and which of them are real.
 
-Annotations, encoder output, the key/value cache, the matrix of a Turing machine, the grid of a
-picture: all are this.
+Annotations, encoder outputs, key/value caches, the matrix of a Turing machine and the grid of an
+image are all of this class.
 
 b: any leading axes (batch, heads)   q: queries   k: memory slots   d*: widths
 """
@@ -40,30 +40,31 @@ class Memory:
         return self.keys.shape[-2]
 
     def lengths(self) -> Tensor | int:
-        """How many slots are real, for each leading axis of `valid`."""
+        """Return the number of real slots, for each leading axis of `valid`."""
         return self.slots if self.valid is None else self.valid.sum(-1)
 
     def allowed_slots(
         self, queries: int, mask: Mask | None, start: int | None
     ) -> Bool[Tensor, "..."] | None:
-        """Which query may look at which slot, [*#b #q k]; None: each at all.
+        """Return which query may attend to which slot, [*#b #q k]; None: all to all.
 
-        `start` is the position of the first query; None: the queries are the last of the memory.
+        `start` is the position of the first query. None: the queries are at the last positions of
+        the memory.
         """
         allowed = None if self.valid is None else self.valid[..., None, :]
         first = self.slots - queries if start is None else start
-        if mask is None or (mask is causal and first >= self.slots - 1):  # all slots lie behind
+        if mask is None or (mask is causal and first >= self.slots - 1):  # no slot is in the future
             return allowed
         position = torch.arange(max(first + queries, self.slots), device=self.keys.device)
         unmasked = mask(position[first : first + queries, None], position[None, : self.slots])
         return unmasked if allowed is None else allowed & unmasked
 
     def append(self, later: "Memory") -> "Memory":
-        """This memory, then the later one. This memory stays as it is.
+        """Return this memory followed by `later`. This memory does not change.
 
-        The slots are written into spare room behind this memory's own, which doubles when it is
-        used up: n appends copy O(n) slots, not O(n^2). While gradients are recorded the two are
-        concatenated instead.
+        The new slots go into spare capacity behind this memory's slots. The capacity doubles when
+        it is full, so n appends copy O(n) slots, not O(n^2). While gradients are recorded, the two
+        memories are concatenated instead.
         """
         for name in ("keys", "values"):
             ours, theirs = getattr(self, name), getattr(later, name)
@@ -92,24 +93,24 @@ class Memory:
         return Memory(keys, values, torch.cat([self.valid_mask(lead), later.valid_mask(lead)], -1))
 
     def valid_mask(self, lead: Sequence[int]) -> Bool[Tensor, "*lead k"]:
-        """`valid` over these leading axes, also where every slot is real."""
+        """Return `valid` expanded to these leading axes, also if it is None (all real)."""
         if self.valid is None:
             return self.keys.new_ones(*lead, self.slots, dtype=torch.bool)
         return self.valid.expand(*lead, -1)
 
     def select(self, rows: Int[Tensor, " n"]) -> "Memory":
-        """These rows of the batch, in this order: what beam search does to its caches."""
+        """Return these rows of the batch in this order, as beam search needs it for its caches."""
         if self.store is not None and self.store.used_slots == self.slots:
             return self.store.select(rows)
         keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
         return Memory(keys, values, select_valid(self.valid, rows, self.keys.ndim - 1))
 
     def detach(self) -> "Memory":
-        """The same slots; no gradient goes back through them."""
+        """Return these slots without their gradient."""
         return replace(self, keys=self.keys.detach(), values=self.values.detach())
 
     def trim(self, slots: int) -> "Memory":
-        """The first `slots` slots only: take back what was appended since."""
+        """Return the first `slots` slots only, to undo later appends."""
         if not 0 <= slots <= self.slots:
             raise ValueError(f"slots must be between 0 and {self.slots}, not {slots}")
         valid = None if self.valid is None else self.valid[..., :slots]
@@ -119,11 +120,14 @@ class Memory:
 
 @dataclass
 class MemoryStore:
-    """Room for a memory that grows. Only the newest memory in it writes; an older one moves out."""
+    """Buffers of a growing memory.
+
+    Only the newest memory of a store appends in place. An older one is copied to a new store.
+    """
 
     keys: Tensor
     values: Tensor
-    valid: Tensor | None  # [*#b room], made when the first padding arrives
+    valid: Tensor | None  # [*#b capacity]; None until the first padding arrives
     used_slots: int
 
     @staticmethod
@@ -155,7 +159,7 @@ class MemoryStore:
         return self.memory()
 
     def write_valid(self, later: Memory, start: int) -> None:
-        """Over as many leading axes as `valid` has: heads that share keys share it too."""
+        """Write `valid` of these slots, with its own leading axes: heads may share it."""
         shapes = [v.shape[:-1] for v in (self.valid, later.valid) if v is not None]
         lead = torch.broadcast_shapes(*shapes)
         if self.valid is None or self.valid.shape[:-1] != lead:
@@ -175,7 +179,7 @@ class MemoryStore:
         )
 
     def select(self, rows: Tensor) -> Memory:
-        """Reordered with its spare room, so that the next append still writes in place."""
+        """Select rows of the whole buffers, so that the next append still writes in place."""
         valid = select_valid(self.valid, rows, self.keys.ndim - 1)
         if valid is not None and valid is self.valid:  # two stores never write into one tensor
             valid = valid.clone()
@@ -184,19 +188,19 @@ class MemoryStore:
 
 
 def select_valid(valid: Tensor | None, rows: Tensor, axes: int) -> Tensor | None:
-    """Rows of `valid`, unless it is one for the whole batch."""
+    """Select rows of `valid`, unless one row holds for the whole batch."""
     if valid is None or valid.ndim < axes or valid.shape[0] == 1:
         return valid
     return valid.index_select(0, rows)
 
 
 def grid_to_slots(grid: Float[Tensor, "b d rows columns"]) -> Float[Tensor, "b k d"]:
-    """A picture's feature map as slots in reading order: slot = row * columns + column."""
+    """Flatten the feature map of an image in reading order: slot = row * columns + column."""
     return grid.flatten(2).mT
 
 
 def check_leading(lead: torch.Size, memory: Memory) -> None:
-    """The query's leading axes must cover the memory's; heads (the last of them) may share."""
+    """Check that the memory's leading axes fit the query's; heads (the last axis) may share."""
     memory_axes = memory.keys.shape[:-2]
     if can_broadcast(memory_axes, lead):
         return

@@ -1,4 +1,4 @@
-"""Several attentions side by side, each in its own subspace; and pooling."""
+"""Multi-head attention, and pooling by a learned query."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,24 +12,20 @@ from regard.attention.masks import Mask
 from regard.attention.memory import Memory
 from regard.attention.validation import check_finite, check_positive, check_width
 
-RotaryFunction = Callable[
-    [Tensor, int], Tensor
-]  # (states [*b t d], first position) -> turned states
-RelativeBiasFunction = Callable[
-    [int, int, int], Tensor
-]  # (queries, slots, first query) -> bias [h q k]
+# (states [*b t d], first position) -> rotated states
+RotaryFunction = Callable[[Tensor, int], Tensor]
+# (queries, slots, first query) -> bias [h q k]
+RelativeBiasFunction = Callable[[int, int, int], Tensor]
 
-MIN_STATES_FOR_JOINT_PROJECTION = (
-    256  # states from which on one projection for all three is worth its joined weights
-)
+# With fewer states, joining the three weights costs more time than one joint product saves.
+MIN_STATES_FOR_JOINT_PROJECTION = 256
 
 
 class MultiHead(nn.Module):
     """head_i = attention(W_q q, W_k h, W_v h),  output = W_o [head_1; …], over any attention.
 
-    Vaswani et al. 2017, 3.2.2.
-    `groups` key/value heads are shared by `heads` query heads: fewer make the cache smaller
-    (Ainslie et al. 2023), one is multi-query attention (Shazeer 2019).
+    Vaswani et al. 2017, 3.2.2. The `heads` query heads share `groups` key/value heads. Fewer groups
+    make the cache smaller (Ainslie et al. 2023); one group is multi-query attention (Shazeer 2019).
     """
 
     def __init__(
@@ -67,7 +63,7 @@ class MultiHead(nn.Module):
         valid: Bool[Tensor, "b k"] | None = None,
         start: int = 0,
     ) -> Memory:
-        """Keys and values of each head; `start` is the position of the first state."""
+        """Return keys and values of each head; `start` is the position of the first state."""
         check_width("states", states, self.memory_dim)
         check_finite("states", states)
         keys, values = (
@@ -95,7 +91,11 @@ class MultiHead(nn.Module):
         bias: Float[Tensor, "*#b #q k"] | None = None,
         start: int | None = None,
     ) -> Float[Tensor, "b q d"]:
-        """`start` is the position of the first query; None: the queries are the memory's last."""
+        """Return the output for each query.
+
+        `start` is the position of the first query. None: the queries are at the last positions of
+        the memory.
+        """
         check_width("query", query, self.dim)
         return self.attend(self.split_heads(self.to_query(query)), memory, mask, bias, start)
 
@@ -106,7 +106,7 @@ class MultiHead(nn.Module):
         mask: Mask | None = None,
         past: Memory | None = None,
     ) -> tuple[Float[Tensor, "b t d"], Memory]:
-        """States that look at themselves and their past: what they read, and the past then."""
+        """Let states attend to themselves and `past`; return the outputs and the new past."""
         check_width("states", states, self.dim)
         check_finite("states", states)
         start = 0 if past is None else past.slots
@@ -117,7 +117,7 @@ class MultiHead(nn.Module):
         return self.attend(query, slots, mask, None, start), slots
 
     def project(self, states: Float[Tensor, "b t d"]) -> Sequence[Float[Tensor, "b t _"]]:
-        """Query, key and value of each state; of many states in one product, which is quicker."""
+        """Return query, key and value of each state; for many states, by one joint product."""
         layers = (self.to_query, self.to_key, self.to_value)
         if states.shape[0] * states.shape[1] < MIN_STATES_FOR_JOINT_PROJECTION:
             return [layer(states) for layer in layers]
@@ -148,7 +148,7 @@ class MultiHead(nn.Module):
 
 
 class AttentionPooling(nn.Module):
-    """A whole memory into one vector by a learned query (Yang et al. 2016, eq. 5-7), or several."""
+    """Pool a memory into one vector for each learned query (Yang et al. 2016, eq. 5-7)."""
 
     def __init__(self, attention: Attention, query_dim: int, queries: int = 1):
         super().__init__()

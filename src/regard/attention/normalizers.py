@@ -1,36 +1,39 @@
-"""From energies to weights: -inf is not allowed, and a row of nothing else reads nothing."""
+"""Normalizers turn energies into weights. -inf marks a forbidden slot; its weight is 0.
 
-from typing import Any
+A row in which all slots are forbidden has only weights of 0.
+"""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from regard.attention.autograd import AutogradContext
+
 EnergyTensor = Float[Tensor, "*b q k"]
 WeightTensor = Float[Tensor, "*b q k"]
 
 
 def softmax(energy: EnergyTensor) -> WeightTensor:
-    """w = exp e / sum exp e, 0 throughout for an empty row, with finite gradients there too."""
+    """w = exp e / sum exp e. A row of -inf has weights of 0 and finite gradients."""
     lowest = torch.finfo(energy.dtype).min
     return energy.clamp(min=lowest).softmax(-1) * (energy != -torch.inf)
 
 
 def sparsemax(energy: EnergyTensor) -> WeightTensor:
-    """The Euclidean projection of the energies onto the simplex (Martins & Astudillo 2016)."""
-    return EntmaxFunction.apply(energy, sparsemax_weights, 0.0)
+    """w = argmin_p |p - e|^2, the projection onto the simplex  (Martins & Astudillo 2016)."""
+    return SparsemaxFunction.apply(energy)
 
 
 def entmax15(energy: EnergyTensor) -> WeightTensor:
-    """w = max(0, e/2 - t)^2 with t such that they sum to 1  (Peters et al. 2019, alpha = 1.5)."""
-    return EntmaxFunction.apply(energy, entmax15_weights, 0.5)
+    """w = max(0, e/2 - t)^2, where t makes them sum to 1  (Peters et al. 2019, alpha = 1.5)."""
+    return Entmax15Function.apply(energy)
 
 
 class StraightThrough(nn.Module):
-    """One slot only: drawn from the softmax in training, otherwise the best.
+    """A single slot: sampled from the softmax in training, the best one in evaluation.
 
-    Bengio et al. 2013: forward the sample, backward as if it were the probability.
+    Bengio et al. 2013: forward the sample, backward the gradient of the probabilities.
     """
 
     def forward(self, energy: EnergyTensor) -> WeightTensor:
@@ -41,46 +44,71 @@ class StraightThrough(nn.Module):
 
 
 def sample_slot(energy: EnergyTensor) -> WeightTensor:
-    """One slot a row, drawn from the softmax by the Gumbel-max rule; no gradient."""
+    """Sample one slot for each row from the softmax, by the Gumbel-max rule; no gradient."""
     noise = torch.empty_like(energy).exponential_().log_()  # -log E is Gumbel distributed
     return one_hot_slot(energy.detach() - noise, energy)
 
 
 def one_hot_slot(rank: Tensor, energy: EnergyTensor) -> WeightTensor:
-    """1 at the slot of the highest rank, else 0; nothing where nothing is allowed."""
+    """Return 1 at the slot of the highest rank, else 0; a row of -inf stays 0."""
     best = torch.zeros_like(energy).scatter_(-1, rank.argmax(-1, keepdim=True), 1.0)
     return best * (energy != -torch.inf)
 
 
-class EntmaxFunction(Function):
-    """Weights w of the entmax family, with Jacobian diag(s) - s s'/sum s for s = w^(2 - alpha)."""
+class SparsemaxFunction(Function):
+    """Sparsemax: entmax with alpha = 2."""
 
     @staticmethod
-    def forward(ctx: Any, energy: Tensor, weigh: Any, power: float) -> Tensor:
-        weights = weigh(energy)
+    def forward(ctx: AutogradContext, energy: Tensor) -> Tensor:
+        weights = sparsemax_weights(energy)
         ctx.save_for_backward(weights)
-        ctx.power = power
         return weights
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        (weights,) = ctx.saved_tensors
-        inside = weights > 0
-        slope = torch.where(inside, torch.where(inside, weights, 1.0) ** ctx.power, 0.0)
-        total = slope.sum(-1, keepdim=True)
-        mean = (slope * grads[0]).sum(-1, keepdim=True) / total.clamp(min=1e-30)
-        return slope * (grads[0] - mean), None, None
+    def backward(ctx: AutogradContext, *grads: Tensor) -> Tensor:
+        return entmax_gradient(ctx.saved_tensors[0], grads[0], power=0.0)
+
+
+class Entmax15Function(Function):
+    """Entmax with alpha = 1.5."""
+
+    @staticmethod
+    def forward(ctx: AutogradContext, energy: Tensor) -> Tensor:
+        weights = entmax15_weights(energy)
+        ctx.save_for_backward(weights)
+        return weights
+
+    @staticmethod
+    def backward(ctx: AutogradContext, *grads: Tensor) -> Tensor:
+        return entmax_gradient(ctx.saved_tensors[0], grads[0], power=0.5)
+
+
+def entmax_gradient(weights: Tensor, grad: Tensor, power: float) -> Tensor:
+    """Multiply by the Jacobian diag(s) - s s'/sum s, with s = w^power and power = 2 - alpha."""
+    inside = weights > 0
+    slope = torch.where(inside, torch.where(inside, weights, 1.0) ** power, 0.0)
+    total = slope.sum(-1, keepdim=True)
+    mean = (slope * grad).sum(-1, keepdim=True) / total.clamp(min=1e-30)
+    return slope * (grad - mean)
 
 
 def sparsemax_weights(energy: Tensor) -> Tensor:
-    """With e sorted downwards, t = (sum of the first n - 1) / n for the largest n with e_n > t."""
+    """w = max(0, e - t).
+
+    With e in descending order, t = (sum of the first n energies - 1) / n for the largest n with
+    e_n > t.
+    """
     shifted, ordered, rank = sort_near_top(energy, 1.0)
     threshold = (ordered.cumsum(-1) - 1) / rank
     return (shifted - support_threshold(ordered, threshold)).clamp(min=0) * (energy != -torch.inf)
 
 
 def entmax15_weights(energy: Tensor) -> Tensor:
-    """With e/2 sorted downwards, t = mean - sqrt((1 - sum of squared deviations) / n) for n."""
+    """w = max(0, e/2 - t)^2.
+
+    With e/2 in descending order, t = mean - sqrt((1 - sum of squared deviations) / n) of the first
+    n, for the largest n with e_n/2 > t.
+    """
     shifted, ordered, rank = sort_near_top(energy / 2, 1.0)
     mean = ordered.cumsum(-1) / rank
     deviation = ordered.square().cumsum(-1) - rank * mean.square()
@@ -90,9 +118,9 @@ def entmax15_weights(energy: Tensor) -> Tensor:
 
 
 def sort_near_top(energy: Tensor, depth: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Energies with their maximum at 0, the same sorted, and the ranks 1, 2, …
+    """Return the energies shifted to a maximum of 0, these in descending order, and ranks 1, 2, …
 
-    The threshold is never below -depth, so what lies far below it (-inf too) is cut to be finite.
+    The threshold is never below -depth. So energies below -2 depth, also -inf, become -2 depth.
     """
     top = energy.amax(-1, keepdim=True)
     shifted = (energy - torch.where(top == -torch.inf, 0.0, top)).clamp(min=-2 * depth)
@@ -101,6 +129,6 @@ def sort_near_top(energy: Tensor, depth: float) -> tuple[Tensor, Tensor, Tensor]
 
 
 def support_threshold(ordered: Tensor, threshold: Tensor) -> Tensor:
-    """The threshold of the largest set whose smallest member is still above it."""
+    """Return the threshold of the largest support whose smallest member is above it."""
     size = (ordered > threshold).sum(-1, keepdim=True).clamp(min=1)
     return threshold.gather(-1, size - 1)

@@ -1,10 +1,11 @@
-"""Look at every attention of a model while it runs, or change it."""
+"""Record the attention weights of a model while it runs, or edit them."""
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace as replace_fields
 from difflib import get_close_matches
 from threading import get_ident
+from typing import Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -15,23 +16,34 @@ from regard.attention.core import Attention, AttentionHook
 Edit = Callable[[Tensor], Tensor]  # weights [*b q k] -> weights of the same shape
 
 
+@runtime_checkable
+class ModuleTree(Protocol):
+    """An `nn.Module`, or anything else that names its submodules."""
+
+    def modules(self) -> Iterator[nn.Module]: ...
+    def named_modules(self) -> Iterator[tuple[str, nn.Module]]: ...
+
+
 class AttentionWeights(dict[str, list[Tensor]]):
-    """Weights by attention name, one tensor a call: [batch, (heads,) queries, slots]."""
+    """Weights by the name of an attention; one tensor [batch, (heads,) queries, slots] per call."""
 
     def joined(self) -> dict[str, Tensor]:
-        """One tensor a name: the calls of a decoder, one a step, joined along the queries."""
+        """Join the calls of each attention, such as the steps of a decoder, along the queries."""
         return {name: join_calls(calls) for name, calls in self.items() if calls}
 
 
 @contextmanager
 def observe(
-    model: nn.Module, names: Iterable[str] | None = None, *, detach: bool = True
+    model: ModuleTree, names: Iterable[str] | None = None, *, detach: bool = True
 ) -> Generator[AttentionWeights]:
-    """`with observe(model) as seen: model(batch)` records the weights of every attention.
+    """Record the weights of every attention, or of those in `names`, inside a `with` block.
 
-    Or only of those with these `names`. Outputs are bit-identical with and without. The weights are
-    those read, before dropout; `detach=False` leaves them their gradient, for a loss on them. Only
-    calls of the same thread are recorded. A `torch.compile`d model is compiled once more.
+    Outputs are bit-identical with and without. The weights are recorded after edits and before
+    dropout. With `detach=False` they keep their gradient, for a loss on the weights. Only calls in
+    this thread are recorded. torch compiles a compiled model once more.
+
+        with observe(model) as weights:
+            model(batch)
     """
     attentions = named_attentions(model)
     if names is not None:
@@ -46,16 +58,17 @@ def observe(
     finally:
         for name, attention in attentions.items():
             restore_hook(attention, hook := outer[name])
-            if hook is not None:  # an observer around this one sees the same
+            if hook is not None:  # an enclosing `observe` records the same weights
                 for weights in recorded[name]:
                     hook.record(weights)
 
 
 @contextmanager
-def intervene(model: nn.Module, edits: Mapping[str, Edit]) -> Generator[None]:
-    """`with intervene(model, {"layers.0.own": zero(heads=[3])}): model(batch)` edits weights.
+def intervene(model: ModuleTree, edits: Mapping[str, Edit]) -> Generator[None]:
+    """Edit the weights of the named attentions inside a `with` block, in this thread only.
 
-    Only calls of the same thread are edited.
+    with intervene(model, {"layers.0.self_attention": zero(heads=[3])}):
+        model(batch)
     """
     attentions = named_attentions(model)
     attentions = {name: find_attention(attentions, name, "edits") for name in edits}
@@ -83,39 +96,39 @@ def find_attention(attentions: Mapping[str, Attention], name: str, argument: str
         hint = (
             f"did you mean {suggestions[0]!r}?"
             if suggestions
-            else f"there are {', '.join(attentions)}"
+            else f"choose from {', '.join(attentions)}"
         )
         raise ValueError(f"{argument}: the model has no attention {name!r}; {hint}")
     return attentions[name]
 
 
-def named_attentions(model: nn.Module) -> dict[str, Attention]:
-    """Every attention by its path in the model, without the `.attention` by which heads hold it."""
+def named_attentions(model: ModuleTree) -> dict[str, Attention]:
+    """Return every attention by its path in the model, without a final `.attention`."""
     attentions: dict[str, Attention] = {}
     for path, module in model.named_modules():
         if isinstance(module, Attention):
-            # torch.compile wraps a model under this name
+            # torch.compile adds this name to the paths of a wrapped model
             parts = [part for part in path.split(".") if part != "_orig_mod"]
             if len(parts) > 1 and parts[-1] == "attention":
                 parts.pop()
             attentions[".".join(parts) or "attention"] = module
     if not attentions:
-        raise ValueError(f"model {type(model).__name__} has no attention to look at")
+        raise ValueError(f"model {type(model).__name__} has no attention to observe")
     return attentions
 
 
 def zero(heads: Sequence[int] | None = None) -> Edit:
-    """Read nothing, in these heads (all, if none is named)."""
+    """Set the weights of these heads (default: all) to 0."""
     return scale(0.0, heads)
 
 
 def scale(factor: float, heads: Sequence[int] | None = None) -> Edit:
-    """Read `factor` times as much, in these heads."""
+    """Multiply the weights of these heads (default: all) by `factor`."""
     return lambda weights: replace_heads(weights, weights * factor, heads)
 
 
 def replace(replacement: Tensor, heads: Sequence[int] | None = None) -> Edit:
-    """Read with these weights, in these heads; `by` is broadcast to the weights it stands for."""
+    """Replace the weights of these heads (default: all); `replacement` is broadcast to them."""
 
     def edit(weights: Tensor) -> Tensor:
         try:
@@ -123,27 +136,27 @@ def replace(replacement: Tensor, heads: Sequence[int] | None = None) -> Edit:
         except RuntimeError as error:
             new_shape, old_shape = tuple(replacement.shape), tuple(weights.shape)
             raise ValueError(
-                f"weights of shape {old_shape} cannot be replaced by {new_shape}"
+                f"replacement of shape {new_shape} does not fit weights of shape {old_shape}"
             ) from error
 
     return edit
 
 
 def replace_heads(weights: Tensor, replacement: Tensor, heads: Sequence[int] | None) -> Tensor:
-    """`other` in these heads (axis -3), `weights` in the rest."""
+    """Return `replacement` in these heads (axis -3) and `weights` in all others."""
     if heads is None:
         return replacement
     if weights.ndim < 4:
-        raise ValueError(f"heads {list(heads)} were named, but this attention has no heads")
+        raise ValueError(f"heads {list(heads)} do not exist; this attention has no heads")
     count = weights.shape[-3]
     if not all(-count <= head < count for head in heads):
-        raise ValueError(f"heads {list(heads)} do not all exist: this attention has {count}")
+        raise ValueError(f"heads {list(heads)} do not all exist; this attention has {count}")
     is_selected = torch.zeros(count, dtype=torch.bool, device=weights.device)
     is_selected[list(heads)] = True
     return torch.where(is_selected[:, None, None], replacement, weights)
 
 
 def join_calls(calls: Sequence[Tensor]) -> Tensor:
-    """Calls one after another along the queries; a shorter memory is filled up with weight 0."""
+    """Concatenate calls along the queries; shorter memories are padded with weight 0."""
     slots = max(call.shape[-1] for call in calls)
     return torch.cat([F.pad(call, (0, slots - call.shape[-1])) for call in calls], -2)

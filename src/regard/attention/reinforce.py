@@ -1,4 +1,4 @@
-"""Hard attention: one slot is drawn; REINFORCE teaches where to look (Xu et al. 2015, sec. 4.1)."""
+"""Hard attention: a sampled slot, trained by REINFORCE (Xu et al. 2015, sec. 4.1)."""
 
 from collections import defaultdict
 from collections.abc import Generator
@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from regard.attention.observe import ModuleTree
 from regard.attention.normalizers import (
     EnergyTensor,
     WeightTensor,
@@ -19,7 +20,7 @@ from regard.attention.validation import check_positive
 
 
 class AttentionEpisode:
-    """What was drawn while a batch of sequences was processed: log-probabilities and entropies."""
+    """Log-probabilities and entropies of the slots sampled for one batch of sequences."""
 
     def __init__(self, expectation_rate: float):
         self.expectation_rate = expectation_rate
@@ -28,22 +29,28 @@ class AttentionEpisode:
         self.entropy: dict[nn.Module, list[Tensor]] = defaultdict(list)
 
     def expectation_mask(self, energy: EnergyTensor) -> Bool[Tensor, "..."]:
-        """Which sequences (first axis) read the expectation: one toss for a whole sequence."""
+        """Return which sequences (first axis) read the expectation: one draw for each sequence."""
         if self.uses_expectation is None:
             self.uses_expectation = (
                 torch.rand(energy.shape[0], device=energy.device) < self.expectation_rate
             )
         if self.uses_expectation.shape[0] != energy.shape[0]:
             expected, actual = self.uses_expectation.shape[0], energy.shape[0]
-            raise ValueError(f"an episode of {expected} sequences was given a batch of {actual}")
+            raise ValueError(
+                f"batch has {actual} sequences, but the episode began with {expected}; "
+                "use one `sample_attention` for each batch"
+            )
         return self.uses_expectation.view(-1, *[1] * (energy.ndim - 1))
 
     def total(
         self, records: dict[nn.Module, list[Tensor]], valid: Bool[Tensor, "b t"] | None
     ) -> Float[Tensor, " b"]:
-        """Summed over steps (the real ones, where `valid` is given), heads and attentions."""
+        """Sum over steps, heads and attentions; `valid` marks the real steps (None: all)."""
         if not records:
-            raise ValueError("nothing was drawn in this episode: has the model hard attention?")
+            raise ValueError(
+                "the episode has no samples; run a model with hard attention inside "
+                "`with sample_attention(model)`"
+            )
         sums = []
         for tensors in records.values():
             steps = torch.cat(tensors, -1)  # [b, (heads,) t]
@@ -54,10 +61,10 @@ class AttentionEpisode:
 
 
 class ReinforceSampler(nn.Module):
-    """One slot, drawn from the softmax in training, otherwise the best; the draw has no gradient.
+    """A single slot: sampled from the softmax in training, the best one in evaluation.
 
-    Training runs inside `with sampling(model) as episode`, and adds
-    `Reinforce()(log_likelihood, episode)` to its loss.
+    The sample has no gradient. Train inside `with sample_attention(model) as episode`, and add
+    `ReinforceLoss()(log_likelihood, episode)` to the loss.
     """
 
     def __init__(self):
@@ -69,13 +76,13 @@ class ReinforceSampler(nn.Module):
             return one_hot_slot(energy, energy)
         if self.episode is None:
             raise RuntimeError(
-                "hard attention draws slots in training: run it inside `with sampling(model)`, "
-                "or call model.eval() to take the best slot"
+                "hard attention samples slots in training; run it inside "
+                "`with sample_attention(model)`, or call model.eval() to take the best slot"
             )
         expected, sample = softmax(energy), sample_slot(energy)
         log = expected.clamp(min=torch.finfo(energy.dtype).tiny).log()
         expectation_mask = self.episode.expectation_mask(energy)
-        # differs: where the expectation is read, its gradient flows; the authors' code stops it
+        # differs: where the expectation is read, it has a gradient; the authors' code stops it
         log_prob = (sample * log).sum(-1).masked_fill(expectation_mask.squeeze(-1), 0.0)
         self.episode.log_prob[self].append(log_prob)
         self.episode.entropy[self].append(-(expected * log).sum(-1))
@@ -84,16 +91,17 @@ class ReinforceSampler(nn.Module):
 
 @contextmanager
 def sample_attention(
-    model: nn.Module, expectation_rate: float = 0.5
+    model: ModuleTree, expectation_rate: float = 0.5
 ) -> Generator[AttentionEpisode]:
-    """Each sequence draws its slots, or with probability `expected` reads their expectation."""
+    """Sample the slots of each sequence, or read the expectation with rate `expectation_rate`."""
     if not 0 <= expectation_rate <= 1:
         raise ValueError(f"expectation_rate must be in [0, 1], not {expectation_rate}")
     episode = AttentionEpisode(expectation_rate)
     samplers = [m for m in model.modules() if isinstance(m, ReinforceSampler)]
     if not samplers:
         raise ValueError(
-            f"model {type(model).__name__} has no attention that is a ReinforceSampler"
+            f"model {type(model).__name__} has no ReinforceSampler; "
+            "build its attention with normalize='reinforce'"
         )
     for module in samplers:
         module.episode = episode
@@ -107,8 +115,8 @@ def sample_attention(
 class ReinforceLoss(nn.Module):
     """loss = -(lambda_r (log p(y|s) - b) log p(s) + lambda_e H(s)),  b <- 0.9 b + 0.1 log p(y|s)
 
-    Rewards and baseline are of whole sequences. The baseline starts at 0, changes no mean, and
-    takes variance away.
+    A reward belongs to a whole sequence. The baseline b starts at 0. It reduces the variance of the
+    gradient and does not change its mean.
     """
 
     baseline: Tensor
@@ -127,7 +135,7 @@ class ReinforceLoss(nn.Module):
         episode: AttentionEpisode,
         valid: Bool[Tensor, "b t"] | None = None,
     ) -> Float[Tensor, " b"]:
-        """What each sequence adds to the loss; `valid` says which steps are real."""
+        """Return the loss term of each sequence; `valid` marks the real steps (None: all)."""
         reward = log_likelihood.detach()
         advantage = reward - self.baseline
         log_prob = episode.total(episode.log_prob, valid)

@@ -1,10 +1,10 @@
-"""How well a query matches a key: energy = score(query, score.prepare(states)).
+"""Scores: energy = score(query, score.prepare(states)), how well each query matches each key.
 
 `prepare` runs once per memory, not once per query.
 
 b: any leading axes (batch, heads)   q: queries   k: memory slots   d*: widths
 
-With `heads`, a score has parameters of its own for each head (axis -3); without, heads share them.
+With `heads`, a score has separate parameters for each head (axis -3); else heads share them.
 """
 
 import math
@@ -21,8 +21,8 @@ from regard.attention.validation import check_positive, check_width
 
 
 class Score(nn.Module, ABC):
-    query_dim: int | None = None  # what a query must be wide; None: as wide as the keys
-    memory_dim: int | None = None  # what a remembered state must be wide; None: any width
+    query_dim: int | None = None  # width of a query; None: the width of the keys
+    memory_dim: int | None = None  # width of a remembered state; None: any width
 
     def prepare(self, states: Float[Tensor, "*b k ds"]) -> Float[Tensor, "*b k dk"]:
         return states
@@ -39,7 +39,8 @@ class Score(nn.Module, ABC):
 class Dot(Score):
     """e = q . k  (Luong et al. 2015, sec. 3.1).
 
-    A subclass prepares other keys or asks with another query; the whole family runs fused.
+    A subclass may transform keys (`prepare`) and queries (`prepare_query`). All subclasses run on
+    the fused kernel.
     """
 
     is_scaled = False
@@ -77,8 +78,9 @@ class General(Dot):
 class Trilinear(Dot):
     """e = w . [q; h; q * h]  (Seo et al. 2017, sec. 2.4), for a query as wide as the states.
 
-    The sum of three products is one: [q * w_qh; w_q . q; 1] . [h; 1; w_h . h]. It begins near the
-    dot product, w_qh = 1: what is alike attracts, which by chance it would have to be taught.
+    The sum of three products is one product: [q * w_qh; w_q . q; 1] . [h; 1; w_h . h]. The score
+    starts near the dot product (w_qh = 1), so that similar vectors attract each other from the
+    first step.
     """
 
     def __init__(self, dim: int):
@@ -101,9 +103,9 @@ class Trilinear(Dot):
 class Additive(Score):
     """e = v . tanh(W q + U h)  (Bahdanau et al. 2015, A.1.2).
 
-    The same function as v . tanh(W [q; h]), Luong et al. 2015's "concat". Neither has a bias;
-    See et al. 2017, eq. 1 has one. With `query_dim` None there is no W, and a query comes as W q:
-    from who knows a part of it earlier than the rest.
+    It is the same function as v . tanh(W [q; h]), Luong et al. 2015's "concat". Neither has a bias;
+    See et al. 2017, eq. 1 has one. With `query_dim` None there is no W: the caller passes W q, for
+    example if it can compute a part of W q in advance.
     """
 
     def __init__(
@@ -136,7 +138,7 @@ class Additive(Score):
 
 
 class LocationScore(Score):
-    """e_s = (W q)_s  (Luong et al. 2015, eq. 8): by position alone, for at most `slots` slots."""
+    """e_s = (W q)_s  (Luong et al. 2015, eq. 8): position only, for at most `slots` slots."""
 
     def __init__(self, query_dim: int, slots: int, heads: int | None = None):
         super().__init__()
@@ -154,14 +156,14 @@ class LocationScore(Score):
         if keys.shape[-2] > self.slots:
             slots = keys.shape[-2]
             raise ValueError(
-                f"memory has {slots} slots; the location score was made for {self.slots}"
+                f"memory has {slots} slots, but the location score has at most {self.slots}"
             )
 
 
 class Cosine(Dot):
     """e = beta cos(q, m)  (Graves et al. 2014, eq. 5-6); beta: softplus of the query's last column.
 
-    A query is thus one wider than the memory. An all-zero vector has cosine 0 with everything.
+    So a query is one column wider than the memory. A zero vector has cosine 0 with any vector.
     """
 
     def __init__(self, eps: float = 1e-12):
@@ -175,7 +177,7 @@ class Cosine(Dot):
         return F.softplus(query[..., -1:]) * self.unit(query[..., :-1])
 
     def unit(self, x: Float[Tensor, "*b k d"]) -> Float[Tensor, "*b k d"]:
-        # as F.normalize, in two thirds of its time
+        # the function of F.normalize, in two thirds of its time
         return x / torch.linalg.vector_norm(x, dim=-1, keepdim=True).clamp(min=self.eps)
 
     def check(self, query: Tensor, keys: Tensor) -> None:
@@ -183,7 +185,7 @@ class Cosine(Dot):
 
 
 class Salience(Dot):
-    """e = u . tanh(W h + b)  (Yang et al. 2016, eq. 5-6); u is learned, by `heads.Pool`."""
+    """e = u . tanh(W h + b)  (Yang et al. 2016, eq. 5-6); `AttentionPooling` learns u."""
 
     def __init__(self, memory_dim: int, hidden_dim: int, heads: int | None = None):
         super().__init__()
@@ -203,7 +205,7 @@ def build_linear(in_dim: int, out_dim: int, bias: bool, heads: int | None) -> nn
 
 
 class PerHeadLinear(nn.Module):
-    """A linear map of its own for each head."""
+    """y = x W_head + b_head: a separate linear map for each head."""
 
     def __init__(self, heads: int, in_dim: int, out_dim: int, bias: bool):
         super().__init__()

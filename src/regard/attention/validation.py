@@ -1,4 +1,4 @@
-"""Bad input gets one clear line: what is wrong, in which argument."""
+"""Checks of arguments; each raises a ValueError that names the argument and its value."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,17 @@ from torch._C._functorch import is_functorch_wrapped_tensor as is_transformed
 
 
 def check_finite(name: str, tensor: Tensor) -> None:
-    """Refuse NaN, which the fused kernel would read as 0.
+    """Reject NaN, which the fused kernel would treat as 0.
 
-    Costs one pass on one core: torch would wake all of them, which a busy machine makes long. Not
-    asked under `torch.compile` or `torch.func`, nor off the CPU.
+    numpy makes the pass on one core. torch would use all cores, which is slow on a busy machine.
+    The check does nothing under `torch.compile` and `torch.func`, and on other devices.
     """
     if torch.compiler.is_compiling() or tensor.device.type != "cpu" or is_transformed(tensor):
         return
     values = tensor.detach()
     if values.dtype == torch.bfloat16:
         values = values.float()  # numpy has no bfloat16
-    lowest = values.numpy().min() if values.numel() else 0.0  # NaN is lower than everything
+    lowest = values.numpy().min() if values.numel() else 0.0  # NaN if there is one
     if lowest != lowest:
         index = tuple(values.isnan().nonzero()[0].tolist())
         raise ValueError(f"{name} holds NaN, first at {index} of shape {tuple(values.shape)}")
@@ -30,10 +30,12 @@ def check_float(name: str, tensor: Tensor) -> None:
 
 
 def check_sequence(name: str, tensor: Tensor) -> None:
-    """Vectors in a row: floating point, [..., positions, width]."""
+    """Check for floating-point vectors of shape [..., positions, width]."""
     check_float(name, tensor)
     if tensor.ndim < 2:
-        raise ValueError(f"{name} needs at least two axes: positions and width")
+        raise ValueError(
+            f"{name} must be [..., positions, width], not of shape {tuple(tensor.shape)}"
+        )
 
 
 def check_width(name: str, tensor: Tensor, width: int) -> None:
@@ -42,7 +44,7 @@ def check_width(name: str, tensor: Tensor, width: int) -> None:
 
 
 def check_valid(valid: Tensor, shape: torch.Size) -> None:
-    """`valid` says for each slot of `shape` (leading axes, slots) whether it is real."""
+    """Check that `valid` marks real slots of `shape`: (leading axes, slots)."""
     if valid.dtype != torch.bool:
         raise ValueError(f"valid must be boolean (True: a real slot), not {valid.dtype}")
     check_broadcasts_to("valid", valid.shape, shape)
@@ -59,7 +61,7 @@ def check_dropout(dropout: float) -> None:
 
 
 def check_broadcasts_to(name: str, shape: Sequence[int], target_shape: Sequence[int]) -> None:
-    """Broadcastable, but for the last axis, which must be there in full."""
+    """Check that `shape` broadcasts to `target_shape`, with a full last axis."""
     if not can_broadcast(shape, target_shape) or shape[-1] != target_shape[-1]:
         raise ValueError(
             f"{name} has shape {tuple(shape)}, which does not fit {tuple(target_shape)}"
@@ -67,7 +69,7 @@ def check_broadcasts_to(name: str, shape: Sequence[int], target_shape: Sequence[
 
 
 def can_broadcast(shape: Sequence[int], target_shape: Sequence[int]) -> bool:
-    """Whether `shape` can be expanded to `onto`."""
+    """Return whether `shape` can be expanded to `target_shape`."""
     if len(shape) > len(target_shape):
         return False
     return all(n in (1, m) for n, m in zip(reversed(shape), reversed(target_shape), strict=False))

@@ -1,4 +1,4 @@
-"""Where to look at all: which slots a query may see, and a gain multiplied onto their weights."""
+"""Windows limit the slots of a query, and multiply the weights inside by a gain."""
 
 import torch
 from jaxtyping import Bool, Float
@@ -12,8 +12,8 @@ class PredictiveWindow(nn.Module):
     """p = S sigmoid(v . tanh(W q)),  gain(s) = exp(-(s - p)^2 / (2 sigma^2)),  |s - p| <= D
 
     Luong et al. 2015, eq. 9-10, "local-p": sigma = D/2, S is the number of real slots, s counts
-    from 0, p is real-valued. The gain multiplies the softmax over the window, which is not
-    normalised again: a row sums to at most 1.
+    from 0, p is real-valued. The gain multiplies the softmax over the window. The result is not
+    normalized again: a row sums to at most 1.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class PredictiveWindow(nn.Module):
         self.radius = radius
         self.sigma = radius / 2 if sigma is None else sigma
         check_positive("sigma", self.sigma)
-        self.centre = nn.Sequential(
+        self.center = nn.Sequential(
             nn.Linear(query_dim, hidden_dim or query_dim, bias=False),
             nn.Tanh(),
             nn.Linear(hidden_dim or query_dim, 1, bias=False),
@@ -43,6 +43,6 @@ class PredictiveWindow(nn.Module):
         if isinstance(length, Tensor):
             length = length[..., None, None]
         slot = torch.arange(memory.slots, device=query.device)
-        distance = slot - self.centre(query) * length
+        distance = slot - self.center(query) * length
         gain = torch.exp(-distance.square() / (2 * self.sigma**2))
         return distance.abs() <= self.radius, gain

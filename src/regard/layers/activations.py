@@ -1,8 +1,7 @@
-"""What stands between the two maps of a feed-forward layer, by name."""
+"""Activation functions by name, for the feed-forward layer of a block."""
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -10,6 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor as is_transformed
 from torch.autograd.function import once_differentiable
+
+from regard.attention.autograd import AutogradContext
 
 ActivationFunction = Callable[[Tensor], Tensor]
 
@@ -27,11 +28,12 @@ def tanh_gelu(x: Float[Tensor, "*b"]) -> Float[Tensor, "*b"]:
 class _TanhGelu(torch.autograd.Function):
     """x s with s = sigmoid(a x + b x^3), and its slope s + x s (1 - s) (a + 3 b x^2).
 
-    The slope is made on the way forward. Both take three fifths of the time of torch's on a CPU.
+    The slope is computed in the forward pass. On a CPU this takes 60 % of the time of torch's
+    function, forward and backward.
     """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
+    def forward(ctx: AutogradContext, x: Tensor) -> Tensor:
         square = x.square()
         s = square.mul(SLOPE * CUBE).add_(SLOPE).mul_(x).sigmoid_()
         y = x * s
@@ -42,14 +44,14 @@ class _TanhGelu(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - the decorator's names
-        ctx: Any, *grads: Tensor
+        ctx: AutogradContext, *grads: Tensor
     ) -> Tensor:
         return grads[0] * ctx.saved_tensors[0]
 
 
 ACTIVATIONS: dict[str, ActivationFunction] = {
     "relu": F.relu,
-    "gelu": F.gelu,  # x Phi(x), by the error function: BERT
+    "gelu": F.gelu,  # x Phi(x), with the error function: BERT
     "tanh_gelu": tanh_gelu,
     "swish": F.silu,  # x sigmoid(x)  (Ramachandran et al. 2017)
     "tanh": torch.tanh,
@@ -57,7 +59,6 @@ ACTIVATIONS: dict[str, ActivationFunction] = {
 
 
 def build_activation(name: str) -> ActivationFunction:
-    """The function of this name."""
     if name not in ACTIVATIONS:
-        raise ValueError(f"activation: there is no {name!r}; there are {', '.join(ACTIVATIONS)}")
+        raise ValueError(f"activation: unknown name {name!r}; choose from {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[name]

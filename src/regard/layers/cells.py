@@ -1,10 +1,10 @@
-"""One step of a recurrent network: the next state from an input and the state before it.
+"""Recurrent cells: one step from an input and the last state to the next state.
 
 b: batch   d: input_dim   h: hidden_dim   g: gates (Elman 1, GRU 3, LSTM 4)
 
-Parameters have the names and the row layout of `torch.nn.{RNN,LSTM,GRU}Cell`, so the weights of one
-load into the other: `weight_ih` is [g*h, d], `weight_hh` is [g*h, h], and the biases `bias_ih` and
-`bias_hh` add up.
+Parameters have the names and the row layout of `torch.nn.{RNN,LSTM,GRU}Cell`, so that weights can
+be copied in both directions: `weight_ih` is [g*h, d], `weight_hh` is [g*h, h], and the biases
+`bias_ih` and `bias_hh` add up.
 """
 
 import math
@@ -18,29 +18,30 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
 
-RecurrentState = tuple[Tensor, ...]  # state[0] is h, what a cell shows; an LSTM keeps c beside it
+RecurrentState = tuple[Tensor, ...]  # state[0] is the output h; state[1] is the c of an LSTM
 Recurrence = Callable[[Tensor, RecurrentState], RecurrentState]  # (projected input, state) -> state
 TensorFunction = Callable[[Tensor], Tensor]
-Kernel = Callable[..., tuple[Tensor, ...]]  # of torch, over a whole sequence
+Kernel = Callable[..., tuple[Tensor, ...]]  # a function of torch that runs a whole sequence
 
 
 class Cell(nn.Module):
-    """What every cell shares: a product with the input, a product with the last state, and biases.
+    """The base of all cells: a product with the input, a product with the last state, and biases.
 
-    `project` is the half that does not wait for the state, so a layer runs it over a whole sequence
-    at once; `recurrence` is the half that does. With `norm`, each gate is normalised on its own,
+    `project` does not need the state, so a layer runs it once for a whole sequence. `recurrence`
+    does the rest of a step. With `layer_norm`, each gate is normalized separately:
 
         gate = sigma(gain * LN(W x + U h + bias_hh) + bias_ih)
 
-    as in RNMT+ (Chen et al. 2018), where the cell state of an LSTM is left as it is; Ba et al. 2016
-    normalise the two products apart, and the cell state too.
+    This is the form of RNMT+ (Chen et al. 2018), which does not normalize the cell state of an
+    LSTM. Ba et al. 2016 normalize the two products separately, and the cell state too.
 
-    Recurrent weights start orthogonal, gate by gate (Saxe et al. 2014; Bahdanau et al. 2015, B.1),
-    input weights after Glorot & Bengio 2010, biases at 0 but for those that a constructor names.
+    Recurrent weights start orthogonal, gate by gate (Saxe et al. 2014; Bahdanau et al. 2015, B.1).
+    Input weights start as in Glorot & Bengio 2010. Biases start at 0, except those that a
+    constructor takes as an argument.
     """
 
     gates: int
-    tensors_per_state = 1  # tensors in a state
+    tensors_per_state = 1
 
     def __init__(
         self,
@@ -53,7 +54,7 @@ class Cell(nn.Module):
         check_positive("input_dim", input_dim)
         check_positive("hidden_dim", hidden_dim)
         self.input_dim, self.hidden_dim = input_dim, hidden_dim
-        self.output_dim = output_dim or hidden_dim  # of h
+        self.output_dim = output_dim or hidden_dim  # width of h
         rows = self.gates * hidden_dim
         self.weight_ih = nn.Parameter(torch.empty(rows, input_dim))
         self.weight_hh = nn.Parameter(torch.empty(rows, self.output_dim))
@@ -67,45 +68,45 @@ class Cell(nn.Module):
             nn.init.orthogonal_(block)
 
     def init_gate_bias(self, gate: int, name: str, bias: float) -> None:
-        """Open or close a gate at the start: all of its bias is in bias_ih, none in bias_hh."""
+        """Set the initial bias of a gate; all of it goes into bias_ih, nothing into bias_hh."""
         if not math.isfinite(bias):
             raise ValueError(f"{name} must be finite, not {bias}")
         with torch.no_grad():
             self.bias_ih[gate * self.hidden_dim : (gate + 1) * self.hidden_dim] = bias
 
     def initial_state(self, batch: int) -> RecurrentState:
-        """Zeros, one row for each sequence."""
+        """Return zeros, one row for each sequence."""
         return tuple(self.weight_hh.new_zeros(batch, width) for width in self.state_widths)
 
     @property
     def state_widths(self) -> tuple[int, ...]:
-        """Of the tensors in a state: h first."""
+        """Widths of the tensors in a state, h first."""
         return self.output_dim, *(self.hidden_dim for _ in range(self.tensors_per_state - 1))
 
     @property
     def weights(self) -> tuple[Tensor, ...]:
-        """The parameters in the order torch's kernels take them."""
+        """The parameters in the order of torch's kernels."""
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
     @property
     def kernel(self) -> Kernel | None:
-        """torch's fused kernel over a sequence if it computes this very function, else None."""
+        """torch's fused kernel over a sequence if it computes the same function, else None."""
         raise NotImplementedError
 
     def fused_step(self, x: Tensor, state: RecurrentState) -> RecurrentState:
-        """One step by torch's fused function; only asked for when there is a `kernel`."""
+        """Run one step with torch's fused function; called only if there is a `kernel`."""
         raise NotImplementedError
 
     def project(self, inputs: Float[Tensor, "*b d"]) -> Float[Tensor, "*b gh"]:
-        """W x, with the biases that can be added before the state is known."""
+        """W x, plus the biases that do not depend on the state."""
         bias = self.bias_ih + self.bias_hh if self.gain is None else self.bias_hh
         return F.linear(inputs, self.weight_ih, bias)
 
     def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
-        """The rest of a step, with what all steps share computed once.
+        """Return the state-dependent part of a step; it computes once what all steps share.
 
-        `kept` is a dropout mask on h where it enters a product (Gal & Ghahramani 2016); it may have
-        more rows than the state.
+        `state_mask` is a dropout mask on h where h enters a product (Gal & Ghahramani 2016). It may
+        have more rows than the state.
         """
         raise NotImplementedError
 
@@ -116,13 +117,13 @@ class Cell(nn.Module):
     def advance(
         self, x: Tensor, state: RecurrentState, state_mask: Tensor | None = None
     ) -> RecurrentState:
-        """One step, its arguments known to be good."""
+        """Run one step without checking the arguments."""
         if self.kernel is None or state_mask is not None:
             return self.recurrence(state_mask)(self.project(x), state)
         return self.fused_step(x, state)
 
     def check(self, x: Tensor, state: RecurrentState) -> None:
-        """Shapes and types; values are looked at where whole sequences come in."""
+        """Check shapes and dtypes. `Recurrent.forward` checks the values of a whole sequence."""
         if x.ndim != 2:
             raise ValueError(f"x must be [batch, input_dim], not {list(x.shape)}")
         check_width("x", x, self.input_dim)
@@ -130,7 +131,7 @@ class Cell(nn.Module):
         check_state(state, [(x.shape[0], width) for width in self.state_widths], self.weight_hh)
 
     def gate_normalizer(self, gates: slice) -> TensorFunction:
-        """gain * LN(raw) + bias_ih for each of these gates on its own; nothing without `norm`."""
+        """Return gain * LN(raw) + bias_ih for each of these gates, or the identity without norm."""
         if self.gain is None:
             return _identity
         gain, hidden = self.gain[gates], self.hidden_dim
@@ -191,13 +192,13 @@ class LSTM(Cell):
     """i, f, o = sigma(W x + U h + b), g = tanh(W x + U h + b), c' = f c + i g, h' = o tanh(c').
 
     Hochreiter & Schmidhuber 1997 with the forget gate of Gers et al. 2000. The rows of the weights
-    are i, f, g, o, as in torch. `forget_bias` is where the sum of the two forget biases starts (1
-    after Gers et al. and Jozefowicz et al. 2015): all of it is in bias_ih, where `norm` cannot take
-    it away.
+    are i, f, g, o, as in torch. `forget_bias` is the initial sum of the two forget biases (1 after
+    Gers et al. and Jozefowicz et al. 2015). All of it is in bias_ih, which layer norm does not
+    remove.
 
-    With `projection_dim`, h' = P (o tanh(c')) is that wide, and c as wide as before (Sak et al.
-    2014, as `proj_size` of torch). With `clip`, c' and P (...) are held between -clip and clip
-    wherever they enter a state (ELMo, Peters et al. 2018: 3).
+    With `projection_dim`, h' = P (o tanh(c')) has that width, and c keeps `hidden_dim` (Sak et al.
+    2014; `proj_size` of torch). With `state_clip`, c' and P (...) are clipped to [-clip, clip]
+    where they enter a state (ELMo, Peters et al. 2018: 3).
     """
 
     gates = 4
@@ -232,7 +233,7 @@ class LSTM(Cell):
 
     @property
     def kernel(self) -> Kernel | None:
-        # torch's kernel with projections is a loop too on a CPU, after a warning that it is one
+        # on a CPU, torch's kernel with projections is a loop too, and torch warns about it
         plain = self.gain is None and self.state_clip is None and self.weight_hr is None
         return torch.lstm if plain else None
 
@@ -260,15 +261,15 @@ class LSTM(Cell):
 class GRU(Cell):
     """r, z = sigma(W x + U h + b), h' = z h + (1 - z) h~  (Cho et al. 2014, eq. 5-8).
 
-    The lectures write the same with the update gate u = 1 - z: h' = (1 - u) h + u h~. We store z,
-    the gate that keeps, because torch does: the rows of the weights are r, z, h~, and its kernels
-    run on them as they are. Negating the z rows of all four parameters turns z into u. The reset
-    gate stands in one of two places, which are different functions:
+    Other texts write the same with the update gate u = 1 - z: h' = (1 - u) h + u h~. This class
+    stores z, the gate that keeps, as torch does. So the rows of the weights are r, z, h~, and
+    torch's kernels run on them unchanged. Negating the z rows of all four parameters turns z into
+    u. The reset gate can be in one of two places, which are different functions:
 
         reset="after"    h~ = tanh(W x + b + r (U h + b'))     torch, cuDNN
-        reset="before"   h~ = tanh(W x + U (r h) + b)          Cho et al. 2014, the lectures
+        reset="before"   h~ = tanh(W x + U (r h) + b)          Cho et al. 2014
 
-    `keep_bias` is where the bias of z starts, like the forget bias of an LSTM.
+    `keep_bias` is the initial bias of z, similar to the forget bias of an LSTM.
     """
 
     gates = 3
@@ -314,7 +315,7 @@ class GRU(Cell):
         return step
 
     def reset_after(self) -> Callable[[Tensor, Tensor, TensorFunction], tuple[Tensor, Tensor]]:
-        """z, and h~ before its tanh, with r on the product U h + b'."""
+        """Return a function for z, and h~ before its tanh, with r on the product U h + b'."""
         sizes = [2 * self.hidden_dim, self.hidden_dim]
         U, bias = self.weight_hh.t(), self.bias_hh
 
@@ -329,7 +330,7 @@ class GRU(Cell):
         return product
 
     def reset_before(self) -> Callable[[Tensor, Tensor, TensorFunction], tuple[Tensor, Tensor]]:
-        """z, and h~ before its tanh, with r on the state h."""
+        """Return a function for z, and h~ before its tanh, with r on the state h."""
         sizes = [2 * self.hidden_dim, self.hidden_dim]
         U_gates, U_new = self.weight_hh.t().split(sizes, -1)
 
@@ -344,9 +345,9 @@ class GRU(Cell):
 
 
 def check_dtype(name: str, tensor: Tensor, weight: Tensor) -> None:
-    """Fail where torch would, but in words; under autocast torch casts by itself."""
+    """Check for the dtype of the weights; under autocast, torch casts by itself."""
     if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(weight.device.type):
-        raise ValueError(f"{name} must be {weight.dtype} as the weights are, not {tensor.dtype}")
+        raise ValueError(f"{name} must be {weight.dtype} like the weights, not {tensor.dtype}")
 
 
 def check_state(state: RecurrentState, shapes: Sequence[tuple[int, ...]], weight: Tensor) -> None:

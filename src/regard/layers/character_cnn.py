@@ -1,4 +1,4 @@
-"""Vectors of words from their letters: convolutions of several widths, the greatest value of each.
+"""Word vectors from characters: convolutions of several widths and a maximum over positions.
 
 n: words   c: characters of a word   e: character_dim   d: dim
 """
@@ -17,7 +17,7 @@ from regard.layers.embedding import Embedding
 class Highway(nn.Module):
     """y = g x + (1 - g) relu(W x + b),  g = sigma(W_g x + b_g)  (Srivastava et al. 2015, eq. 3).
 
-    g carries x on. b_g starts at `carry_bias`: at 2, g is around 0.88.
+    g is the share of x that passes unchanged. b_g starts at `carry_bias`; with 2, g is about 0.88.
     """
 
     def __init__(self, dim: int, carry_bias: float = 2.0):
@@ -32,10 +32,10 @@ class Highway(nn.Module):
 
 
 class CharacterCNN(nn.Module):
-    """x_j = relu(max over places of (w_j . window + b_j)), highway layers, a projection.
+    """x_j = relu(max over positions of (w_j . window + b_j)), highway layers, a projection.
 
-    Kim et al. 2016, 2.2-2.3; Jozefowicz et al. 2016. `filters` are pairs (width, how many). The
-    characters that fill a word up are characters like others.
+    Kim et al. 2016, 2.2-2.3; Jozefowicz et al. 2016. `filters` are pairs (width, count). The
+    padding of a word is a character like any other.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class CharacterCNN(nn.Module):
     ):
         super().__init__()
         if not filters:
-            raise ValueError("filters are missing: give pairs of (width, how many)")
+            raise ValueError("filters is empty; give pairs of (width, count)")
         for width, count in filters:
             check_positive("filters: width", width)
-            check_positive("filters: how many", count)
+            check_positive("filters: count", count)
         self.max_filter_width = max(width for width, _ in filters)
         n_features = sum(count for _, count in filters)
         self.characters = Embedding(characters, character_dim)
@@ -61,7 +61,7 @@ class CharacterCNN(nn.Module):
         self.highways = nn.ModuleList(Highway(n_features) for _ in range(highway_layers))
         self.project = nn.Linear(n_features, dim)
         nn.init.uniform_(self.characters.weight, -1, 1)
-        for layer in (*windows, self.project):  # outputs about as large as inputs
+        for layer in (*windows, self.project):  # so that outputs have about the size of inputs
             std = 1 / math.sqrt(layer.weight[0].numel())
             for weight in layer.parameters():
                 nn.init.normal_(weight, std=std if weight.ndim > 1 else 0.0)
@@ -69,8 +69,8 @@ class CharacterCNN(nn.Module):
     def forward(self, words: Int[Tensor, "n c"]) -> Float[Tensor, "n d"]:
         if words.shape[1] < self.max_filter_width:
             raise ValueError(
-                f"words have {words.shape[1]} characters, fewer than the widest filter's "
-                f"{self.max_filter_width}: fill them up"
+                f"words have {words.shape[1]} characters, but the widest filter has "
+                f"{self.max_filter_width}; pad them"
             )
         letters = self.characters(words).mT
         x = torch.cat([window(letters).amax(-1) for window in self.windows], -1).relu()
@@ -81,7 +81,7 @@ class CharacterCNN(nn.Module):
     def embed_words(
         self, words: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
     ) -> Float[Tensor, "b t d"]:
-        """Of the words of sentences, zeros at padding; each word once, however often it comes."""
+        """Return the vectors of all words, zeros at padding; equal words are computed once."""
         check_valid(valid, words.shape[:2])
         unique_words, inverse = words[valid].unique(dim=0, return_inverse=True)
         vectors = self(unique_words)[inverse]

@@ -1,4 +1,4 @@
-"""Convolution over time that sees no future: each position reads itself and some before it.
+"""Causal convolution over time: a position reads itself and positions before it.
 
 b: batch   t: positions   d: width in   o: width out
 """
@@ -16,9 +16,9 @@ class CausalConvolution(nn.Module):
     """y_t = b + sum over j < kernel of W_j x[t - (kernel-1-j) dilation]
 
     (van den Oord et al. 2016, 2.1). The last W_j is for the position itself. Before the first
-    position there are zeros, or `past`: the last inputs of an earlier call, which `forward` returns
-    beside the outputs. Padding (where `valid` is False) reads as zero, so that padding on either
-    side changes nothing; a `past` for going on after it needs the padding to be on the left.
+    position there are zeros, or `past`: the last inputs of an earlier call, the second result of
+    `forward`. Padding (where `valid` is False) reads as zero, so that padding on either side does
+    not change the outputs. The returned past is correct only with padding on the left.
     """
 
     def __init__(self, dim: int, out_dim: int, *, kernel: int = 2, dilation: int = 1):
@@ -26,9 +26,9 @@ class CausalConvolution(nn.Module):
         check_positive("kernel", kernel)
         check_positive("dilation", dilation)
         self.dim, self.kernel, self.dilation = dim, kernel, dilation
-        self.lookback = (kernel - 1) * dilation  # how far back a position sees
+        self.lookback = (kernel - 1) * dilation  # earlier positions that a position reads
         # One product over the joined inputs, oldest first: on a CPU 1.2 to 4 times as fast as
-        # `F.conv1d`, which also wants time as the last axis.
+        # `F.conv1d`, which also needs time as the last axis.
         self.of_window = nn.Linear(kernel * dim, out_dim)
 
     def forward(

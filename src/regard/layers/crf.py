@@ -1,10 +1,10 @@
 """A conditional random field over a sequence of tags: Lafferty et al. 2001; Lample et al. 2016.
 
     score(x, y) = sum_t E[t, y_t] + sum_{t>0} A[y_{t-1}, y_t] + first[y_0] + last[y_T]
-    log p(y | x) = score(x, y) - log sum_{y'} exp score(x, y')       summed by the forward recursion
-    best        = argmax_y score(x, y)                               found by Viterbi's
+    log p(y | x) = score(x, y) - log sum_{y'} exp score(x, y')       by the forward recursion
+    best        = argmax_y score(x, y)                               by the Viterbi algorithm
 
-Pairs that `allowed` forbids, and tags that may not begin or end, take part in neither sum nor best.
+Forbidden transitions, starts and ends take no part in the sum or in the maximum.
 b: sentences   t: positions   k: tags
 """
 
@@ -14,16 +14,16 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_valid
 
-MIN_FORWARD_PROBABILITY = 1e-300  # beside the likeliest tag; the log of 0 has no gradient
-FORBIDDEN_SCORE = (
-    -1e4
-)  # in sums: exp of it is 0, and gradients stay finite where -inf would give none
+MIN_FORWARD_PROBABILITY = 1e-300  # relative to the likeliest tag; the log of 0 has no gradient
+FORBIDDEN_SCORE = -1e4  # exp of it is 0; with -inf, gradients would be NaN
 
 
 class CRF(nn.Module):
-    """`allowed[i, j]`: tag j may come right after tag i; `begins` and `ends`: it may stand there.
+    """A linear-chain CRF with optional hard constraints.
 
-    What is not given is all allowed. Padding must stand at the end of rows.
+    `allowed_transitions[i, j]` says whether tag j may follow tag i. `allowed_starts` and
+    `allowed_ends` say whether a tag may be the first or the last. None allows all. Padding must be
+    at the end of a row.
     """
 
     may: Tensor
@@ -52,7 +52,7 @@ class CRF(nn.Module):
             permitted = default if rule is None else rule
             if permitted.shape != default.shape:
                 raise ValueError(
-                    f"rules of {tags} tags have shape {tuple(default.shape)}, not "
+                    f"constraints of {tags} tags must have shape {tuple(default.shape)}, not "
                     f"{tuple(permitted.shape)}"
                 )
             self.register_buffer(name, permitted.clone(), persistent=False)
@@ -63,7 +63,7 @@ class CRF(nn.Module):
         tags: Int[Tensor, "b t"],
         valid: Bool[Tensor, "b t"],
     ) -> Float[Tensor, " b"]:
-        """log p of each row of tags."""
+        """Return log p(tags | energy) of each row."""
         check_valid(valid, energy.shape[:2])
         return self.score(energy, tags, valid) - self.log_partition(energy, valid)
 
@@ -77,10 +77,10 @@ class CRF(nn.Module):
         return path_score.masked_fill(~valid[:, 0], 0.0)
 
     def log_partition(self, energy: Tensor, valid: Tensor) -> Float[Tensor, " b"]:
-        """log of the sum over all rows of tags.
+        """Return log sum_{y'} exp score(x, y').
 
-        A step is a product of matrices, of what is less likely than the likeliest tag: with as many
-        exponentials as there are tags, not pairs. In float64, where 1e-300 of it is still told.
+        A step is a matrix product of probabilities relative to the likeliest tag. It takes one
+        exponential for each tag, not for each pair. In float64, 1e-300 is still above zero.
         """
         first, between, last = (part.double() for part in self.penalized_scores())
         energies, transition_factors = energy.double().unbind(1), between.exp()
@@ -99,7 +99,7 @@ class CRF(nn.Module):
         return total.to(energy.dtype)
 
     def penalized_scores(self) -> tuple[Tensor, Tensor, Tensor]:
-        """First, between and last, low where it is not allowed."""
+        """Return `first`, `between` and `last` with FORBIDDEN_SCORE where it is not allowed."""
         return (
             self.first.masked_fill(~self.may_begin, FORBIDDEN_SCORE),
             self.between.masked_fill(~self.may, FORBIDDEN_SCORE),
@@ -110,7 +110,7 @@ class CRF(nn.Module):
     def best_tags(
         self, energy: Float[Tensor, "b t k"], valid: Bool[Tensor, "b t"]
     ) -> Int[Tensor, "b t"]:
-        """The likeliest row of tags, of those that are allowed; 0 at padding."""
+        """Return the likeliest allowed row of tags; 0 at padding."""
         check_valid(valid, energy.shape[:2])
         between = self.between.masked_fill(~self.may, -torch.inf)
         tag_scores = self.first.masked_fill(~self.may_begin, -torch.inf) + energy[:, 0]

@@ -9,9 +9,9 @@ RATE_LEVELS = 1 << 16  # 16 random bits for each value; torch draws a number wit
 
 
 def dropout(x: Float[Tensor, "*b"], rate: float, training: bool = True) -> Float[Tensor, "*b"]:
-    """Each value is 0 with probability `rate`, else it is divided by 1 - rate.
+    """Set each value to 0 with probability `rate`, and divide the others by 1 - rate.
 
-    On a CPU the rate is rounded to a multiple of 2^-16, and the division is by what is left of 1.
+    On a CPU the rate is rounded to a multiple of 2^-16. The divisor uses the rounded rate.
     """
     if not training or not rate:
         return x
@@ -24,6 +24,6 @@ def dropout(x: Float[Tensor, "*b"], rate: float, training: bool = True) -> Float
         return F.dropout(x, rate)
     words = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(1 << 63), None)
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)
-    # an integer above the bound becomes 1, any other 0: quicker than to compare and convert
+    # an integer above the bound becomes 1, any other 0; faster than a comparison and a conversion
     mask = bits.float().sub_(dropped_levels - RATE_LEVELS // 2 - 1).clamp_(0, 1)
     return x * mask.mul_(RATE_LEVELS / (RATE_LEVELS - dropped_levels)).to(x.dtype)

@@ -1,4 +1,4 @@
-"""From ids to vectors, and from vectors back to a number for each id."""
+"""Embedding tables: ids to vectors, and states to logits."""
 
 import math
 
@@ -14,9 +14,9 @@ from regard.layers.cells import check_dtype
 class Embedding(nn.Module):
     """x = E[id], or sqrt(d) E[id] when `scaled`; logits(x) = x E^T + b  (Vaswani et al. 2017, 3.4).
 
-    One table serves both ways. It is drawn from N(0, 1/d), so that scaled vectors and the logits
-    of unit states both start with variance 1; set `std` for another start (GPT-2, BERT: 0.02).
-    The vector of the id `padding` is zero and stays so: neither way sends it a gradient.
+    One table serves for both. It starts from N(0, 1/d), so that scaled vectors and the logits of
+    unit states have variance 1. `init_std` sets another standard deviation (GPT-2, BERT: 0.02). The
+    vector of the id `padding` is zero and stays zero: it gets no gradient.
     """
 
     def __init__(
@@ -55,25 +55,24 @@ class Embedding(nn.Module):
         if torch.compiler.is_compiling():
             vectors = F.embedding(ids, self.weight, self.padding)
         else:
+            # The lookup itself detects a bad id. A check in advance would cost two reductions.
             try:
                 vectors = F.embedding(ids, self.weight, self.padding)
-            except IndexError:  # the lookup finds a bad id by itself: looking for it first would
-                raise ValueError(
-                    self.id_range_message(ids)
-                ) from None  # cost every call two reductions
+            except IndexError:
+                raise ValueError(self.id_range_message(ids)) from None
         return vectors * self.scale if self.scale != 1.0 else vectors
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
-        """The tied output projection: how well each id's own vector fits each state."""
+        """x E^T + b: the tied output projection."""
         check_width("states", states, self.weight.shape[1])
         check_dtype("states", states, self.weight)
         return F.linear(states, self.output_weight(), self.bias)
 
     def output_weight(self) -> Float[Tensor, "v d"]:
-        """The output projection's weight: the table itself, but the padding row is a constant."""
+        """Return the weight of the output projection: the table, with a constant padding row."""
         if self.padding is None or not torch.is_grad_enabled():
             return self.weight
-        # A copy: the softmax would push that row away from zero.
+        # A copy, because the softmax would push the padding row away from zero.
         return self.weight.index_fill(0, self.row_index(self.padding), 0)
 
     def row_index(self, index: int) -> Tensor:
@@ -82,4 +81,4 @@ class Embedding(nn.Module):
     def id_range_message(self, ids: Tensor) -> str:
         size = self.weight.shape[0]
         bad_id = ids[(ids < 0) | (ids >= size)][0].item()
-        return f"ids hold {bad_id}, but the table has {size} entries: ids go from 0 to {size - 1}"
+        return f"ids hold {bad_id}, but the table has {size} entries; ids go from 0 to {size - 1}"

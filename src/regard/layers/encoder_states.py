@@ -1,4 +1,4 @@
-"""What an encoder has made of its input: a vector for each position, and perhaps one for all."""
+"""Results of encoders: a vector for each position, and optionally one for the whole input."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 class EncoderStates(NamedTuple):
-    """States at padding are of no meaning, and change nothing that is real."""
+    """States of an input, and its pooled vector; states at padding are arbitrary."""
 
     states: Float[Tensor, "b t d"]
     valid: Bool[Tensor, "b t"]
@@ -15,7 +15,7 @@ class EncoderStates(NamedTuple):
 
 
 class SpanStates(NamedTuple):
-    """Of an encoder made for stretches: `states` tell where one begins, `ends` where it ends."""
+    """States of an encoder for spans: `states` predict the start of a span, `ends` its end."""
 
     states: Float[Tensor, "b t d"]
     valid: Bool[Tensor, "b t"]
@@ -24,7 +24,7 @@ class SpanStates(NamedTuple):
 
 
 class PairStates(NamedTuple):
-    """Of an encoder that thinks of pairs, too: a vector for each two positions."""
+    """States of an encoder with a vector for each pair of positions."""
 
     states: Float[Tensor, "b t d"]
     valid: Bool[Tensor, "b t"]

@@ -1,10 +1,10 @@
-"""The Evoformer's parts: Jumper et al. 2021 (AlphaFold 2), supplement 1.6, algorithms 6 to 15.
+"""Layers of the Evoformer: Jumper et al. 2021 (AlphaFold 2), supplement 1.6, algorithms 6 to 15.
 
     m [b s r c]    sequences of an alignment, row by row: s sequences of r residues
     z [b r r c]    pairs of residues
 
-Every part reads what is normed and adds to what is not; its last layer starts at zero, so that a
-block begins as the identity. Gates begin almost open (weight 0, bias 1).
+Every layer reads a normalized input and adds to the input before the norm. Its last linear map
+starts at zero, so that a block starts as the identity. Gates start almost open (weight 0, bias 1).
 
     gated      o = sigmoid(W_g x) * softmax(q . k / sqrt(c) + bias) v            algorithms 7, 8, 13
     triangle   g * W LN(sum_k a_ik * b_jk), or of a_ki * b_kj                    algorithms 11, 12
@@ -27,7 +27,7 @@ TriangleUpdates = Literal["both", "product", "attention", "axial", "none"]
 
 
 class GatedAttention(nn.Module):
-    """Tokens of the last axis but one look at one another, in heads, and a gate lets through."""
+    """o = sigmoid(W_g x) * multi-head attention of x to itself, along the last axis but one."""
 
     def __init__(self, dim: int, heads: int, head_dim: int):
         super().__init__()
@@ -58,7 +58,7 @@ class GatedAttention(nn.Module):
 
 
 class RowAttention(nn.Module):
-    """Residues of a sequence look at each other, biased by their pair, alike in all (alg. 7)."""
+    """Attention along each sequence, biased by the pairs of residues (alg. 7)."""
 
     def __init__(self, dim: int, pair_dim: int, heads: int, head_dim: int):
         super().__init__()
@@ -72,7 +72,7 @@ class RowAttention(nn.Module):
 
 
 class ColumnAttention(nn.Module):
-    """A residue's column: the sequences look at each other (alg. 8)."""
+    """Attention along each column: between the sequences, at one residue (alg. 8)."""
 
     def __init__(self, dim: int, heads: int, head_dim: int):
         super().__init__()
@@ -86,10 +86,10 @@ class ColumnAttention(nn.Module):
 
 
 class TriangleAttention(nn.Module):
-    """Edges ij and ik of a node i look at each other, biased by the third, jk (alg. 13).
+    """Attention of edge ij to the edges ik of its first node, biased by the edge jk (alg. 13).
 
-    `ending`: of edges ij and kj, biased by ki: the same on the transpose (alg. 14). Without
-    `third` the edge that closes the triangle is not asked: plain axial attention.
+    With `ending`, edge ij attends to the edges kj of its second node, biased by ki: the same on the
+    transpose (alg. 14). Without `third_edge` there is no bias: plain axial attention.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class TriangleAttention(nn.Module):
 
 
 class TriangleProduct(nn.Module):
-    """From the other two edges of all triangles: outgoing, a_ik b_jk, or `incoming`, a_ki b_kj."""
+    """sum_k a_ik * b_jk over the outgoing edges, or a_ki * b_kj if `incoming` (alg. 11, 12)."""
 
     def __init__(self, dim: int, hidden_dim: int, *, incoming: bool = False):
         super().__init__()
@@ -121,7 +121,7 @@ class TriangleProduct(nn.Module):
     def forward(self, z: PairTensor, valid: Bool[Tensor, "b r"] | None) -> PairTensor:
         x = self.norm(z)
         gated_edges = self.edge_gates(x).sigmoid() * self.edges(x)
-        if valid is not None:  # of nodes that are not there, there are no triangles
+        if valid is not None:  # a padded node has no triangles
             gated_edges = gated_edges * (valid[:, :, None] & valid[:, None]).unsqueeze(-1)
         a, b = gated_edges.movedim(-1, 1).chunk(2, 1)  # [b c r r]
         edge_product = a.mT @ b if self.incoming else a @ b.mT
@@ -129,7 +129,7 @@ class TriangleProduct(nn.Module):
 
 
 class OuterProduct(nn.Module):
-    """z_ij from columns i and j of the alignment: the mean of a_si (x) b_sj (alg. 10)."""
+    """z_ij = W mean_s a_si (x) b_sj, from columns i and j of the alignment (alg. 10)."""
 
     def __init__(self, dim: int, pair_dim: int, hidden_dim: int):
         super().__init__()
@@ -156,12 +156,13 @@ class OuterProduct(nn.Module):
 class EvoformerBlock(nn.Module):
     """One block: rows, columns, pairs, triangles (alg. 6). In the paper 256, 128, 8 and 4 heads.
 
-    `dropout` of what rows add has one mask for all sequences, `pair_dropout` of what triangles
-    add one for all rows, and for ending nodes for all columns.
+    `dropout` acts on the output of row attention, with one mask for all sequences. `pair_dropout`
+    acts on the output of the triangle layers, with one mask for all rows, or for all columns in
+    attention around the ending node.
 
-    `triangles`: both of products and attention, as in the paper, or one of them; all three are of
-    r^3 numbers. "axial": pairs look along their rows and columns only, which is r^3 too, and the
-    transition is wider, for as many weights. "none": r^2, and no pair asks another.
+    `triangles` chooses the layers for pairs. "both", "product" and "attention" cost O(r^3). "axial"
+    is attention without the third edge: it costs O(r^3) too, and a wider transition gives it the
+    same number of weights. "none" costs O(r^2); a pair then never reads another pair.
     """
 
     def __init__(
@@ -200,9 +201,8 @@ class EvoformerBlock(nn.Module):
         self.edges = nn.ModuleList(edges if triangles not in ("product", "none") else ())
         transition_dim = 4 * pair_dim
         if triangles == "axial":
-            spare_parameters = (
-                sum(map(parameter_count, products)) + 2 * pair_dim * pair_heads
-            )  # and of the bias
+            # of the products and of the two biases from the third edge
+            spare_parameters = sum(map(parameter_count, products)) + 2 * pair_dim * pair_heads
             transition_dim += round(spare_parameters / (2 * pair_dim + 1))
         self.pair_transition = build_transition(pair_dim, transition_dim)
 
@@ -213,7 +213,7 @@ class EvoformerBlock(nn.Module):
         valid: Bool[Tensor, "b r"] | None = None,
         sequence_valid: Bool[Tensor, "b s"] | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """`valid` are residues that there are, `real` sequences."""
+        """Return the new m and z; `valid` marks real residues, `sequence_valid` real sequences."""
         m = m + self.drop_shared(self.rows(m, z, valid), self.dropout, 1)
         m = m + self.columns(m, sequence_valid)
         m = m + self.transition(m)
@@ -225,7 +225,7 @@ class EvoformerBlock(nn.Module):
         return m, z + self.pair_transition(z)
 
     def drop_shared(self, x: Tensor, rate: float, shared_axis: int) -> Tensor:
-        """One mask for all places of an axis."""
+        """Apply dropout with one mask for all positions of an axis."""
         if not self.training or not rate:
             return x
         mask_shape = [1 if axis == shared_axis else n for axis, n in enumerate(x.shape)]
@@ -246,7 +246,7 @@ def build_open_gate(dim: int, out_dim: int) -> nn.Linear:
 
 
 def build_zero_linear(dim: int, out_dim: int) -> nn.Linear:
-    """The last layer of what is added: it starts at zero."""
+    """Build the last linear map of a residual branch, with weights and bias of 0."""
     layer = nn.Linear(dim, out_dim)
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)

@@ -1,4 +1,4 @@
-"""From an image to a grid of features, and from the grid to slots that can be attended to."""
+"""Image encoders: pixels to a grid of features, and the grid to slots of a memory."""
 
 from collections.abc import Callable
 
@@ -11,16 +11,16 @@ from regard.attention.memory import grid_to_slots
 from regard.attention.validation import check_finite, check_float, check_positive
 from regard.layers.cells import check_dtype
 
-ImageSize = int | tuple[int, int]  # height and width, one number for both
+ImageSize = int | tuple[int, int]  # height and width, or one number for a square
 
 
 class ImageEncoder(nn.Module):
     """`layers` times [3x3 convolution, norm, ReLU, 2x2 max pooling], then a linear map to `dim`.
 
     This is the small network of few-shot learning (Vinyals et al. 2016, 4.1; SNAIL: four layers of
-    64); with fewer poolings than layers it keeps a finer grid, for a captioner to look at. Only
-    the first `pools` layers halve the image (None: all). Slots come in reading order, so
-    `weights.unflatten(-1, net.grid(height, width))` lays weights over the image again.
+    64). Only the first `pooling_layers` layers halve the image (None: all); fewer poolings keep a
+    finer grid, as a captioner needs. Slots are in reading order, so
+    `weights.unflatten(-1, encoder.grid(height, width))` has the layout of the image.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class ImageEncoder(nn.Module):
         self.look = nn.Sequential()
         for layer in range(layers):
             in_channels = channels if layer == 0 else hidden_dim
-            # no bias: the norm takes the mean away and has a bias of its own
+            # no bias: the norm subtracts the mean and has its own bias
             self.look.append(nn.Conv2d(in_channels, hidden_dim, 3, padding=1, bias=False))
             self.look.append(norm(hidden_dim))
             self.look.append(nn.ReLU())
@@ -56,7 +56,7 @@ class ImageEncoder(nn.Module):
         self.out = nn.Linear(hidden_dim, dim)
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of slots for an image of this size."""
+        """Return the rows and columns of slots for an image of this size."""
         return height >> self.pooling_layers, width >> self.pooling_layers
 
     def forward(self, images: Float[Tensor, "b c h w"]) -> Float[Tensor, "b k d"]:
@@ -65,26 +65,25 @@ class ImageEncoder(nn.Module):
         if 0 in self.grid(height, width):
             min_side = 2**self.pooling_layers
             raise ValueError(
-                f"images of {height} x {width} pixels are too small: at least {min_side} "
-                f"x {min_side}"
+                f"images of {height} x {width} pixels are too small; "
+                f"they need at least {min_side} x {min_side}"
             )
         return self.out(grid_to_slots(self.look(images)))
 
 
 def build_convolutional_stem(channels: int, dim: int, factor: int) -> nn.Sequential:
-    """3x3 convolutions that each halve the image, until it is smaller `by` so many times.
+    """Build 3x3 convolutions that each halve the image, until it is smaller by `factor`.
 
-    Widths double up to `dim`; a 1x1 convolution ends it (Xiao et al. 2021, 2106.14881, sec. 4).
+    Widths double up to `dim`. The last layer is a 1x1 convolution (Xiao et al. 2021, 2106.14881,
+    sec. 4).
     """
     steps = factor.bit_length() - 1
     if factor != 2**steps or not steps:
-        raise ValueError(
-            f"convolutions halve an image: patch_size must be 2, 4, 8, …, not {factor}"
-        )
+        raise ValueError(f"patch_size must be 2, 4, 8, … for a convolutional stem, not {factor}")
     stem, in_channels = nn.Sequential(), channels
     for step in range(steps):
         out_channels = max(dim >> (steps - 1 - step), 1)
-        # no bias: the norm takes the mean away and has a bias of its own
+        # no bias: the norm subtracts the mean and has its own bias
         stem.append(nn.Conv2d(in_channels, out_channels, 3, 2, padding=1, bias=False))
         stem.append(nn.GroupNorm(1, out_channels))
         stem.append(nn.ReLU())
@@ -95,9 +94,9 @@ def build_convolutional_stem(channels: int, dim: int, factor: int) -> nn.Sequent
 def resize_position_table(
     table: Float[Tensor, "t d"], grid: tuple[int, int], new_grid: tuple[int, int]
 ) -> Float[Tensor, "u d"]:
-    """Positions that were learnt for one grid of patches, for another: by cubics.
+    """Resize positions learned for one grid of patches to another grid, by bicubic interpolation.
 
-    Rows of the table before those of the grid (a class token's) stay as they are.
+    Rows of the table before the grid (of a class token) do not change.
     """
     if grid == new_grid:
         return table
@@ -110,7 +109,7 @@ def resize_position_table(
 
 
 def height_and_width(size: ImageSize) -> tuple[int, int]:
-    """Height and width."""
+    """Return height and width of a size, which one number gives for a square."""
     height, width = (size, size) if isinstance(size, int) else size
     check_positive("height", height)
     check_positive("width", width)
@@ -118,7 +117,7 @@ def height_and_width(size: ImageSize) -> tuple[int, int]:
 
 
 def check_images(images: Tensor, channels: int, weight: Tensor) -> None:
-    """Each network that takes images says so in the same words."""
+    """Check shape, dtype and values of a batch of images."""
     if images.ndim != 4 or images.shape[1] != channels:
         expected_shape = f"[batch, {channels}, height, width]"
         raise ValueError(f"images must have shape {expected_shape}, not {tuple(images.shape)}")

@@ -1,8 +1,8 @@
 """Low-rank adaptation: Hu et al. 2021, "LoRA" (2106.09685).
 
-    W' = W + 2 B A                       A [r d], B [e r]: W stays as it is               eq. 3
+    W' = W + 2 B A                       A [r d], B [e r]; W is frozen                    eq. 3
 
-A is drawn, B begins at 0, so that nothing changes at first. The paper's alpha / r is 2 here.
+A starts random and B at 0, so that the model does not change at first. The paper's alpha / r is 2.
 """
 
 import math
@@ -19,7 +19,7 @@ LORA_SCALE = 2.0
 
 
 class Lora(nn.Module):
-    """What is added to a resting matrix."""
+    """W + 2 B A for a frozen matrix W."""
 
     def __init__(self, weight: Float[Tensor, "e d"], rank: int):
         super().__init__()
@@ -33,8 +33,10 @@ class Lora(nn.Module):
 
 
 def add_lora(model: nn.Module, rank: int) -> int:
-    """Queries and values of every multi-head attention learn by LoRA, and nothing else of the model
-    does (sec. 4.2 of the paper); how many matrices these are."""
+    """Freeze a model, and adapt the queries and values of its multi-head attentions (sec. 4.2).
+
+    Return the number of adapted matrices.
+    """
     model.requires_grad_(False)
     layers = [
         layer
@@ -43,7 +45,7 @@ def add_lora(model: nn.Module, rank: int) -> int:
         for layer in (module.to_query, module.to_value)
     ]
     if not layers:
-        raise ValueError(f"{type(model).__name__} has no multi-head attention for LoRA to act on")
+        raise ValueError(f"model {type(model).__name__} has no multi-head attention to adapt")
     for layer in layers:
         parametrize.register_parametrization(layer, "weight", Lora(layer.weight, rank))
     return len(layers)

@@ -1,4 +1,4 @@
-"""From the state of a decoder to what the softmax sees: a layer of maxout units."""
+"""Maxout units, the layer between the state of a decoder and its softmax."""
 
 from collections.abc import Sequence
 
@@ -11,8 +11,8 @@ from regard.attention.validation import check_positive
 def maxout(x: Float[Tensor, "*b wide"], pieces: int = 2) -> Float[Tensor, "*b d"]:
     """y_j = max over the pieces k of x_{k d + j}  (Goodfellow et al. 2013, sec. 2).
 
-    The papers number the pieces of a unit next to each other; here they are d apart, which is the
-    same layer with its rows in another order, and faster: the maximum runs over whole vectors.
+    In the papers, the pieces of a unit are neighbors. Here they are d apart: the same layer with
+    its rows in another order. This is faster, because the maximum runs over whole vectors.
     """
     if x.shape[-1] % pieces:
         raise ValueError(f"x is {x.shape[-1]} wide, which is not a multiple of {pieces} pieces")
@@ -20,11 +20,11 @@ def maxout(x: Float[Tensor, "*b wide"], pieces: int = 2) -> Float[Tensor, "*b d"
 
 
 class DeepOutput(nn.Module):
-    """t = maxout(sum_i W_i x_i + b) over several inputs of their own widths.
+    """t = maxout(sum_i W_i x_i + b) over several inputs x_i of different widths.
 
-    Pascanu et al. 2014; Cho et al. 2014, A.2 and Bahdanau et al. 2015, A.2.2 put it between the
-    decoder's state, the last word and the context, and the softmax. Inputs broadcast: what is the
-    same at every step can come as [b 1 d].
+    Pascanu et al. 2014. Cho et al. 2014, A.2 and Bahdanau et al. 2015, A.2.2 compute it from the
+    decoder's state, the last word and the context, before the softmax. Inputs broadcast: pass an
+    input that is equal at every step as [b 1 d].
     """
 
     def __init__(self, input_dims: Sequence[int], dim: int, pieces: int = 2):

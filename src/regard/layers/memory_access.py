@@ -1,20 +1,20 @@
-"""One turn of the heads of a Turing machine: they find their places, read, and write.
+"""One step of the heads of a Neural Turing Machine: addressing, reading and writing.
 
     w^c(i) = softmax_i(b cos(k, M(i)))                   by content              eq. 5-6
-    w^g    = g w^c + (1 - g) w_{t-1}                     or from where it was    eq. 7
+    w^g    = g w^c + (1 - g) w_{t-1}                     or by the last weights  eq. 7
     w~(i)  = sum_j w^g(j) s(i - j)                       circular convolution    eq. 8
     w_t(i) = w~(i)^c / sum_j w~(j)^c = softmax(c log w~)  sharpening             eq. 9
-    r_t    = sum_i w_t(i) M(i)                           those that read         eq. 2
-    M(i)  <- M(i) prod (1 - w_t(i) e) + sum w_t(i) a     those that write        eq. 3-4
+    r_t    = sum_i w_t(i) M(i)                           read heads              eq. 2
+    M(i)  <- M(i) prod (1 - w_t(i) e) + sum w_t(i) a     write heads             eq. 3-4
 
-Graves, Wayne, Danihelka 2014 (1410.5401), with b = softplus, g and e = sigmoid, s = softmax and c =
-1 + softplus of what comes in. `turn` is these lines. A turn is some forty small operations, each of
-which costs more to be recorded than to be done: where nobody needs the record, `quick_turn` does
-the same with its gradient written out.
+Graves, Wayne, Danihelka 2014 (1410.5401). b = softplus, g and e = sigmoid, s = softmax and c = 1 +
+softplus of the controller's outputs. `access_memory` computes these lines. It takes about forty
+small operations, and autograd needs more time to record one than to run it. `access_memory_fast`
+computes the same with a hand-written gradient, if nothing else needs the autograd graph.
 
-# differs: a is a tanh, where the paper sets no bound. What is in the memory then stays small, and
-# so do gradients: without it, runs that had learnt to copy lost it again.
-b: rows   h: heads   r: heads that read   n: slots   m: slot_dim   s: shifts
+# differs: a is a tanh; the paper sets no bound. The bound keeps memory and gradients small: without
+# it, runs that had learned to copy forgot it again.
+b: rows   h: heads   r: read heads   w: write heads   n: slots   m: slot_dim   s: shifts
 """
 
 from typing import Any, NamedTuple
@@ -29,13 +29,13 @@ from regard.attention.core import Attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Cosine
 
-LOG_OFFSET = 1e-30  # added to w~: log 0 is met wherever a head never was
+LOG_OFFSET = 1e-30  # added to w~, which is 0 at slots that a head never visited
 
 
 class HeadControls(NamedTuple):
-    """What the controller wants of its heads: of all; erase and add of those that write."""
+    """Raw outputs of the controller for all heads; `erase` and `add` for write heads only."""
 
-    query: Float[Tensor, "b h 1 m1"]  # k, and what b is made of
+    query: Float[Tensor, "b h 1 m1"]  # k, and b before its softplus
     gate: Float[Tensor, "b h 1 1"]
     sharpening: Float[Tensor, "b h 1 1"]
     shifts: Float[Tensor, "b h 1 s"]  # from -s to s: the last leads to higher slots
@@ -56,8 +56,8 @@ def access_memory(
     previous_weights: Float[Tensor, "b h 1 n"],
     matrix: Float[Tensor, "b n m"],
 ) -> AccessResult:
-    """All heads look at the memory as it was; the first ones read, and the last ones write."""
-    slots = matrix[:, None]  # which all heads share
+    """Run one step; all heads address the memory before it is written. The last heads write."""
+    slots = matrix[:, None]  # shared by all heads
     memory = Memory(reader.score.prepare(slots), slots)
     content_weights = reader.weigh(controls.query, memory)
     gated = torch.lerp(previous_weights, content_weights, controls.gate.sigmoid())
@@ -76,7 +76,7 @@ def access_memory(
 
 
 def circular_windows(rows: Float[Tensor, "b h 1 n"], n_shifts: int) -> Float[Tensor, "b h s n"]:
-    """Row j has in slot i what was in slot i + j - moves // 2, around the end."""
+    """Return rows shifted by each distance: row j, slot i holds slot i + j - n_shifts // 2."""
     radius = n_shifts // 2
     wrapped = torch.cat([rows[..., -radius:], rows, rows[..., :radius]], -1)
     return wrapped.unfold(-1, rows.shape[-1], 1).squeeze(2)
@@ -88,7 +88,7 @@ def updated_matrix(
     erase: Float[Tensor, "b w m"],
     add: Float[Tensor, "b w m"],
 ) -> Float[Tensor, "b n m"]:
-    """What all heads erase goes first, then what they add comes."""
+    """Return the memory after all heads have erased, and then added."""
     if weights.shape[1] == 1:
         erased = torch.addcmul(matrix, matrix, weights.mT * erase, value=-1)
     else:
@@ -97,7 +97,7 @@ def updated_matrix(
 
 
 def can_access_fast(reader: Attention, writer: Attention, controls: HeadControls) -> bool:
-    """Nobody edits weights or wants their gradient, and one head writes."""
+    """Return whether no hook edits weights or needs their gradient, and a single head writes."""
     is_unobserved = all(
         (hook := attention.hook) is None
         or (hook.edit is None and (hook.recorded is None or hook.detach))
@@ -113,7 +113,7 @@ def access_memory_fast(
     previous_weights: Float[Tensor, "b h 1 n"],
     matrix: Float[Tensor, "b n m"],
 ) -> AccessResult:
-    """The same as `turn` where `is_plain`."""
+    """Compute `access_memory` with a hand-written gradient; needs `can_access_fast`."""
     return AccessResult(*_AccessFunction.apply(reader, writer, *controls, previous_weights, matrix))
 
 
@@ -146,7 +146,7 @@ class _AccessFunction(torch.autograd.Function):
         read = reader.read(weights[:, :-1], memory)[:, :, 0]
         updated = updated_matrix(matrix, writer.intercept(weights[:, -1:])[:, :, 0], e, a)
         ctx.eps = reader.score.eps
-        # all of them so, and none as an attribute: an output there would hold itself for ever
+        # save_for_backward, not attributes: an output in an attribute would be a reference cycle
         inputs, intermediates = (
             (query, sharpening, previous_weights, matrix),
             (g, s, c, e, a, neighborhoods, shifted, log, weights),
@@ -184,7 +184,7 @@ class _AccessFunction(torch.autograd.Function):
             g * (1 - g)
         )
         grad_content_weights = g * grad_gated
-        # likeness
+        # cosine similarity
         grad_energy = softmax_backward(grad_content_weights, content_weights)[:, :, 0]
         grad_query, scaled_query = query_backward(grad_energy @ keys[:, 0], query[:, :, 0], ctx.eps)
         grad_matrix += unit_vector_backward(
@@ -203,20 +203,20 @@ class _AccessFunction(torch.autograd.Function):
 
 
 def softmax_backward(grad: Tensor, weights: Tensor) -> Tensor:
-    """p (g - p . g)"""
+    """p (g - p . g), the gradient of softmax."""
     weighted_grad = grad * weights
     return weighted_grad.addcmul_(weights, weighted_grad.sum(-1, keepdim=True), value=-1)
 
 
 def unit_vector_backward(grad: Tensor, x: Tensor, unit: Tensor, eps: float) -> Tensor:
-    """Of u = x / max(|x|, eps): (g - u (u . g)) / |x|, and g / eps where x is shorter than that."""
+    """(g - u (u . g)) / |x|, the gradient of u = x / max(|x|, eps); g / eps where |x| <= eps."""
     length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)
     along = (grad * unit).sum(-1, keepdim=True).mul_(length > eps)
     return torch.addcmul(grad, unit, along, value=-1).div_(length.clamp_(min=eps))
 
 
 def query_backward(grad: Tensor, query: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    """Through q = b k / |k| to k and what b is made of; and q itself."""
+    """Return the gradients of q = b k / |k| for k and for b before its softplus, and q itself."""
     raw_strength, k = query[..., -1:], query[..., :-1]
     b, unit = F.softplus(raw_strength), F.normalize(k, dim=-1, eps=eps)
     grad_strength = (grad * unit).sum(-1, keepdim=True) * raw_strength.sigmoid()

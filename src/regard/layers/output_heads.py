@@ -1,9 +1,9 @@
-"""What is put on an encoder: many states into one vector, and vectors into classes.
+"""Heads of encoders: poolings of states into one vector, and classifiers.
 
 b: batch   t: positions   d: width of a state   c: classes
 
-Poolings take states and which of them are real, wherever the padding stands. A row without a real
-position pools to zeros, with finite gradients.
+A pooling takes states and marks of the real positions; padding can be anywhere. A row without a
+real position pools to zeros, with finite gradients.
 """
 
 from typing import Literal, get_args
@@ -29,15 +29,16 @@ def build_pooling(
     hidden_dim: int | None = None,
     queries: int = 1,
 ) -> nn.Module:
-    """The pooling of this name, over states of this width.
+    """Build the pooling of this name for states of this width.
 
-    `backward` is for `last` alone; `hidden_dim` (of the score, by default the width) and `queries`
-    are for `attention`, whose weights `observe` shows: u . tanh(W h + b), Yang et al. 2016.
+    `backward_dim` is for "last" only. `hidden_dim` (width inside the score, default: `width`) and
+    `queries` are for "attention": u . tanh(W h + b), Yang et al. 2016. `observe` records its
+    weights.
     """
     if name not in get_args(Pooling):
         raise ValueError(f"pooling must be one of {', '.join(get_args(Pooling))}, not {name!r}")
     if name != "attention" and queries != 1:
-        raise ValueError(f"queries are of 'attention' only, and pooling is {name!r}")
+        raise ValueError(f"queries must be 1 for pooling {name!r}; only 'attention' has several")
     match name:
         case "first":
             return FirstPooling()
@@ -53,7 +54,7 @@ def build_pooling(
 
 
 class FirstPooling(nn.Module):
-    """The state of the first real position, where BERT has its [CLS]."""
+    """The state of the first real position, [CLS] in BERT."""
 
     def forward(
         self, states: Float[Tensor, "b t d"], valid: Bool[Tensor, "b t"]
@@ -64,8 +65,8 @@ class FirstPooling(nn.Module):
 class LastPooling(nn.Module):
     """The state of the last real position.
 
-    The last `backward` columns were read from the other end, so they are those of the first: what a
-    two-way recurrent layer knows when it has read all.
+    The last `backward_dim` columns are taken at the first position instead. So a bidirectional
+    layer gives the final state of each direction.
     """
 
     def __init__(self, backward_dim: int = 0):
@@ -95,7 +96,7 @@ class MeanPooling(nn.Module):
 
 
 class MaxPooling(nn.Module):
-    """The greatest value of each column, over the real states."""
+    """The maximum of each column over the real states."""
 
     def forward(
         self, states: Float[Tensor, "b t d"], valid: Bool[Tensor, "b t"]
@@ -105,7 +106,7 @@ class MaxPooling(nn.Module):
 
 
 def state_at(states: Tensor, valid: Tensor, position: Tensor) -> Tensor:
-    """The state of each row at its position; zeros for a row without a real one."""
+    """Return the state of each row at its position; zeros for a row without a real position."""
     rows = torch.arange(len(states), device=states.device)
     return states[rows, position].masked_fill(~valid.any(1, keepdim=True), 0.0)
 
@@ -113,7 +114,7 @@ def state_at(states: Tensor, valid: Tensor, position: Tensor) -> Tensor:
 class ClassifierHead(nn.Module):
     """logits = W x + b, or W tanh(V x + a) + b with a hidden layer; dropout before each product.
 
-    Over pooled vectors, or over the states of a sequence to name each of them.
+    The input is a pooled vector, or the states of a sequence to classify each position.
     """
 
     def __init__(
@@ -136,7 +137,7 @@ class ClassifierHead(nn.Module):
 
 
 class DistogramHead(nn.Module):
-    """logits_ij = W (z_ij + z_ji): classes of the distance of two positions, alike both ways.
+    """logits_ij = W (z_ij + z_ji): symmetric classes of the distance between two positions.
 
     Jumper et al. 2021, supplement 1.9.8.
     """

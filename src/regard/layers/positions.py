@@ -1,12 +1,12 @@
-"""Where in the sequence: added to the states, added to the energies, or turned into the keys.
+"""Positions in a sequence, in three forms:
 
     Sinusoidal, Learned    states + P[position]                     once, below the first layer
     RelativeBias           energy + B[bucket(slot - position)]      in each attention
     Rotary                 R_position q . R_slot k                  in each attention
 
-Every piece takes the position of the first state, `start`, so that a step with a cache is the
-same function as the whole sequence at once. The first two also take one start for each row: rows
-padded on the left start below 0.
+Each takes `start`, the position of the first state, so that steps with a cache and one pass over
+the sequence compute the same function. The first two also take one start for each row: rows padded
+on the left start below 0.
 """
 
 import math
@@ -21,17 +21,14 @@ from torch import Tensor, nn
 from regard.attention.validation import check_float, check_positive
 from regard.layers.cells import check_dtype
 
-PositionFeatures = Callable[
-    [Tensor, int, float], Tensor
-]  # (positions [*t], dim, base) -> features [*t dim]
+# (positions [*t], dim, base) -> features [*t dim]
+PositionFeatures = Callable[[Tensor, int, float], Tensor]
 
-MIN_CACHED_POSITIONS = (
-    256  # positions computed at once, so that a step of decoding finds its row ready
-)
+MIN_CACHED_POSITIONS = 256  # computed together, so that most steps of decoding only look up a row
 
 
 def check_states(states: Tensor, dim: int, weight: Tensor | None = None) -> None:
-    """Each module that takes states says so in the same words."""
+    """Check shape and dtype of states [batch, positions, dim]."""
     if states.ndim != 3 or states.shape[2] != dim:
         raise ValueError(f"states must be [batch, positions, {dim}], not {list(states.shape)}")
     check_float("states", states)
@@ -48,10 +45,10 @@ class CachedRows(NamedTuple):
 
 
 class PositionTable:
-    """What `make(positions, dim, base)` gives for a run of positions, the last of it kept.
+    """`build_features(positions, dim, base)` for consecutive positions, with a cache.
 
-    It is kept outside the module's buffers, which `model.to(torch.bfloat16)` would round: the
-    angles come from float64 whatever the model computes in.
+    The cache is not a buffer of the module, because `model.to(torch.bfloat16)` would round a
+    buffer. Angles are computed in float64, whatever the dtype of the model.
     """
 
     def __init__(self, build_features: PositionFeatures, base: float):
@@ -74,7 +71,7 @@ class PositionTable:
             or cache.rows.dtype != dtype
             or cache.rows.device != device
         ):
-            with torch.inference_mode(False):  # else they could not be used in training later
+            with torch.inference_mode(False):  # training cannot use inference tensors
                 rows = self.compute(start, max(length, MIN_CACHED_POSITIONS), dim, dtype, device)
             self.cache = cache = CachedRows(start, dim, rows)
         first = start - cache.start
@@ -86,9 +83,8 @@ class PositionTable:
         return self.features_at(torch.arange(start, start + length, device=device), dim, dtype)
 
     def features_at(self, positions: Int[Tensor, "*t"], dim: int, dtype: torch.dtype) -> Tensor:
-        precise_dtype = (
-            torch.float32 if positions.device.type == "mps" else torch.float64
-        )  # it has none
+        # mps has no float64
+        precise_dtype = torch.float32 if positions.device.type == "mps" else torch.float64
         return self.build_features(positions.to(precise_dtype), dim, self.base).to(dtype)
 
 
@@ -101,7 +97,7 @@ def angles(positions: Float[Tensor, "*t"], dim: int, base: float) -> Float[Tenso
 def interleaved_sinusoids(
     positions: Float[Tensor, "*t"], dim: int, base: float
 ) -> Float[Tensor, "*t {dim}"]:
-    """Sine and cosine of each angle, next to each other."""
+    """Return sine and cosine of each angle as neighbors."""
     angle = angles(positions, dim, base)
     return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)[..., :dim]
 
@@ -109,7 +105,7 @@ def interleaved_sinusoids(
 def concatenated_sinusoids(
     positions: Float[Tensor, "*t"], dim: int, base: float
 ) -> Float[Tensor, "*t {dim}"]:
-    """The sines of all angles, then their cosines, as in the authors' tensor2tensor, and Marian."""
+    """Return the sines of all angles, then their cosines, as in tensor2tensor and Marian."""
     angle = angles(positions, dim, base)
     return torch.cat([angle.sin(), angle.cos()], -1)[..., :dim]
 
@@ -117,7 +113,7 @@ def concatenated_sinusoids(
 def rotation_factors(
     positions: Float[Tensor, "*t"], dim: int, base: float
 ) -> Float[Tensor, "*t pairs 2"]:
-    """e^(i angle), real part first: multiplied by it, a pair of features turns."""
+    """e^(i angle), real part first; multiplying a pair of features by it rotates the pair."""
     angle = angles(positions, dim, base)
     return torch.stack([angle.cos(), angle.sin()], -1)
 
@@ -125,8 +121,8 @@ def rotation_factors(
 class SinusoidalPositions(nn.Module):
     """P[t, 2i] = sin(t / 10000^(2i/d)), P[t, 2i+1] = cos(t / 10000^(2i/d))  (Vaswani et al. 2017).
 
-    Sines and cosines alternate, as in the paper's equation, unless `order` is `halves`. An odd
-    `dim` has one sine more.
+    Sines and cosines alternate, as in the equation, unless `order` is `concatenated_sinusoids`. An
+    odd `dim` has one more sine.
     """
 
     def __init__(
@@ -150,7 +146,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """P is a table with a row for each of the first positions  (Gehring et al. 2017)."""
+    """states + P[position], with a learned table P  (Gehring et al. 2017)."""
 
     def __init__(self, max_positions: int, dim: int, *, init_std: float = 0.02):
         super().__init__()
@@ -180,19 +176,19 @@ class LearnedPositions(nn.Module):
     def check_end(self, end: int) -> None:
         limit = self.weight.shape[0]
         if end > limit:
-            raise ValueError(f"states reach {end} positions, but only {limit} were learned")
+            raise ValueError(f"states reach position {end}, but the table has only {limit}")
 
 
 def check_start(start: int) -> None:
     if start < 0:
-        raise ValueError(f"start must not be negative, but is {start}")
+        raise ValueError(f"start must be 0 or more, not {start}")
 
 
 def row_positions(start: Int[Tensor, " b"], states: Float[Tensor, "b t d"]) -> Int[Tensor, "b t"]:
-    """Positions with a start for each row; those below 0 are padding's, and count as 0."""
+    """Return positions from one start for each row; those below 0 (padding) become 0."""
     if start.shape != states.shape[:1] or start.is_floating_point():
         raise ValueError(
-            f"start must be one integer, or one for each of {states.shape[0]} rows, "
+            f"start must be an integer, or one integer for each of {states.shape[0]} rows, "
             f"not {start.dtype} of shape {list(start.shape)}"
         )
     return (start[:, None] + torch.arange(states.shape[1], device=states.device)).clamp(min=0)
@@ -201,9 +197,9 @@ def row_positions(start: Int[Tensor, " b"], states: Float[Tensor, "b t d"]) -> I
 class RelativeBias(nn.Module):
     """energy += B[head, bucket(slot - query position)]  (Raffel et al. 2020, 2.1).
 
-    Half of the buckets hold one distance each, the other half grow geometrically up to `farthest`;
-    all beyond share the last one. `causal` spends every bucket on the past, else the buckets are
-    split between past (and itself) and future.
+    Half of the buckets hold one distance each. The other half grow geometrically up to
+    `max_distance`; the last bucket holds all larger distances. With `causal`, all buckets are for
+    the past. Otherwise half are for the past and the position itself, and half for the future.
     """
 
     limits: Tensor
@@ -215,10 +211,10 @@ class RelativeBias(nn.Module):
         check_positive("heads", heads)
         buckets_per_side = buckets if causal else buckets // 2
         if buckets_per_side < 2 or (not causal and buckets % 2):
-            raise ValueError(f"buckets must be 2 or more on each side, not {buckets} in all")
+            raise ValueError(f"buckets must be at least 2 for each side, not {buckets} in total")
         if max_distance <= buckets_per_side // 2:
             raise ValueError(
-                f"max_distance must be over {buckets_per_side // 2}, not {max_distance}"
+                f"max_distance must be greater than {buckets_per_side // 2}, not {max_distance}"
             )
         self.causal, self.buckets_per_side = causal, buckets_per_side
         self.weight = nn.Parameter(torch.empty(buckets, heads))
@@ -232,27 +228,26 @@ class RelativeBias(nn.Module):
     def forward(
         self, n_queries: int, n_slots: int, start: int
     ) -> Float[Tensor, "h {n_queries} {n_slots}"]:
-        # The bias depends on the distance alone: one value for each distance that occurs, from
-        # the last query to the first slot up to the first query to the last slot; each query
-        # reads its run of n_slots of them.
+        # The bias depends on the distance alone. So one value is looked up for each distance, from
+        # the last query and the first slot to the first query and the last slot. Each query takes
+        # n_slots consecutive values.
         distance_stop, distance_start = n_slots - start, -(start + n_queries - 1)
         distance = torch.arange(distance_start, distance_stop, device=self.weight.device)
         bias_by_distance = self.weight[self.bucket(distance)].T
         return bias_by_distance.unfold(1, n_slots, 1).flip(1)
 
     def bucket(self, distance: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
-        """The bucket of slot - query position, as in T5; the past is negative."""
+        """Return the bucket of slot - query position, as in T5; the past is negative."""
         magnitude = (-distance).clamp(min=0) if self.causal else distance.abs()
         bucket = torch.bucketize(magnitude, self.limits, right=True)
         return bucket if self.causal else bucket + (distance > 0) * self.buckets_per_side
 
 
 def bucket_limits(buckets: int, max_distance: int) -> list[int]:
-    """The smallest distance of each bucket but the first.
+    """Return the smallest distance of each bucket except the first.
 
-    With m = buckets // 2 and n = buckets - m: 1, 2, .. m, and then the least integers that are not
-    below m (farthest / m)^(j/n). Whole numbers are compared, so that no rounding of a logarithm
-    can move a limit.
+    With m = buckets // 2 and n = buckets - m: 1, 2, .. m, and then the smallest integers >=
+    m (max_distance / m)^(j/n). The comparison uses integers, so that rounding cannot move a limit.
     """
     exact = buckets // 2
     rest = buckets - exact
@@ -266,12 +261,12 @@ def bucket_limits(buckets: int, max_distance: int) -> list[int]:
 
 
 class RotaryPositions(nn.Module):
-    """R_t x: each pair (x_2i, x_2i+1) turned by t / 10000^(2i/d)  (Su et al. 2021, eq. 34).
+    """R_t x: each pair (x_2i, x_2i+1) rotated by t / 10000^(2i/d)  (Su et al. 2021, eq. 34).
 
-    Then R_s q . R_t k depends on s - t alone. Pairs are neighbours, as in the paper, not halves of
-    the vector as in GPT-NeoX: the same function up to the order of the features, but weights
-    trained with the one do not load into the other. Keys are turned when they are remembered,
-    queries when they ask. One instance can serve every layer.
+    Then R_s q . R_t k depends on s - t alone. Pairs are neighbors, as in the paper; in GPT-NeoX
+    they are halves of the vector. The two differ only in the order of the features, but weights
+    trained with one do not fit the other. Keys are rotated by `remember`, queries by `forward`. One
+    instance can serve every layer.
     """
 
     def __init__(self, *, base: float = 10_000.0):
@@ -282,16 +277,15 @@ class RotaryPositions(nn.Module):
         check_float("x", x)
         if x.ndim < 2 or x.shape[-1] % 2:
             shape = list(x.shape)
-            raise ValueError(f"x must be [..., positions, an even width] to be turned, not {shape}")
+            raise ValueError(f"x must be [..., positions, even width] for a rotation, not {shape}")
         length, dim = x.shape[-2:]
-        precise_dtype = torch.promote_types(
-            x.dtype, torch.float32
-        )  # half precision turns in float32
+        # half precision is rotated in float32
+        precise_dtype = torch.promote_types(x.dtype, torch.float32)
         rotation = self.rows(start, length, dim, precise_dtype, x.device)
         pairs = x.to(precise_dtype).unflatten(-1, (-1, 2))
         if torch.compiler.is_compiling():  # the compiler fuses real arithmetic only
             rotated = complex_product(pairs, rotation)
-        else:  # one kernel where the real products take seven: 5x faster at 8 heads x 512 x 64
+        else:  # one kernel instead of seven: 5x faster at 8 heads x 512 x 64
             rotated = torch.view_as_real(as_complex(pairs) * torch.view_as_complex(rotation))
         return rotated.flatten(-2).to(x.dtype)
 
@@ -303,7 +297,7 @@ def complex_product(pairs: Float[Tensor, "*b t p 2"], rotation: Float[Tensor, "t
 
 
 def as_complex(pairs: Float[Tensor, "*b 2"]) -> Complex[Tensor, "*b"]:
-    """A view where the strides allow it, as they do for the heads of a projection."""
+    """Return a complex view, or a copy where the strides do not allow a view."""
     *strides, last = pairs.stride()
     if last != 1 or pairs.storage_offset() % 2 or any(stride % 2 for stride in strides):
         pairs = pairs.clone(memory_format=torch.contiguous_format)

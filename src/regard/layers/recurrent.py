@@ -1,4 +1,4 @@
-"""Layers of recurrent cells over sequences: stacked, two-way, over rows of unequal length.
+"""Layers of recurrent cells over sequences: stacked, bidirectional, over rows of unequal length.
 
 b: batch   t: steps   d: input_dim   h: hidden_dim   l: layers * directions   n: all real steps
 """
@@ -18,18 +18,18 @@ from regard.layers.dropout import dropout
 class Packing(NamedTuple):
     """The real steps of a right-padded batch, in the order of torch's PackedSequence.
 
-    That is by time, and longest row first. torch's own packing refuses a row without a step; this
+    The order is by time, and longest row first. torch's packing rejects a row without a step; this
     one leaves it out.
     """
 
     shape: tuple[int, int]  # b, t
     flat_index: Int[Tensor, " n"]  # of each real step in the flattened batch: row * t + time
     rows: Int[Tensor, " r"]  # those with at least one step, longest first
-    sizes: tuple[int, ...]  # how many rows have a first step, a second, ...
+    sizes: tuple[int, ...]  # number of rows that have a first step, a second, ...
 
     @classmethod
     def from_valid(cls, valid: Bool[Tensor, "b t"]) -> "Packing | None":
-        """None when there is nothing to pack: every step of every row is real."""
+        """Return the packing, or None if every step of every row is real."""
         if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
             raise ValueError("valid must be padded on the right: a real step follows a padded one")
         sizes = tuple(n for n in valid.sum(0).tolist() if n)
@@ -45,45 +45,44 @@ class Packing(NamedTuple):
         return padded.flatten(0, 1).index_select(0, self.flat_index)
 
     def unpack(self, data: Float[Tensor, "n d"]) -> Float[Tensor, "b t d"]:
-        """Back to where they were, with zeros where nothing was."""
+        """Return the steps in a padded batch, with zeros at padding."""
         batch, steps = self.shape
         flat = data.new_zeros(batch * steps, data.shape[1]).index_copy(0, self.flat_index, data)
         return flat.unflatten(0, (batch, steps))
 
     def repeat_over_steps(self, row_vectors: Float[Tensor, "b d"]) -> Float[Tensor, "n d"]:
-        """Each row's vector at each of its steps."""
+        """Repeat the vector of each row at each of its steps."""
         return row_vectors.index_select(0, self.flat_index // self.shape[1])
 
 
 class DropoutMasks(NamedTuple):
-    """One draw of variational dropout: one mask for all steps of a sequence; None drops nothing."""
+    """Masks of variational dropout, one for all steps of a sequence; None drops nothing."""
 
-    inputs: tuple[Tensor | None, ...]  # one for each layer, [b, its input]
+    inputs: tuple[Tensor | None, ...]  # one for each layer, [b, input_dim of the layer]
     states: tuple[Tensor | None, ...]  # one for each cell, [b, h]
 
     def select(self, rows: Int[Tensor, " r"]) -> "DropoutMasks":
-        """Those of these rows, in this order."""
+        """Return the masks of these rows, in this order."""
         return DropoutMasks(*(tuple(m if m is None else m[rows] for m in group) for group in self))
 
 
 class Recurrent(nn.Module):
-    """h_t = cell(x_t, h_{t-1}) at every step, layer upon layer, from both ends if `bidirectional`.
+    """h_t = cell(x_t, h_{t-1}) at every step, in stacked layers, in one or two directions.
 
-    `cell` makes a cell for an input width and a hidden width: `LSTM`, or `partial(GRU,
-    reset="before")`. A state is a tuple as long as the cell's, of tensors laid out as torch does:
-    [layers * directions, batch, hidden_dim], a layer's two directions side by side; h is as wide as
-    the projection of a cell that has one. Three dropouts, in training only:
+    `cell` builds a cell from an input width and a hidden width: `LSTM`, or `partial(GRU,
+    reset="before")`. A state has the tensors of the cell's state in torch's layout: [layers *
+    directions, batch, hidden_dim], the two directions of a layer next to each other. If the cell
+    has a projection, h has the width of the projection. Three kinds of dropout act in training:
 
-    - `dropout` between the layers, drawn anew at every step (Zaremba et al. 2014);
-    - `input_dropout` on what enters each layer, and `state_dropout` on h_{t-1} where it enters a
-      product: both drawn once for each sequence (Gal & Ghahramani 2016, with one mask for all
-      gates).
+    - `dropout` between the layers, a new mask at every step (Zaremba et al. 2014);
+    - `input_dropout` on the input of each layer, and `state_dropout` on h_{t-1} where it enters a
+      product: one mask for each sequence (Gal & Ghahramani 2016, with one mask for all gates).
 
     torch's fused kernels run where they compute the same function: LSTM without projection or clip,
-    GRU with reset="after", Elman with tanh or relu, all without `norm` and, in training, without
-    `state_dropout`. The rest is a loop over time, with the input products of all steps done before
-    it; so is training on padded batches on a CPU, where the loop is faster. Both skip padding,
-    whatever it holds.
+    GRU with reset="after", Elman with tanh or relu. They need cells without `layer_norm`, and in
+    training no `state_dropout`. Everything else is a loop over time, after one input product for
+    all steps. Training on padded batches on a CPU is also a loop, which is faster there. Kernels
+    and loop both skip padding, whatever it holds.
     """
 
     def __init__(
@@ -104,7 +103,7 @@ class Recurrent(nn.Module):
             if not 0 <= rate < 1:
                 raise ValueError(f"{name} must be in [0, 1), not {rate}")
         if dropout and layers == 1:
-            raise ValueError(f"dropout {dropout} acts between layers, and there is only one layer")
+            raise ValueError(f"dropout {dropout} needs at least two layers; it acts between them")
         self.input_dim, self.hidden_dim, self.layers = input_dim, hidden_dim, layers
         self.directions = 2 if bidirectional else 1
         self.dropout, self.input_dropout, self.state_dropout = dropout, input_dropout, state_dropout
@@ -122,10 +121,10 @@ class Recurrent(nn.Module):
         state: RecurrentState | None = None,
         masks: DropoutMasks | None = None,
     ) -> tuple[Float[Tensor, "b t o"], RecurrentState]:
-        """Outputs, 0 at padding, and each row's state after its last real step.
+        """Return the outputs, 0 at padding, and the state of each row after its last real step.
 
-        A row without a real step keeps the state it came with. In training, masks are drawn here
-        unless they are given.
+        A row without a real step keeps its initial state. In training, `masks` are drawn here if
+        they are None.
         """
         self.check(inputs, valid, state)
         state = self.initial_state(inputs.shape[0]) if state is None else state
@@ -144,14 +143,14 @@ class Recurrent(nn.Module):
     def step(
         self, x: Float[Tensor, "b d"], state: RecurrentState, masks: DropoutMasks | None = None
     ) -> tuple[Float[Tensor, "b h"], RecurrentState]:
-        """One step, for decoders: a loop of these, with the same `masks`, is `forward`.
+        """Run one step, for decoders; a loop of steps with the same `masks` is `forward`.
 
-        Shapes are checked and values are not: looking for NaN takes half as long as a small step.
+        Values are not checked: a search for NaN takes half the time of a small step.
         """
         if self.directions == 2:
-            raise ValueError("step must go forwards only, and this layer is bidirectional")
+            raise ValueError("step needs a layer of one direction, but this one is bidirectional")
         if masks is None and self.has_variational_dropout:
-            raise ValueError("masks must be drawn once for each sequence, by draw_masks(batch)")
+            raise ValueError("masks is missing; draw it once for each sequence: draw_masks(batch)")
         cells = self.stack
         if x.ndim != 2:
             raise ValueError(f"x must be [batch, input_dim], not {list(x.shape)}")
@@ -168,12 +167,12 @@ class Recurrent(nn.Module):
         return x, tuple(torch.stack(parts) for parts in zip(*new_states, strict=True))
 
     def initial_state(self, batch: int) -> RecurrentState:
-        """Zeros, one row for each sequence."""
+        """Return zeros, one row for each sequence."""
         new_zeros = self.stack[0].weight_hh.new_zeros
         return tuple(new_zeros(shape) for shape in self.state_shapes(batch))
 
     def draw_masks(self, batch: int) -> DropoutMasks | None:
-        """Masks of variational dropout for this many sequences; None when nothing would drop."""
+        """Draw masks of variational dropout for a batch; None if nothing would drop."""
         if not self.has_variational_dropout:
             return None
         firsts = self.stack[:: self.directions]
@@ -185,11 +184,11 @@ class Recurrent(nn.Module):
         )
 
     def load_torch_weights(self, other: nn.RNNBase) -> "Recurrent":
-        """Take over the weights of a torch.nn.RNN, LSTM or GRU of the same sizes."""
+        """Copy the weights of a torch.nn.RNN, LSTM or GRU of the same sizes."""
         ours = [weight for cell in self.stack for weight in cell.weights]
         theirs = list(other.parameters())
         if [weight.shape for weight in ours] != [weight.shape for weight in theirs]:
-            raise ValueError(f"other must have the sizes of this layer, not those of {other}")
+            raise ValueError(f"other must have the sizes of this layer, not {other}")
         with torch.no_grad():
             for weight, source in zip(ours, theirs, strict=True):
                 weight.copy_(source)
@@ -197,7 +196,7 @@ class Recurrent(nn.Module):
 
     @property
     def stack(self) -> list[Cell]:
-        """The cells, layer by layer, a layer's directions side by side."""
+        """The cells in the order of layers, the directions of a layer next to each other."""
         return [cast(Cell, cell) for cell in self.cells]
 
     @property
@@ -205,7 +204,7 @@ class Recurrent(nn.Module):
         return self.training and bool(self.input_dropout or self.state_dropout)
 
     def draw_mask(self, batch: int, width: int, rate: float) -> Tensor | None:
-        """Ones, of which a share `rate` is 0, scaled so that the mean stays 1."""
+        """Draw a dropout mask with mean 1; None if `rate` is 0."""
         if not rate:
             return None
         return dropout(self.stack[0].weight_hh.new_ones(batch, width), rate)
@@ -217,11 +216,11 @@ class Recurrent(nn.Module):
         packing: Packing | None,
         masks: DropoutMasks | None,
     ) -> tuple[Tensor, RecurrentState]:
-        """All layers, over [b t d] or over the packed [n d]: in one call, or layer by layer."""
+        """Run all layers over [b t d], or over the packed [n d], in one call or layer by layer."""
         kernel = shared_kernel(self.stack)
         if packing is not None and torch.is_grad_enabled() and data.device.type == "cpu":
-            # torch's packed kernel gives every step's slice a gradient as large as the whole batch:
-            # the loop trains in 0.6 to 0.9 of its time (benchmarks/recurrent.py, torch 2.13)
+            # In torch's packed kernel, the gradient of each step has the size of the whole batch.
+            # The loop trains in 0.6 to 0.9 of its time (benchmarks/recurrent.py, torch 2.13).
             kernel = None
         if kernel is not None and masks is None:
             return self.run_fused(kernel, self.stack, data, state, packing)
@@ -253,7 +252,7 @@ class Recurrent(nn.Module):
         state: RecurrentState,
         packing: Packing | None,
     ) -> tuple[Tensor, RecurrentState]:
-        """torch's kernel over one or more whole layers."""
+        """Run torch's kernel over one or more layers."""
         start = state[0] if len(state) == 1 else state
         weights = [weight for cell in cells for weight in cell.weights]
         layers, bidirectional = len(cells) // self.directions, self.directions == 2
@@ -270,7 +269,7 @@ class Recurrent(nn.Module):
         check_width("inputs", inputs, self.input_dim)
         if not inputs.numel():
             raise ValueError(
-                f"inputs must have a row and a step, not the shape {list(inputs.shape)}"
+                f"inputs must have at least one row and one step, not shape {list(inputs.shape)}"
             )
         check_dtype("inputs", inputs, self.stack[0].weight_hh)
         if valid is not None:
@@ -285,10 +284,10 @@ class Recurrent(nn.Module):
         if valid.dtype != torch.bool:
             raise ValueError(f"valid must be boolean (True: a real step), not {valid.dtype}")
         if valid.shape != shape:
-            raise ValueError(f"valid must be {list(shape)} as inputs are, not {list(valid.shape)}")
+            raise ValueError(f"valid must be {list(shape)} like inputs, not {list(valid.shape)}")
 
     def state_shapes(self, batch: int) -> list[tuple[int, ...]]:
-        """Of the tensors in a state."""
+        """Return the shapes of the tensors in a state."""
         cells = len(self.cells)
         return [(cells, batch, width) for width in self.stack[0].state_widths]
 
@@ -299,12 +298,12 @@ def shared_kernel(cells: list[Cell]) -> Kernel | None:
 
 
 def select_state(state: RecurrentState, rows: Int[Tensor, " r"]) -> RecurrentState:
-    """These rows of the batch, in this order, as beam search wants its survivors."""
+    """Return these rows of the batch, in this order, as beam search needs it."""
     return tuple(part.index_select(1, rows) for part in state)
 
 
 def reversed_indices(valid: Bool[Tensor, "b t"]) -> Int[Tensor, "b t"]:
-    """For `gather`: each row's real steps from the last to the first, padding where it was."""
+    """Return indices for `gather` that reverse the real steps of each row and keep padding."""
     step = torch.arange(valid.shape[1], device=valid.device)
     return torch.where(valid, valid.sum(1, keepdim=True) - 1 - step, step)
 
@@ -316,7 +315,7 @@ def run_unfused(
     packing: Packing | None,
     state_masks: Sequence[Tensor | None],
 ) -> tuple[Tensor, RecurrentState]:
-    """One layer as a loop over time: what the kernels do, for any cell."""
+    """Run one layer as a loop over time, for any cell."""
     outputs: list[Tensor] = []
     finals: list[RecurrentState] = []
     for index, cell in enumerate(cells):
@@ -335,7 +334,7 @@ def run_unfused(
 def run_forward(
     step: Recurrence, steps: Sequence[Tensor], state: RecurrentState
 ) -> tuple[list[Tensor], RecurrentState]:
-    """From the first step on; rows that have ended drop off at the bottom."""
+    """Run from the first step to the last; rows that have ended leave at the bottom."""
     outputs: list[Tensor] = []
     ended: list[RecurrentState] = []
     for projected in steps:
@@ -353,7 +352,7 @@ def run_forward(
 def run_backward(
     step: Recurrence, steps: Sequence[Tensor], state: RecurrentState
 ) -> tuple[list[Tensor], RecurrentState]:
-    """From the last step back; shorter rows join at the bottom with the state they start from."""
+    """Run from the last step to the first; shorter rows join at the bottom, in their own state."""
     outputs: list[Tensor] = []
     current = tuple(part[: steps[-1].shape[0]] for part in state)
     for projected in reversed(steps):
@@ -368,7 +367,7 @@ def run_backward(
 
 
 def apply_mask(data: Tensor, mask: Tensor | None, packing: Packing | None = None) -> Tensor:
-    """A row's mask on all of its steps."""
+    """Multiply all steps of a row by its mask."""
     if mask is None:
         return data
     if packing is not None:

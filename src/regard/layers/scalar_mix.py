@@ -1,4 +1,4 @@
-"""One vector from the vectors of several layers.
+"""A learned weighted mean of the vectors of several layers.
 
 b: batch   l: layers   t: positions   d: width
 """
@@ -12,9 +12,9 @@ from regard.attention.validation import check_positive
 
 
 class ScalarMix(nn.Module):
-    """y = gamma sum_j softmax(s)_j h_j  (Peters et al. 2018, eq. 1): s and gamma are learned.
+    """y = gamma sum_j softmax(s)_j h_j  (Peters et al. 2018, eq. 1); s and gamma are learned.
 
-    It starts as the mean. With `norm`, each h_j is normalised first, at each position on its own.
+    It starts as the mean. With `layer_norm`, each h_j is normalized first, position by position.
     """
 
     def __init__(self, layers: int, layer_norm: bool = False):
@@ -26,7 +26,7 @@ class ScalarMix(nn.Module):
 
     def forward(self, layers: Float[Tensor, "b l t d"]) -> Float[Tensor, "b t d"]:
         if layers.shape[1] != len(self.s):
-            raise ValueError(f"layers must be {len(self.s)}, not {layers.shape[1]}")
+            raise ValueError(f"layers must have {len(self.s)} layers, not {layers.shape[1]}")
         if self.layer_norm:
             layers = F.layer_norm(layers, layers.shape[-1:])
         return torch.einsum("l,bltd->btd", self.gamma * self.s.softmax(0), layers)

@@ -1,4 +1,4 @@
-"""An LSTM whose state is a tape of all its states: intra-attention.
+"""An LSTM that attends to all its earlier states, the tape: intra-attention.
 
     e_i            = v . tanh(W_h h_i + W_x x_t + W_r h~_{t-1})        i < t
     [h~_t; c~_t]   = sum_i softmax(e)_i [h_i; c_i]                      one set of weights for both
@@ -24,7 +24,7 @@ from regard.layers.cells import LSTM
 
 
 class Tape(NamedTuple):
-    """A slot for each step so far, key W_h h_i and value [h_i; c_i]; and what was last read."""
+    """A slot for each step so far, with key W_h h_i and value [h_i; c_i], and the last read."""
 
     memory: Memory
     read: Float[Tensor, "n h"]  # h~ of the last step, 0 before the first
@@ -33,14 +33,17 @@ class Tape(NamedTuple):
         return Tape(self.memory.select(rows), self.read.index_select(0, rows))
 
     def detach(self, max_slots: int | None = None) -> "Tape":
-        """The last `longest` slots (None: all); no gradient goes back through them."""
+        """Return the last `max_slots` slots (None: all) without their gradient."""
         keys, values = self.memory.keys.detach(), self.memory.values.detach()
         first = 0 if max_slots is None else max(0, self.memory.slots - max_slots)
         return Tape(Memory(keys[:, first:], values[:, first:]), self.read.detach())
 
 
 class TapeLSTM(nn.Module):
-    """`align_dim` is the width inside the score. `attention` shows what each step looked at."""
+    """The layer of the equations above; `align_dim` is the width inside the score.
+
+    `observe` records its weights as "attention".
+    """
 
     def __init__(self, input_dim: int, hidden_dim: int, align_dim: int, normalize: str = "softmax"):
         super().__init__()
@@ -55,7 +58,7 @@ class TapeLSTM(nn.Module):
         return Tape(self.empty_memory(rows, 0), self.cell.initial_state(rows)[0])
 
     def empty_memory(self, rows: int, slots: int) -> Memory:
-        """Slots that hold nothing, and that nobody may look at."""
+        """Return a memory of zeros; its slots are not valid."""
         zeros, hidden_dim = self.of_read.weight.new_zeros, self.cell.hidden_dim
         keys = zeros(rows, slots, self.of_read.out_features)
         valid = zeros(1, slots, dtype=torch.bool) if slots else None
@@ -64,9 +67,9 @@ class TapeLSTM(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "n t d"], tape: Tape
     ) -> tuple[Float[Tensor, "n t h"], Tape]:
-        """h_t of each step, and the tape with these steps on it.
+        """Return h_t of each step, and the tape with these steps.
 
-        What x_t adds to gates and score is computed for all steps at once.
+        The products of x_t in gates and score are computed for all steps at once.
         """
         (memory, read), outputs = tape, list[Tensor]()
         recurrence, read_tape = self.cell.recurrence(), self.build_tape_reader()
@@ -79,7 +82,7 @@ class TapeLSTM(nn.Module):
         return torch.stack(outputs, 1), Tape(memory, read)
 
     def build_tape_reader(self) -> Callable[[Tensor, Tensor, Memory], tuple[Tensor, Tensor]]:
-        """(W_x x_t, h~_{t-1}, tape) -> h~_t, c~_t."""
+        """Return a function (W_x x_t, h~_{t-1}, tape) -> h~_t, c~_t."""
         W, attention = self.of_read.weight.t(), self.attention
 
         def read_tape(tape_query: Tensor, read: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
@@ -94,14 +97,14 @@ class TapeLSTM(nn.Module):
         return memory.append(Memory(key, torch.cat([h, c], -1)[:, None]))
 
     def recompute_keys(self, tape: Tape) -> Tape:
-        """With keys made anew: W_h may have learned since, and learns from what is looked at."""
+        """Return the tape with new keys, because W_h may have changed, and for its gradient."""
         values = tape.memory.values
         keys = self.attention.score.prepare(values[..., : self.cell.hidden_dim])
         return Tape(Memory(keys, values), tape.read)
 
 
 class FusedTapeState(NamedTuple):
-    """Where a layer that also looks at a source stands: its tape, and what was last read there."""
+    """The state of a layer with attention to a source: its tape, and the last read from there."""
 
     tape: Tape
     read: Float[Tensor, "n h"]  # gamma~ of the last step, 0 before the first
@@ -117,7 +120,7 @@ class FusedTapeLSTM(TapeLSTM):
         r   = sigma(W_r [gamma~_t; x_t] + b)
         c_t = r alpha~_t + f c~_t + i g
 
-    The source is as wide as the layer, and `cross` shows what was looked at there.
+    The source has the width of the layer. `observe` records the attention to it as "cross".
     """
 
     def __init__(self, input_dim: int, hidden_dim: int, align_dim: int, normalize: str = "softmax"):
@@ -131,7 +134,7 @@ class FusedTapeLSTM(TapeLSTM):
     def forward_with_source(
         self, inputs: Float[Tensor, "n t d"], state: FusedTapeState, source: Memory
     ) -> tuple[Float[Tensor, "n t h"], FusedTapeState]:
-        """As `forward`, with the source."""
+        """Return h_t of each step and the next state, with attention to the source."""
         ((memory, read), source_read), outputs, read_tape = (
             state,
             list[Tensor](),

@@ -1,10 +1,11 @@
-"""The transformer block: look around, look at a memory, think; each with a residual and a norm.
+"""The transformer block: sublayers with a residual and a norm.
 
     post-norm    x = norm(x + sublayer(x))       Vaswani et al. 2017, 3.1
     pre-norm     x = x + sublayer(norm(x))       Radford et al. 2019; Xiong et al. 2020, fig. 1
 
-The sublayers are self-attention, then attention to a memory (when the block has one), then the
-feed-forward layer. b: batch   t: positions   k: memory slots   d: the model's width
+The sublayers are self-attention, then attention to a memory (if the block has one), then the
+feed-forward layer.
+b: batch   t: positions   k: memory slots   d: the model's width
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -51,12 +52,13 @@ class FeedForward(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """One layer of an encoder, of a decoder (`memory_dim`: how wide its memory is), or of neither.
+    """One layer of an encoder, of a decoder, or of a language model.
 
-    `dropout` acts on what each sublayer adds, `attention_dropout` (by default the same) on the
-    weights, `hidden_dropout` inside the feed-forward layer, where torch's layers have it and the
-    papers do not. `attention` makes another attention than the scaled dot product, once for each
-    use; it then brings its own dropout.
+    `memory_dim` is the width of the memory that a decoder attends to; None: no such attention.
+    `dropout` acts on the output of each sublayer, `attention_dropout` (default: `dropout`) on the
+    weights. `hidden_dropout` acts inside the feed-forward layer, as in torch's layers; the papers
+    do not have it. `attention` builds another attention than the scaled dot product; it then
+    brings its own dropout.
     """
 
     def __init__(
@@ -81,7 +83,10 @@ class TransformerBlock(nn.Module):
         if norm not in ("post", "pre"):
             raise ValueError(f"norm must be 'post' or 'pre', not {norm!r}")
         if attention is not None and attention_dropout is not None:
-            raise ValueError("attention_dropout is set twice: give it to the attention alone")
+            raise ValueError(
+                f"attention_dropout ({attention_dropout}) has no effect on a custom attention; "
+                "build that attention with its own dropout"
+            )
         check_dropout(dropout)
         weight_dropout = dropout if attention_dropout is None else attention_dropout
         build_attention = attention or (lambda: Attention(ScaledDot(), dropout=weight_dropout))
@@ -103,9 +108,9 @@ class TransformerBlock(nn.Module):
     def remember(
         self, states: Float[Tensor, "b k ds"], valid: Bool[Tensor, "b k"] | None = None
     ) -> Memory:
-        """What `forward` takes as `memory`: made once, looked at in every step."""
+        """Return the `memory` for `forward`; it serves for all steps."""
         if self.cross_attention is None:
-            raise ValueError("states cannot be remembered: this block has no memory_dim")
+            raise ValueError("remember needs a block with memory_dim, which this one does not have")
         heads = self.cross_attention
         check_states(states, heads.memory_dim, heads.out.weight)
         return self.cross_attention.remember(states, valid)
@@ -118,11 +123,11 @@ class TransformerBlock(nn.Module):
         past: Memory | None = None,
         memory: Memory | None = None,
     ) -> tuple[Float[Tensor, "b t d"], Memory]:
-        """The new states, and the `past` for the states that come after these.
+        """Return the new states, and the `past` for the states after these.
 
-        `past` holds the keys and values of the states before these; it says at which position
-        these begin. `valid` and `mask` are about these states (and the past) as slots; an invalid
-        state still gets a value, which nobody should read.
+        `past` holds the keys and values of earlier states; its length is the position of the first
+        state. `valid` and `mask` apply to states and past as slots. An invalid state also gets an
+        output, which has no meaning.
         """
         check_states(states, self.dim, self.feed.narrow.bias)
         start = 0 if past is None else past.slots
@@ -132,13 +137,13 @@ class TransformerBlock(nn.Module):
 
         if self.cross_attention is not None and self.cross_norm is not None:
             if memory is None:
-                raise ValueError("memory is missing: make it with this block's remember()")
+                raise ValueError("memory is missing; make it with remember() of this block")
             inner = self.cross_norm(states) if self.is_pre_norm else states
             states = self.add_residual(
                 states, self.cross_attention(inner, memory, start=start), self.cross_norm
             )
         elif memory is not None:
-            raise ValueError("memory is given to a block that has no memory_dim")
+            raise ValueError("memory needs a block with memory_dim, which this one does not have")
 
         inner = self.feed_norm(states) if self.is_pre_norm else states
         return self.add_residual(states, self.feed(inner), self.feed_norm), slots
@@ -151,16 +156,17 @@ class TransformerBlock(nn.Module):
 
 
 class TransformerStack(nn.Module):
-    """Blocks one after the other; pre-norm blocks get the final norm that they need.
+    """Stacked blocks, with a final norm after pre-norm blocks.
 
-    `past` and `memory` are those of each block: `forward` returns the one, `remember` the other.
+    `past` and `memory` are lists with one entry for each block. `forward` returns the past,
+    `remember` the memory.
     """
 
     def __init__(self, blocks: Iterable[TransformerBlock]):
         super().__init__()
         layers = list(blocks)
         if not layers:
-            raise ValueError("blocks are missing: a stack has at least one")
+            raise ValueError("blocks is empty; a stack needs at least one")
         self.layers, last = nn.ModuleList(layers), layers[-1]
         self.norm = nn.LayerNorm(last.dim, last.feed_norm.eps) if last.is_pre_norm else None
 
