@@ -152,7 +152,7 @@ def test_a_run_and_what_is_none(regard):
     """One training, and what is asked of it."""
     assert regard(*TRAIN).code == 0
     before = contents("out")
-    says(regard(*TRAIN, "seed=9"), "out: holds a run with other settings; take another folder")
+    says(regard(*TRAIN, "seed=9"), "out: holds a run with other settings; use another folder")
 
     assert regard("predict", "out", stdin=b"ab\nabc\n").code == 0
     long = b"ab\n" + b"a" * 13 + b"\n"
@@ -168,7 +168,7 @@ def test_a_run_and_what_is_none(regard):
     assert contents("out") == before
     config = Path("out/config.toml")
     config.write_text(config.read_text().replace('task = "translate"', 'task = "sing"'))
-    says(regard(*TRAIN), "out: holds a run of task 'sing', not 'translate'; take another folder")
+    says(regard(*TRAIN), "out: holds a run of task 'sing', not 'translate'; use another folder")
     known = '"translate", "summarize", "language", "chat", "classify", "tag", "understand", '
     known += (
         '"answer", "pretrain", "image", "caption", "music", "copy", "recall", "bandit", '
@@ -186,12 +186,12 @@ def test_a_folder_of_something_else(regard):
     Path("photos/cat.jpg").write_text("cat")
     says(
         regard("train", "config.toml", "--run", "photos"),
-        "photos: is not a run, it holds cat.jpg; take another folder",
+        "photos: is not a run (it holds cat.jpg); use another folder",
     )
     assert [path.name for path in Path("photos").iterdir()] == ["cat.jpg"]
     says(regard("train", "config.toml", "--run", "dev.tsv"), "dev.tsv: is a file; name a folder")
     says(regard("predict", "gone"), "gone: is not a run, there is no config.toml in it")
-    says(regard("train", "config.toml", "--run", "."), "take another folder")
+    says(regard("train", "config.toml", "--run", "."), "use another folder")
 
 
 @pytest.mark.parametrize("place", ["weights", "checkpoint", "log"])

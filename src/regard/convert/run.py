@@ -24,7 +24,7 @@ def import_run(folder: Path | str, run_folder: Path) -> tuple[Run, tuple[str, ..
     if imported.image_head is None:
         check_tokenizer_size(folder, imported)
     if (run_folder / CONFIG_FILE).is_file():
-        raise ValueError(f"{run_folder}: holds a run already; take another folder")
+        raise ValueError(f"{run_folder}: holds a run already; use another folder")
     if imported.image_head is not None:
         run = build_image_run(folder, imported, imported.image_head)
     else:

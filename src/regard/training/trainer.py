@@ -1,4 +1,4 @@
-"""Train a run in a folder; the same call again continues where it stopped."""
+"""Train a run in a folder, or resume its training."""
 
 import math
 import tomllib
@@ -6,14 +6,14 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record
-from regard.files import remove_stale_drafts
+from regard.files import JsonObject, remove_stale_drafts
 from regard.run import Run
 from regard.tasks.building import batch_options
 from regard.tasks.catalogue import find_task
@@ -21,6 +21,7 @@ from regard.tasks.load import load_settings
 from regard.tasks.run_folder import (
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
+    DATA_FOLDER,
     VERSIONS_FILE,
     WEIGHTS_FILE,
 )
@@ -46,9 +47,9 @@ class Validation(NamedTuple):
     """The result of one validation on the dev split."""
 
     step: int
-    loss: float  # mean over what the task counts
-    metric: float  # the value that is compared: the loss, or the metric of the settings
-    best: bool
+    loss: float  # mean over the units of the task, such as tokens
+    metric: float  # the value of train.metric, which may be the loss
+    best: bool  # whether it is the best metric so far
 
 
 class Trainer:
@@ -68,7 +69,7 @@ class Trainer:
         settings = find_task(settings.task).builder().resolve_settings(settings)
         self.settings, self.folder, self.on_message = settings, Path(folder), on_message
         if settings.train.tensorboard:
-            summary_writer()  # an error if it is not installed, before any work is done
+            summary_writer()  # raises an error if it is not installed, before any work is done
         self.run, self.corpus = self.open_run()
         self.random_state = self.run.random_state
         self.best_metric: float | None = None
@@ -78,13 +79,13 @@ class Trainer:
             self.dev_records = list(islice(self.corpus.read("dev"), MAX_DEV_RECORDS))
         with self.own_random_state():
             self.training = self.build_training()
-            if not (self.folder / CONFIG_FILE).is_file():  # now that all data has been read
+            if not (self.folder / CONFIG_FILE).is_file():  # only after all data has been read
                 self.run.save(self.folder)
             self.resume()
 
     @contextmanager
     def own_random_state(self) -> Generator[None]:
-        """Draw from this training's random state, and leave torch's global one as it was."""
+        """Use the random state of this training, and restore torch's global one at the end."""
         with torch.random.fork_rng(devices=[]):
             torch.set_rng_state(self.random_state)
             try:
@@ -93,7 +94,7 @@ class Trainer:
                 self.random_state = torch.get_rng_state()
 
     def __iter__(self) -> Generator[Step | Validation]:
-        """Yield steps and validations until the end of the settings, or until patience is over."""
+        """Yield steps and validations until train.steps, train.epochs or train.patience ends it."""
         train = self.settings.train
         steps_done = self.training.steps_done
         with Log(self.folder, tensorboard=train.tensorboard, steps_done=steps_done) as log:
@@ -120,7 +121,7 @@ class Trainer:
         return self.training.batches.epoch >= (train.epochs or math.inf)
 
     def validate(self) -> Validation:
-        """Measure loss and metric on dev; the best weights so far become those of the run."""
+        """Compute loss and metric on dev; save the weights if the metric is the best so far."""
         metric, ema = self.settings.train.metric, self.training.ema
         with nullcontext() if ema is None else ema.applied_to(self.run.model):
             mean_loss, value = self.dev_loss_and_metric()
@@ -148,7 +149,7 @@ class Trainer:
         return mean_loss, task.validation_metric(metric, self.dev_records)
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """Return the weights to use: the moving average, if there is one."""
+        """Return the weights of the run: the moving average, if train.ema is set."""
         ema = self.training.ema
         return dict(self.run.model.state_dict()) if ema is None else ema.weights
 
@@ -162,7 +163,7 @@ class Trainer:
         prune_checkpoints(folder, self.settings.train.keep_checkpoints)
 
     def close(self) -> None:
-        """Write a checkpoint, and the weights to use if no validation chose any."""
+        """Write a checkpoint, and the weights of the run if no validation has selected them."""
         self.save()
         count = self.settings.train.average_checkpoints
         if count > 1:
@@ -181,12 +182,12 @@ class Trainer:
             return Run.create(self.settings, corpus), corpus
         if not (self.folder / WEIGHTS_FILE).is_file():
             raise ValueError(
-                f"{self.folder}: has a {CONFIG_FILE}, but is no run; take another folder"
+                f"{self.folder}: has a {CONFIG_FILE}, but no {WEIGHTS_FILE}; use another folder"
             )
         check_task(config, self.settings.task)
         saved_settings = load_settings(config)
         if settings_without_duration(saved_settings) != settings_without_duration(self.settings):
-            raise ValueError(f"{self.folder}: holds a run with other settings; take another folder")
+            raise ValueError(f"{self.folder}: holds a run with other settings; use another folder")
         run = Run.load(self.folder)
         return Run(self.settings, run.vocabularies), run.corpus()
 
@@ -208,8 +209,11 @@ class Trainer:
         return build_training(self.settings, task, batches)
 
 
-def settings_without_duration(settings: Settings) -> dict[str, Any]:
-    """Return settings without the length of training and the scoring, which may change."""
+def settings_without_duration(settings: Settings) -> JsonObject:
+    """Return the settings that may not change when a training is resumed.
+
+    The length of the training and the metrics may change.
+    """
     values = settings.model_dump(exclude={"metrics"})
     for name in ("steps", "epochs", "patience"):
         values["train"].pop(name)
@@ -219,23 +223,24 @@ def settings_without_duration(settings: Settings) -> dict[str, Any]:
 def check_folder_is_free(folder: Path, settings: Settings) -> None:
     """Raise an error if a folder holds files that do not belong to a run of these settings."""
     loaders = find_task(settings.task).builder().vocabulary_loaders(settings)
-    run_files = {CONFIG_FILE, WEIGHTS_FILE, VERSIONS_FILE, CHECKPOINTS_FOLDER, *LOG_FILES}
+    run_files = {CONFIG_FILE, WEIGHTS_FILE, VERSIONS_FILE, CHECKPOINTS_FOLDER, DATA_FOLDER}
+    run_files |= set(LOG_FILES)
     run_files |= {f"{name}.json" for name in loaders}
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder}: is a file; name a folder for the run")
     for path in folder.iterdir() if folder.exists() else ():
         if path.name not in run_files and not path.name.startswith("."):
-            raise ValueError(f"{folder}: is not a run, it holds {path.name}; take another folder")
+            raise ValueError(f"{folder}: is not a run (it holds {path.name}); use another folder")
 
 
 def check_task(config: Path, task: str) -> None:
-    """A run of another task may have settings that are not even known here."""
+    """Check the task of a saved config before its settings, whose tables depend on the task."""
     try:
         saved_task = tomllib.loads(config.read_text("utf-8")).get("task", task)
     except ValueError as error:
         raise ValueError(f"{config}: is not the config of a run ({error})") from None
     if saved_task != task:
         raise ValueError(
-            f"{config.parent}: holds a run of task {saved_task!r}, not {task!r}; take "
+            f"{config.parent}: holds a run of task {saved_task!r}, not {task!r}; use "
             "another folder"
         )
