@@ -48,7 +48,11 @@ def test_a_config_for_every_setting(inside, tmp_path):
     assert 'blocks = ["TC(32)", "TC(32)", "A(32, 32)"]' in written
     (tmp_path / "all.toml").write_text(written)
     said = inside("check", str(tmp_path / "all.toml"), "data.held_out=1000")
-    for row in ("environments +1,000 +1,000", "random actions +[45]", "return of any learner +6.66"):
+    for row in (
+        "environments +1,000 +1,000",
+        "random actions +[45]",
+        "return of any learner +6.66",
+    ):
         assert re.search(row, said), said
     assert "No warnings." in said
 
@@ -149,7 +153,11 @@ def test_it_is_resumed_exactly(tmp_path):
         ),
         (["init", "bandit", "data.arms=1"], "", "data.arms: must be at least 2, not 1"),
         (["init", "bandit", "model.dilation=3"], "", "model.dilation: must be one of 1, 2, not 3"),
-        (["init", "bandit", "train.tokens_per_batch=9"], "", "is not for worlds: give examples_p"),
+        (
+            ["init", "bandit", "train.tokens_per_batch=9"],
+            "",
+            "not for environments; set examples_p",
+        ),
         (
             ["train", "bandit.toml", "model.blocks=['B(2)']", "--run", "no"],
             "",

@@ -129,7 +129,7 @@ def test_look(capsys):
         ),
         (
             ["train", "all.toml", "decode.coverage_penalty=0.2"],
-            "decode.coverage_penalty is for texts: set it to 0",
+            "decode.coverage_penalty needs a source text; set it to 0",
         ),
         (
             ["train", "all.toml", "train.metric=pointing", "--run", "other"],

@@ -158,7 +158,7 @@ def test_distances_are_scored_told_and_shown(inside, tmp_path):
         ),
         (
             ("train", "points.toml", CHANGES["bert"]),
-            "model.kind = 'bert' knows no pairs: take 'msa'",
+            "model.kind = 'bert' has no states of pairs; take 'msa'",
         ),
         (("train", "msa.toml", "train.metric=mae"), "train.metric = 'mae' is not for data.kind"),
         (

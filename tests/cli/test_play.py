@@ -151,9 +151,9 @@ def test_lines_in_pieces_out(folder):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["model.kind=rnnlm"], "'rnnlm' does not read piano rolls: take roll_rnn or roll_gpt"),
-        (["data.name=nottingham"], "'roll_rnn' does not read tunes in ABC, which are text: take"),
-        (["decode.top_k=3"], "decode.top_k is for tunes: each key is drawn by itself"),
+        (["model.kind=rnnlm"], "'rnnlm' does not read piano rolls; take roll_rnn or roll_gpt"),
+        (["data.name=nottingham"], "'roll_rnn' does not read tunes in ABC, which are text; take"),
+        (["decode.top_k=3"], "decode.top_k is for tunes, not for piano rolls; remove it"),
         (
             ["train.carry_state=true"],
             "train.carry_state is for rnnlm: roll_rnn begins each window anew",

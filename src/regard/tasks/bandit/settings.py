@@ -16,52 +16,67 @@ BanditModelConfig = Annotated[SnailConfig | LstmConfig, Field(discriminator="kin
 
 
 class BanditTrainConfig(TrainConfig):
-    """Training to act (PPO: Schulman et al. 2017)."""
+    """[train] of a policy (PPO: Schulman et al. 2017)."""
 
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for worlds.")
-    examples_per_batch: Positive | None = Field(default=256, description="Worlds of a batch.")
-    max_tokens: Positive = Field(default=1, description="Not for worlds: all have one length.")
-    rollout_environments: Positive = Field(
-        default=1024, description="Worlds that are played in before they are learnt from."
+    tokens_per_batch: Positive | None = Field(
+        default=None, description="Unused: set examples_per_batch."
     )
-    rollout_epochs: Positive = Field(default=3, description="Times that they are learnt from.")
+    examples_per_batch: Positive | None = Field(default=256, description="Environments per batch.")
+    max_tokens: Positive = Field(default=1, description="Unused: all episodes have one length.")
+    rollout_environments: Positive = Field(
+        default=1024, description="Environments of a rollout; the policy plays one episode in each."
+    )
+    rollout_epochs: Positive = Field(
+        default=3, description="Passes over a rollout before the next one is played."
+    )
     discount: Fraction = Field(
-        default=1.0, description="Of a reward, for each step that it is off."
+        default=1.0, description="Discount of rewards per step, from 0 to 1."
     )
     gae_lambda: Fraction = Field(
-        default=0.5, description="GAE: 0 trusts the value of the next step, 1 only what was paid."
+        default=0.5,
+        description="Lambda of generalized advantage estimation, from 0 (one step, then the "
+        "value) to 1 (rewards only).",
     )
     clip_ratio: float = Field(
-        default=0.2, gt=0, lt=1, description="How far an action's chances move in a round, at most."
+        default=0.2,
+        gt=0,
+        lt=1,
+        description="Largest relative change of the probability of an action (PPO).",
     )
-    value_weight: float = Field(default=5.0, ge=0, description="Weight of the value's error.")
+    value_weight: float = Field(
+        default=5.0, ge=0, description="Weight of the squared error of the value."
+    )
     entropy_weight: float = Field(
-        default=0.02, ge=0, description="Weight of being undecided; it falls to 0 at the end."
+        default=0.02,
+        ge=0,
+        description="Weight of the entropy of the policy at the first step; falls to 0.",
     )
-    learning_rate: float = Field(default=3e-3, gt=0, description="The highest; but see schedule.")
+    learning_rate: float = Field(
+        default=3e-3, gt=0, description="Highest learning rate; see schedule."
+    )
     exploration_rate: Fraction = Field(
         default=0.25,
-        description="Share of worlds in which the first steps, any number, are taken by chance: so "
-        "it learns to go on after what others have done.",
+        description="Share of episodes whose first actions are random: the policy learns to "
+        "continue after actions that it would not take.",
     )
     metric: Literal["loss", "return"] = Field(
         default="return",
-        description="What is better, on dev: loss (what is missed of what is there) or return.",
+        description="Metric on dev that selects the best weights: loss (the regret) or return.",
     )
 
     @model_validator(mode="after")
     def _check_batch_size(self) -> "BanditTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for worlds: give examples_per_batch")
+            raise ValueError("tokens_per_batch is not for environments; set examples_per_batch")
         return self
 
 
 class BanditSettings(Settings):
-    """Acting in worlds that are found out on the way."""
+    """Settings of a run that acts in unknown environments."""
 
-    task: Literal["bandit"] = Field(default="bandit", description="What the model is to do.")
+    task: Literal["bandit"] = Field(default="bandit", description="Task of the run.")
     data: EnvironmentDataConfig = Field(
-        default=BanditDataConfig(), description="bandit or mdp, made here."
+        default=BanditDataConfig(), description="Environments: bandit or mdp, both synthetic."
     )
     model: BanditModelConfig = Field(default=SnailConfig(dim=32), description=MODEL_HELP)
     train: BanditTrainConfig = Field(default=BanditTrainConfig(), description=TRAIN_HELP)

@@ -14,42 +14,43 @@ BitsModelConfig = Annotated[NtmConfig | LstmConfig, Field(discriminator="kind")]
 
 
 class BitsTrainConfig(TrainConfig):
-    """Training to remember."""
+    """[train] of copying and recalling."""
 
     tokens_per_batch: Positive | None = Field(
-        default=None, description="Size of a batch, in steps. Or give examples_per_batch."
+        default=None, description="Size of a batch in steps. Set this or examples_per_batch."
     )
     examples_per_batch: Positive | None = Field(
-        default=16, description="Sequences of a batch. Or give tokens_per_batch."
+        default=16, description="Sequences per batch. Set this or tokens_per_batch."
     )
     max_tokens: Positive = Field(
-        default=256, description="Longer sequences, in steps, are left out."
+        default=256, description="Longest sequence to train on, in steps; longer ones are left out."
     )
     max_grad_norm: float = Field(
-        default=10.0, ge=0, description="Longest gradient; longer ones are cut; 0: none."
+        default=10.0, ge=0, description="Largest norm of the gradient; 0: no clipping."
     )
     metric: Literal["loss"] = Field(
-        default="loss", description="What is better, on dev: loss, in bits of a sequence."
+        default="loss",
+        description="Metric on dev that selects the best weights: loss, in bits per sequence.",
     )
 
 
 class CopySettings(Settings):
-    """A sequence of bits, told again after its end."""
+    """Settings of a run that copies a sequence of bits after its end."""
 
-    task: Literal["copy"] = Field(default="copy", description="What the model is to do.")
+    task: Literal["copy"] = Field(default="copy", description="Task of the run.")
     data: CopyDataConfig = Field(
-        default=CopyDataConfig(), description="Vectors of bits, made here."
+        default=CopyDataConfig(), description="Data set: synthetic sequences of bit vectors."
     )
     model: BitsModelConfig = Field(default=NtmConfig(), description=MODEL_HELP)
     train: BitsTrainConfig = Field(default=BitsTrainConfig(), description=TRAIN_HELP)
 
 
 class RecallSettings(Settings):
-    """The item that followed one which is shown again."""
+    """Settings of a run that recalls the item after a repeated one."""
 
-    task: Literal["recall"] = Field(default="recall", description="What the model is to do.")
+    task: Literal["recall"] = Field(default="recall", description="Task of the run.")
     data: RecallDataConfig = Field(
-        default=RecallDataConfig(), description="Items of bits, made here."
+        default=RecallDataConfig(), description="Data set: synthetic items of bit vectors."
     )
     model: BitsModelConfig = Field(default=NtmConfig(), description=MODEL_HELP)
     train: BitsTrainConfig = Field(default=BitsTrainConfig(), description=TRAIN_HELP)

@@ -21,91 +21,94 @@ CaptionModelConfig = Annotated[ShowTellConfig | ShowAttendConfig, Field(discrimi
 
 
 class CaptionTrainConfig(TrainConfig):
-    """Training to say what is in an image."""
+    """[train] of captioning."""
 
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for images.")
-    examples_per_batch: Positive | None = Field(default=32, description="Captions of a batch.")
+    tokens_per_batch: Positive | None = Field(
+        default=None, description="Unused: set examples_per_batch."
+    )
+    examples_per_batch: Positive | None = Field(default=32, description="Captions per batch.")
     max_tokens: Positive = Field(
-        default=50, description="Longer captions (in tokens) are left out."
+        default=50, description="Longest caption to train on, in tokens; longer ones are left out."
     )
     crop_padding: Count = Field(
         default=0,
-        description="An image gets so many black pixels around it, and its own size is cut out of "
-        "that anywhere: each time, it stands a little elsewhere.",
+        description="Padding of a random crop, in pixels: black on each side, then a crop of the "
+        "original size at a random offset; 0: no crop.",
     )
     doubly_stochastic_weight: float = Field(
         default=0.0,
         ge=0,
-        description="Weight of (1 - what a place got in all)^2, summed over places: lambda, in the "
-        "paper 1; for soft attention.",
+        description="Weight lambda of the doubly stochastic penalty, for soft attention: the sum "
+        "over regions of (1 - their total attention)^2; 1 in the paper.",
     )
     soft_attention_steps: Count = Field(
         default=0,
-        description="For so many steps all places are read, before hard attention draws one.",
+        description="First training steps in which hard attention reads all regions, as soft "
+        "attention does, before it samples one.",
     )
     metric: Literal["loss", "bleu1", "bleu2", "bleu3", "bleu4", "cider", "exact", "pointing"] = (
         Field(
             default="loss",
-            description="What is better, on dev: loss, bleu1 to bleu4, cider, exact or pointing.",
+            description="Metric on dev that selects the best weights: loss, bleu1 to bleu4, cider, "
+            "exact or pointing.",
         )
     )
 
     @model_validator(mode="after")
     def _check_batch_size(self) -> "CaptionTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for images: give examples_per_batch")
+            raise ValueError("tokens_per_batch is not for images; set examples_per_batch")
         return self
 
 
 def check_attention_settings(
     model: ShowTellConfig | ShowAttendConfig, train: CaptionTrainConfig
 ) -> None:
-    """What is for one of the two attentions only."""
+    """Raise an error if a setting of soft attention is used with hard attention, or reverse."""
     is_hard = isinstance(model, ShowAttendConfig) and model.normalize == "reinforce"
     if train.doubly_stochastic_weight and (is_hard or isinstance(model, ShowTellConfig)):
         unsupported = "hard attention" if is_hard else f"model.kind = {model.kind!r}"
         raise ValueError(
-            f"train.doubly_stochastic_weight is for soft attention, not for {unsupported}: "
+            f"train.doubly_stochastic_weight is for soft attention, not for {unsupported}; "
             "set it to 0"
         )
     if train.soft_attention_steps and not is_hard:
         raise ValueError(
-            'train.soft_attention_steps is for hard attention: set model.normalize = "reinforce"'
+            'train.soft_attention_steps is for hard attention; set model.normalize = "reinforce"'
         )
     if is_hard and train.label_smoothing:
-        raise ValueError("train.label_smoothing is not for hard attention: set it to 0")
+        raise ValueError("train.label_smoothing is not for hard attention; set it to 0")
 
 
 def check_pooled_size(size: tuple[int, int], pooling_layers: int) -> None:
-    """A place is left of an image, on each side."""
+    """Raise an error if pooling leaves no region of an image."""
     if min(size) >> pooling_layers == 0:
         min_side = 2**pooling_layers
         raise ValueError(
             f"image.size = {list(size)} is too small for model.pooling_layers = "
-            f"{pooling_layers}: each side must "
-            f"be at least {min_side} pixels"
+            f"{pooling_layers}; make each side at least {min_side} pixels"
         )
 
 
 class CaptionSettings(Settings):
-    """An image into a sentence on it."""
+    """Settings of a run that describes an image in a sentence."""
 
-    task: Literal["caption"] = Field(default="caption", description="What the model is to do.")
+    task: Literal["caption"] = Field(default="caption", description="Task of the run.")
     data: CaptionDataConfig = Field(
-        default=DigitsDataConfig(), description="digits, shapes or captions."
+        default=DigitsDataConfig(), description="Data set: digits, shapes or captions."
     )
     text: TextConfig = Field(
         default=TextConfig(kind="words", lower=True, split_punctuation=True), description=TEXT_HELP
     )
     image: ImageConfig = Field(
-        default=ImageConfig(size=(48, 48)), description="How an image becomes numbers."
+        default=ImageConfig(size=(48, 48)), description="Size and normalization of images."
     )
     model: CaptionModelConfig = Field(
         default=ShowAttendConfig(pooling_layers=3), description=MODEL_HELP
     )
     train: CaptionTrainConfig = Field(default=CaptionTrainConfig(), description=TRAIN_HELP)
     decode: DecodeConfig = Field(
-        default=BeamConfig(width=3, max_length=50), description="greedy, beam or sample."
+        default=BeamConfig(width=3, max_length=50), description="Search: greedy, beam or sample."
     )
 
     @model_validator(mode="after")
@@ -113,5 +116,5 @@ class CaptionSettings(Settings):
         check_attention_settings(self.model, self.train)
         check_pooled_size(self.image.size, self.model.pooling_layers)
         if isinstance(self.decode, BeamConfig) and self.decode.coverage_penalty:
-            raise ValueError("decode.coverage_penalty is for texts: set it to 0")
+            raise ValueError("decode.coverage_penalty needs a source text; set it to 0")
         return self

@@ -25,46 +25,53 @@ DEFAULT_BLOCKS = ("A(64, 32)", "TC(128)", "A(256, 128)", "TC(128)", "A(512, 256)
 
 
 class EmbedConfig(Config):
-    """From an image to a vector: convolutions that each halve it (Vinyals et al. 2016)."""
+    """[embed]: convolutions from an image to a vector (Vinyals et al. 2016)."""
 
-    dim: Positive = Field(default=64, description="Width of the vector.")
+    dim: Positive = Field(default=64, description="Size of the vector of an image.")
     hidden_dim: Positive = Field(default=64, description="Filters of each convolution.")
-    layers: Positive = Field(default=4, description="Convolutions, one on the other.")
+    layers: Positive = Field(
+        default=4, description="Number of convolutions; each halves the image."
+    )
 
 
 class FewshotTrainConfig(TrainConfig):
-    """Training to learn from a few examples."""
+    """[train] of few-shot recognition."""
 
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for episodes.")
-    examples_per_batch: Positive | None = Field(default=32, description="Episodes of a batch.")
-    max_tokens: Positive = Field(default=1, description="Not for episodes: all have one length.")
+    tokens_per_batch: Positive | None = Field(
+        default=None, description="Unused: set examples_per_batch."
+    )
+    examples_per_batch: Positive | None = Field(default=32, description="Episodes per batch.")
+    max_tokens: Positive = Field(default=1, description="Unused: all episodes have one length.")
     queries: Positive = Field(
-        default=5, description="Images of an episode that are asked for, one after another."
+        default=5, description="Queries per episode, each classified by itself."
     )
     vary_shots: bool = Field(
-        default=False, description="Batches have 1 to data.shots shots, as in the paper."
+        default=False, description="Sample 1 to data.shots shots for each batch, as in the paper."
     )
     metric: Literal["loss", "accuracy"] = Field(
-        default="accuracy", description="What is better, on dev: loss or accuracy."
+        default="accuracy",
+        description="Metric on dev that selects the best weights: loss or accuracy.",
     )
 
     @model_validator(mode="after")
     def _check_batch_size_and_steps(self) -> "FewshotTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for episodes: give examples_per_batch")
+            raise ValueError("tokens_per_batch is not for episodes; set examples_per_batch")
         if self.epochs is not None:
-            raise ValueError("epochs are not for episodes, which have no end: give steps")
+            raise ValueError("epochs are not for episodes, which have no end; set steps")
         return self
 
 
 class FewshotSettings(Settings):
-    """A class from a few examples."""
+    """Settings of a run that learns classes from a few examples."""
 
-    task: Literal["fewshot"] = Field(default="fewshot", description="What the model is to do.")
+    task: Literal["fewshot"] = Field(default="fewshot", description="Task of the run.")
     data: FewshotDataConfig = Field(
-        default=PrototypesDataConfig(), description="prototypes, classes or public."
+        default=PrototypesDataConfig(), description="Data set: prototypes, classes or public."
     )
-    embed: EmbedConfig = Field(default=EmbedConfig(), description="From an image to a vector.")
+    embed: EmbedConfig = Field(
+        default=EmbedConfig(), description="Network from an image to a vector."
+    )
     model: FewshotModelConfig = Field(
         default=SnailConfig(blocks=DEFAULT_BLOCKS, tie_query_key_init=True), description=MODEL_HELP
     )

@@ -27,60 +27,70 @@ FoldModelConfig = Annotated[MsaConfig | BiRnnConfig | BertConfig, Field(discrimi
 
 
 class FoldHeadConfig(Config):
-    """From states to states of residues, or from pairs to distances."""
+    """[head]: from residues to their states, or from pairs of residues to distances."""
 
     hidden_dim: Positive | None = Field(
-        default=None, description="Width of a layer before the classes; none where not set."
+        default=None, description="Width of a hidden layer before the classes; unset: none."
     )
     dropout: Rate = Field(default=0.1, description="Share of values set to zero in training.")
-    bins: Positive = Field(default=64, description="Of distances: classes that they fall into,")
-    min_distance: float = Field(default=2.0, ge=0, description="from here,")
-    max_distance: float = Field(
-        default=22.0, gt=0, description="to there; the last has all beyond."
+    bins: Positive = Field(default=64, description="Number of bins of distance; at least 2.")
+    min_distance: float = Field(
+        default=2.0, ge=0, description="Lower edge of the first bin, in angstroms."
     )
-    contact_distance: float = Field(default=8.0, gt=0, description="Nearer than this is a contact.")
+    max_distance: float = Field(
+        default=22.0,
+        gt=0,
+        description="Upper edge of the last bin, in angstroms; it also holds all larger distances.",
+    )
+    contact_distance: float = Field(
+        default=8.0, gt=0, description="Distance below which a pair is a contact, in angstroms."
+    )
 
     @model_validator(mode="after")
     def _check_distances(self) -> "FoldHeadConfig":
         if self.bins < 2 or not self.min_distance < self.contact_distance <= self.max_distance:
             raise ValueError(
                 f"min_distance = {self.min_distance}, contact_distance = {self.contact_distance} "
-                f"and max_distance = {self.max_distance} must rise, and bins be 2 or more"
+                f"and max_distance = {self.max_distance} must increase, and bins must be at least 2"
             )
         return self
 
 
 class FoldTrainConfig(TrainConfig):
-    """Training to fold."""
+    """[train] of proteins."""
 
     max_tokens: Positive = Field(
         default=128,
-        description="Residues that are read at once; longer proteins are read in windows that "
-        "overlap by half. Sets of more points are left out.",
+        description="Residues of a window; longer proteins are read in windows that overlap by "
+        "half. Sets of more points are left out.",
     )
-    examples_per_batch: Positive | None = Field(default=8, description="Windows of a batch.")
+    examples_per_batch: Positive | None = Field(default=8, description="Windows per batch.")
     tokens_per_batch: Positive | None = Field(
-        default=None, description="Size of a batch, padding included. Or give examples_per_batch."
+        default=None,
+        description="Size of a batch in residues, padding included. Set this or "
+        "examples_per_batch.",
     )
     metric: Literal["loss", "accuracy", "mae"] = Field(
         default="loss",
-        description="What is better, on dev: loss, accuracy (of states) or mae (of distances).",
+        description="Metric on dev that selects the best weights: loss, accuracy (of states) or "
+        "mae (of distances).",
     )
 
 
 class FoldSettings(Settings):
-    """A protein into the states of its residues, or some distances into the others."""
+    """Settings of a run that predicts the states of residues, or distances between them."""
 
-    task: Literal["fold"] = Field(default="fold", description="What the model is to do.")
+    task: Literal["fold"] = Field(default="fold", description="Task of the run.")
     data: FoldDataConfig = Field(
-        default=PublicProteinsDataConfig(), description="proteins, public, points or distances."
+        default=PublicProteinsDataConfig(),
+        description="Data set: proteins, public, points or distances.",
     )
     text: TextConfig = Field(
-        default=TextConfig(), description="Not for proteins: letters are known."
+        default=TextConfig(), description="Unused: the letters of residues are fixed."
     )
     model: FoldModelConfig = Field(default=MsaConfig(), description=MODEL_HELP)
     head: FoldHeadConfig = Field(
-        default=FoldHeadConfig(), description="From residues or pairs to what is told."
+        default=FoldHeadConfig(), description="Layers from residues or pairs to predictions."
     )
     train: FoldTrainConfig = Field(default=FoldTrainConfig(), description=TRAIN_HELP)
 
@@ -88,7 +98,7 @@ class FoldSettings(Settings):
     def _check_settings(self) -> "FoldSettings":
         has_distances, metric = is_distance_data(self.data), self.train.metric
         if has_distances and self.model.kind != "msa":
-            raise ValueError(f"model.kind = {self.model.kind!r} knows no pairs: take 'msa'")
+            raise ValueError(f"model.kind = {self.model.kind!r} has no states of pairs; take 'msa'")
         if metric == ("accuracy" if has_distances else "mae"):
             raise ValueError(f"train.metric = {metric!r} is not for data.kind = {self.data.kind!r}")
         return self

@@ -19,54 +19,63 @@ ImageDataConfig = Annotated[
 
 
 class ImageTrainConfig(TrainConfig):
-    """Training to tell what is in an image."""
+    """[train] of image classification."""
 
-    tokens_per_batch: Positive | None = Field(default=None, description="Not for images.")
-    examples_per_batch: Positive | None = Field(default=64, description="Images of a batch.")
-    max_tokens: Positive = Field(default=1, description="Not for images: all have one size.")
+    tokens_per_batch: Positive | None = Field(
+        default=None, description="Unused: images have no tokens."
+    )
+    examples_per_batch: Positive | None = Field(default=64, description="Images per batch.")
+    max_tokens: Positive = Field(default=1, description="Unused: all images have one size.")
     crop_padding: Count = Field(
         default=0,
-        description="An image gets so many black pixels around it, and its own size is cut out of "
-        "that anywhere: each time, it stands a little elsewhere.",
+        description="Padding of a random crop, in pixels: black on each side, then a crop of the "
+        "original size at a random offset; 0: no crop.",
     )
-    flip: bool = Field(default=False, description="Half of the images are seen in a mirror.")
+    flip: bool = Field(
+        default=False, description="Mirror half of the training images, chosen at random."
+    )
     metric: Literal["loss", "accuracy", "f1"] = Field(
-        default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
+        default="loss",
+        description="Metric on dev that selects the best weights: loss, accuracy or (macro) f1.",
     )
 
     @model_validator(mode="after")
     def _check_batch_size(self) -> "ImageTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for images: give examples_per_batch")
+            raise ValueError("tokens_per_batch is not for images; set examples_per_batch")
         return self
 
 
 class ImageStartConfig(StartConfig):
-    """What to begin with, other than chance."""
+    """[start]: pretrained weights."""
 
     run: str | None = Field(
         default=None,
-        description="The folder of a run (image, or imported) whose encoder is taken over; [model] "
-        "is then as there, and of [image] what is not given; its size may be another.",
+        description="Folder of a run (image, or imported) whose encoder is loaded. [model] and the "
+        "unset values of [image] come from that run; image.size may differ.",
     )
 
 
 class ImageSettings(Settings):
-    """An image into one of some classes."""
+    """Settings of a run that assigns a class to an image."""
 
-    task: Literal["image"] = Field(default="image", description="What the model is to do.")
+    task: Literal["image"] = Field(default="image", description="Task of the run.")
     data: ImageDataConfig = Field(
-        default=ShapesDataConfig(), description="shapes, images or public."
+        default=ShapesDataConfig(), description="Data set: shapes, images or public."
     )
-    text: TextConfig = Field(default=TextConfig(), description="Not for images.")
-    image: ImageConfig = Field(default=ImageConfig(), description="How an image becomes numbers.")
+    text: TextConfig = Field(default=TextConfig(), description="Unused: images have no tokens.")
+    image: ImageConfig = Field(
+        default=ImageConfig(), description="Size and normalization of images."
+    )
     model: VitConfig = Field(
         default=VitConfig(patch_size=4, dim=64, heads=4, layers=4), description=MODEL_HELP
     )
     start: ImageStartConfig = Field(
-        default=ImageStartConfig(), description="What to begin with, other than chance."
+        default=ImageStartConfig(), description="Pretrained weights to start from."
     )
-    head: HeadConfig = Field(default=HeadConfig(), description="From the encoder to the classes.")
+    head: HeadConfig = Field(
+        default=HeadConfig(), description="Layers from the encoder to the classes."
+    )
     train: ImageTrainConfig = Field(default=ImageTrainConfig(), description=TRAIN_HELP)
 
     @model_validator(mode="after")

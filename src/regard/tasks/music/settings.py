@@ -29,32 +29,32 @@ MusicModelConfig = Annotated[
 
 
 class MusicTrainConfig(TrainConfig):
-    """Training to make music."""
+    """[train] of music."""
 
     max_tokens: Positive = Field(
-        default=512, description="Longer pieces (piano rolls, in steps) are trained on in parts."
+        default=512, description="Longest part of a piano roll, in steps; longer pieces are cut."
     )
-    context_length: Positive = Field(
-        default=128, description="Tokens of tunes that are read at a time."
-    )
+    context_length: Positive = Field(default=128, description="Tokens of a window of tunes.")
     carry_state: bool = Field(
         default=False,
-        description="Of tunes: go on with what was read before, window after window (rnnlm).",
+        description="Keep the state of the model from one window of tunes to the next (rnnlm).",
     )
-    metric: Literal["loss"] = Field(default="loss", description="What is better, on dev: loss.")
+    metric: Literal["loss"] = Field(
+        default="loss", description="Metric on dev that selects the best weights: loss."
+    )
 
 
 class MusicSettings(Settings):
-    """How likely a piece of music is, and how it goes on."""
+    """Settings of a run that models and composes music."""
 
-    task: Literal["music"] = Field(default="music", description="What the model is to do.")
+    task: Literal["music"] = Field(default="music", description="Task of the run.")
     data: MusicDataConfig = Field(
-        default=PublicMusicDataConfig(), description="rolls, abc or public."
+        default=PublicMusicDataConfig(), description="Data set: rolls, abc or public."
     )
     model: MusicModelConfig = Field(default=RollRnnConfig(), description=MODEL_HELP)
     train: MusicTrainConfig = Field(default=MusicTrainConfig(), description=TRAIN_HELP)
     decode: SampleConfig = Field(
-        default=SampleConfig(max_length=64), description="How music is drawn."
+        default=SampleConfig(max_length=64), description="Sampling of compositions."
     )
 
     @model_validator(mode="after")
@@ -64,12 +64,12 @@ class MusicSettings(Settings):
             suitable_models = ROLL_MODELS if has_rolls else ("rnnlm", "gpt2", "lstmn")
             data_name = "piano rolls" if has_rolls else "tunes in ABC, which are text"
             raise ValueError(
-                f"model.kind = {kind!r} does not read {data_name}: take "
+                f"model.kind = {kind!r} does not read {data_name}; take "
                 f"{' or '.join(suitable_models)}"
             )
         if has_rolls:
             for name in ("top_k", "top_p", "min_p"):
                 if getattr(self.decode, name) is not None:
-                    raise ValueError(f"decode.{name} is for tunes: each key is drawn by itself")
+                    raise ValueError(f"decode.{name} is for tunes, not for piano rolls; remove it")
         check_windows(self)
         return self

@@ -16,40 +16,46 @@ PretrainModelConfig = Annotated[BertConfig | ElmoConfig, Field(discriminator="ki
 
 
 class PretrainTrainConfig(TrainConfig):
-    """Training to be built on."""
+    """[train] of pretraining."""
 
-    max_tokens: Positive = Field(default=128, description="Tokens of a pair of stretches of text.")
+    max_tokens: Positive = Field(default=128, description="Longest pair of text spans, in tokens.")
     metric: Literal["loss", "accuracy"] = Field(
-        default="loss", description="What is better, on dev: loss or accuracy, of hidden words."
+        default="loss",
+        description="Metric on dev that selects the best weights: loss or accuracy of masked "
+        "words.",
     )
 
 
 class MaskConfig(Config):
-    """What has to be told."""
+    """[mask]: the objective of BERT."""
 
-    rate: float = Field(default=0.15, gt=0, lt=1, description="Share of the words that are hidden.")
+    rate: float = Field(
+        default=0.15, gt=0, lt=1, description="Share of tokens to predict, between 0 and 1."
+    )
     whole_words: bool = Field(
-        default=False, description="Hide all pieces of a word together (wordpiece)."
+        default=False, description="Mask all pieces of a word together (text.kind = wordpiece)."
     )
     next_sentence: bool = Field(
-        default=True, description="Also tell whether one stretch of text follows the other."
+        default=True, description="Also predict whether the second span follows the first."
     )
 
 
 class PretrainSettings(Settings):
-    """An encoder that learns from plain text, to be built on."""
+    """Settings of a run that pretrains an encoder on plain text."""
 
-    task: Literal["pretrain"] = Field(default="pretrain", description="What the model is to do.")
+    task: Literal["pretrain"] = Field(default="pretrain", description="Task of the run.")
     data: LanguageDataConfig = Field(
-        default=PublicTextDataConfig(name="wikitext2"), description="text or public."
+        default=PublicTextDataConfig(name="wikitext2"), description="Data set: text or public."
     )
     text: TextConfig = Field(
         default=TextConfig(kind="wordpiece", lower=True), description=TEXT_HELP
     )
     model: PretrainModelConfig = Field(
-        default=BertConfig(pretrain="both"), description="bert or elmo."
+        default=BertConfig(pretrain="both"), description="Model: bert or elmo."
     )
-    mask: MaskConfig = Field(default=MaskConfig(), description="What has to be told.")
+    mask: MaskConfig = Field(
+        default=MaskConfig(), description="Masked words and sentence pairs (bert)."
+    )
     train: PretrainTrainConfig = Field(default=PretrainTrainConfig(), description=TRAIN_HELP)
 
     @model_validator(mode="after")
@@ -62,5 +68,5 @@ class PretrainSettings(Settings):
             and "mask" in self.model_fields_set
             and self.mask != MaskConfig()
         ):
-            raise ValueError("mask is for bert: elmo tells every word, and hides none")
+            raise ValueError("mask is for bert: elmo masks no word; remove [mask]")
         return self
