@@ -1,21 +1,20 @@
-"""The parts of a training, as the settings name them."""
+"""Build a training, its optimizer and its schedule from settings."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 
 from regard.batching.source import BatchSource
 from regard.config.settings import Settings
 from regard.config.train import TrainConfig
-from regard.tasks.base import ParameterGroup, Task
+from regard.tasks.base import AnyTask, ParameterGroup
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.loop import Training
 from regard.training.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
 
 
-def build_training(settings: Settings, task: Task[Any, Any], batches: BatchSource) -> Training:
-    """Return the training of a task as the settings describe it."""
+def build_training(settings: Settings, task: AnyTask, batches: BatchSource) -> Training:
+    """Return the training of a task."""
     train, model = settings.train, task.model
     if getattr(train, "compile", False):
         task.compile()
@@ -25,7 +24,7 @@ def build_training(settings: Settings, task: Task[Any, Any], batches: BatchSourc
         task.loss,
         batches,
         build_optimizer(train, groups),
-        schedule=build_schedule(train, settings.model),
+        schedule=build_schedule(train, getattr(settings.model, "dim", None)),
         clip=train.max_grad_norm or None,
         accumulate=train.accumulate,
         ema=None if train.ema is None else ExponentialMovingAverage(model, train.ema),
@@ -38,9 +37,10 @@ def with_rate_multipliers(
     groups: Sequence[ParameterGroup],
     rate_multipliers: Mapping[str, float],
 ) -> list[ParameterGroup]:
-    """Return groups in which the named parts of the model have rates of their own.
+    """Split groups so that named parts of the model have learning rates of their own.
 
-    If two names match a parameter, the longer one counts. What no name matches comes first.
+    If two names match a parameter, the longer one counts. Parameters that no name matches come
+    first.
     """
     part_by_parameter: dict[torch.nn.Parameter, str] = {}
     for part in sorted(rate_multipliers, key=len):
@@ -48,9 +48,9 @@ def with_rate_multipliers(
             p: part for name, p in model.named_parameters() if f"{name}.".startswith(f"{part}.")
         }
         if not matching:
-            known = ", ".join(sorted({name.split(".")[0] for name, _ in model.named_parameters()}))
+            parts = ", ".join(sorted({name.split(".")[0] for name, _ in model.named_parameters()}))
             raise ValueError(
-                f"train.rate_multipliers: the model has no part {part!r}; it has {known}"
+                f"train.rate_multipliers: the model has no part {part!r}; it has {parts}"
             )
         part_by_parameter |= matching
     split_groups = [
@@ -81,13 +81,16 @@ def build_optimizer(train: TrainConfig, groups: Sequence[ParameterGroup]) -> tor
             return torch.optim.SGD(optimizer_groups, rate, config.momentum)
 
 
-def build_schedule(train: TrainConfig, model_config: Any) -> Schedule | Plateau:
+def build_schedule(train: TrainConfig, dim: int | None) -> Schedule | Plateau:
+    """Return the schedule of the settings; `dim` is the dimension of the model, for noam."""
     config = train.schedule
     match config.kind:
         case "constant":
             return constant(config.warmup)
         case "noam":
-            return noam(model_config.dim, config.warmup)
+            if dim is None:
+                raise ValueError("train.schedule: noam needs model.dim; use inverse_sqrt instead")
+            return noam(dim, config.warmup)
         case "inverse_sqrt":
             return inverse_sqrt(config.warmup)
         case "cosine":

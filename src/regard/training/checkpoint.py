@@ -1,10 +1,10 @@
-"""Checkpoints that are whole or not there: safetensors and JSON, with checksums.
+"""Checkpoints that are complete or absent: safetensors and JSON, with checksums.
 
     checkpoints/step-00000200/weights.safetensors  …  facts.json  manifest.json
 
-Everything is written under a temporary name and flushed, the manifest with the checksums last; then
-one rename makes it a checkpoint. Whenever a process is killed, each folder of that name is
-complete; a file that was damaged later is found by its checksum.
+All files are written to a folder with a temporary name and flushed; the manifest with the checksums
+comes last. Then the folder is renamed. So a folder with the name of a checkpoint is complete, even
+if the process is killed. Checksums find files that were damaged later.
 """
 
 import hashlib
@@ -12,34 +12,34 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import safetensors
 import safetensors.torch
 from torch import Tensor
 
-from regard.files import is_stale_draft
+from regard.files import JsonObject, is_stale_draft
 
 MANIFEST_FILE, METADATA_FILE = "manifest.json", "facts.json"
 FOLDER_PATTERN = re.compile(r"step-(\d{8,})")
 
 
 class Checkpoint(NamedTuple):
-    """Named groups of tensors (one file each) and plain facts, as they were at a step."""
+    """The state of a training after a step: groups of tensors (one file each) and metadata."""
 
     step: int
     tensors: dict[str, dict[str, Tensor]]
-    metadata: dict[str, Any]
+    metadata: JsonObject
 
 
 class DamagedCheckpointError(ValueError):
-    """A checkpoint that is not what was written."""
+    """A file of a checkpoint is missing, or differs from what was written."""
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint into `folder`, whole or not at all; one that is there intact stays."""
+    """Write a checkpoint into `folder`, completely or not at all; keep an intact one."""
     final = folder / folder_name(checkpoint.step)
     if is_intact(final):
         return final
@@ -70,11 +70,11 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint, after checking that every file is what was written."""
-    metadata: dict[str, Any] = {}
+    """Read a checkpoint, and check the checksums of all files."""
+    metadata: JsonObject = {}
     tensors: dict[str, dict[str, Tensor]] = {}
     manifest = read_json(path / MANIFEST_FILE)
-    checksums = manifest.get("sha256") if isinstance(manifest, dict) else None
+    checksums = manifest.get("sha256")
     if not isinstance(checksums, dict) or folder_name(manifest.get("step")) != path.name:
         raise DamagedCheckpointError(
             f"{path / MANIFEST_FILE}: is not the manifest of this checkpoint"
@@ -84,7 +84,7 @@ def load_checkpoint(path: Path) -> Checkpoint:
         if not file.is_file():
             raise DamagedCheckpointError(f"{file}: is missing")
         if checksum(file) != expected:
-            raise DamagedCheckpointError(f"{file}: does not have the checksum it was written with")
+            raise DamagedCheckpointError(f"{file}: was changed (its checksum is wrong)")
         if file.suffix == ".safetensors":
             try:
                 tensors[file.stem] = safetensors.torch.load_file(file)
@@ -95,12 +95,12 @@ def load_checkpoint(path: Path) -> Checkpoint:
     return Checkpoint(manifest["step"], tensors, metadata)
 
 
-def folder_name(step: Any) -> str:
+def folder_name(step: object) -> str:
     return f"step-{step:08}" if isinstance(step, int) else ""
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
-    """Those in a folder, newest first."""
+    """Return the checkpoints in a folder, newest first."""
     if not folder.is_dir():
         return []
     folders = [path for path in folder.iterdir() if FOLDER_PATTERN.fullmatch(path.name)]
@@ -108,18 +108,18 @@ def checkpoint_folders(folder: Path) -> list[Path]:
 
 
 def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest checkpoint that is intact, and one line for each that had to be passed over."""
+    """Return the newest intact checkpoint, and a message for each that was skipped."""
     skipped: list[str] = []
     for path in checkpoint_folders(folder):
         try:
             return load_checkpoint(path), skipped
         except DamagedCheckpointError as error:
-            skipped.append(f"{error}; passed over, an earlier checkpoint is used")
+            skipped.append(f"{error}; skipped, an earlier checkpoint is used")
     return None, skipped
 
 
 def prune_checkpoints(folder: Path, keep: int, also_keep: Path | None = None) -> None:
-    """Keep the newest `keep` (and one more that is named); clear away drafts of dead processes."""
+    """Remove old checkpoints except the newest `keep` and `also_keep`, and stale drafts."""
     if keep < 1:
         raise ValueError(f"keep must be at least 1, not {keep}")
     for path in checkpoint_folders(folder)[keep:]:
@@ -130,7 +130,7 @@ def prune_checkpoints(folder: Path, keep: int, also_keep: Path | None = None) ->
 
 
 def remove_checkpoint(path: Path) -> None:
-    """First the name goes: no checkpoint is ever half there."""
+    """Rename the folder, then remove it, so that no checkpoint is ever incomplete."""
     if path.exists():
         trash = path.with_name(f".{path.name}.gone.{os.getpid()}")
         shutil.rmtree(trash, ignore_errors=True)
@@ -162,7 +162,7 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder as durable as the files."""
+    """Flush the names of a folder to the disk."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -175,14 +175,17 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def to_json_bytes(values: Mapping[str, Any]) -> bytes:
+def to_json_bytes(values: JsonObject) -> bytes:
     return (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path) -> JsonObject:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DamagedCheckpointError(f"{path}: is missing") from error
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise DamagedCheckpointError(f"{path}: is not JSON ({error})") from error
+    if not isinstance(value, dict):
+        raise DamagedCheckpointError(f"{path}: is not a JSON object")
+    return value

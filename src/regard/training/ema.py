@@ -1,4 +1,4 @@
-"""Weights averaged over time: an exponential average while training, or a mean of checkpoints."""
+"""Averages of weights: an exponential moving average, or the mean of checkpoints."""
 
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class ExponentialMovingAverage:
-    """a <- d a + (1 - d) w after each step; d starts low, so that the first weights fade out."""
+    """a <- d a + (1 - d) w after each step; d starts low, to forget the random initial weights."""
 
     def __init__(self, model: nn.Module, decay: float = 0.999):
         if not 0 < decay < 1:
@@ -28,7 +28,7 @@ class ExponentialMovingAverage:
 
     @contextmanager
     def applied_to(self, model: nn.Module) -> Generator[None]:
-        """The model has the averaged weights for a while, then its own again."""
+        """Load the averaged weights into a model; restore its weights at the end."""
         original = {name: value.clone() for name, value in model.state_dict().items()}
         model.load_state_dict(self.weights)
         try:
@@ -38,14 +38,17 @@ class ExponentialMovingAverage:
 
 
 def mean_weights(weight_sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of several sets of weights, summed in float64; what is not a float is the last's."""
+    """Return the mean of several sets of weights, summed in float64.
+
+    Tensors of integers are those of the last set.
+    """
     total: dict[str, Tensor] = {}
     dtypes: dict[str, torch.dtype] = {}
     count = 0
     for weights in weight_sets:
         count += 1
         if total and weights.keys() != total.keys():
-            raise ValueError("weights cannot be averaged: they are not of the same model")
+            raise ValueError("weights cannot be averaged: they belong to different models")
         for name, value in weights.items():
             dtypes[name] = value.dtype
             if not value.is_floating_point():
@@ -55,7 +58,7 @@ def mean_weights(weight_sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tenso
             else:
                 total[name] = value.double()
     if not count:
-        raise ValueError("weights are missing: there is nothing to average")
+        raise ValueError("there are no weights to average; give at least one set")
     return {
         name: (value / count).to(dtypes[name]) if value.is_floating_point() else value
         for name, value in total.items()

@@ -1,7 +1,7 @@
-"""What happened in a training, a line for each step and each validation.
+"""The log of a training: an entry for each step and each validation.
 
-log.jsonl is what others are made from; log.csv is the same for a spreadsheet, and `tensorboard` a
-folder of events, if it is wished for.
+`log.jsonl` is complete; plots are drawn from it. `log.csv` has the same for a spreadsheet. With
+train.tensorboard, `tensorboard` is a folder of events.
 """
 
 import csv
@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable
 from io import FileIO, StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from regard.files import explain_write_errors, write_atomic
+from regard.files import JsonObject, explain_write_errors, write_atomic
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -26,24 +26,24 @@ COLUMNS: tuple[str, ...] = (
     *("kind", "step", "loss", "tokens", "seconds", "learning_rate", "gradient_norm"),
     *("metric", "best"),
 )
-TENSORBOARD_SCALARS = {  # what TensorBoard shows of an entry
+TENSORBOARD_SCALARS = {  # by kind of entry
     "step": ("loss", "learning_rate", "gradient_norm"),
     "dev": ("loss", "metric"),
 }
 
-LogEntry = dict[str, Any]
+LogEntry = JsonObject
 """{"kind": "step", "number": 1, "loss": …} or {"kind": "dev", "step": 500, "loss": …}"""
 
 
 class Log:
-    """The log of a folder, to add to; every line is on the disk when `add` returns."""
+    """The log of a folder, open for writing; it is not buffered."""
 
     def __init__(self, folder: Path, *, tensorboard: bool = False, steps_done: int = 0):
         self.files = [(folder / name).open("ab", buffering=0) for name in (LOG_FILE, CSV_FILE)]
         self.event_writer: SummaryWriter | None = None
         if tensorboard:
             writer_class = summary_writer()
-            # what TensorBoard has of later steps, from before a resume, it then forgets
+            # purge_step hides events of later steps, which were written before a resume
             self.event_writer = writer_class(
                 str(folder / TENSORBOARD_FOLDER), purge_step=steps_done + 1
             )
@@ -74,7 +74,7 @@ class Log:
 
 
 def truncate_log(folder: Path, steps_done: int) -> None:
-    """Take out of the logs what is about to be done again; the sheet is made anew."""
+    """Remove entries after `steps_done`, which a resumed training repeats."""
     lines = complete_lines(folder / LOG_FILE)
     kept_lines = [line for line in lines if entry_step(json.loads(line)) <= steps_done]
     write_atomic(folder / LOG_FILE, "".join(kept_lines).encode())
@@ -83,12 +83,12 @@ def truncate_log(folder: Path, steps_done: int) -> None:
 
 
 def read_log(folder: Path) -> list[LogEntry]:
-    """Every entry of a folder's log, in order."""
+    """Return the entries of a folder's log, in order."""
     return [json.loads(line) for line in complete_lines(folder / LOG_FILE)]
 
 
 def complete_lines(path: Path) -> list[str]:
-    """Whole lines; of one that was being written when the power went, nothing."""
+    """Return the lines of a file, without a last line that was not completely written."""
     if not path.is_file():
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -96,13 +96,13 @@ def complete_lines(path: Path) -> list[str]:
 
 
 def write_all(file: FileIO, data: bytes) -> None:
-    """All of it: a file without a buffer may take a part, as when the disk is full."""
+    """Write all bytes: `write` of an unbuffered file may write a part, as on a full disk."""
     while data:
         data = data[file.write(data) :]
 
 
 def csv_rows(entries: Iterable[LogEntry]) -> str:
-    """Rows of CSV, without a head."""
+    """Return entries as CSV, without a header."""
     text = StringIO()
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writerows({**entry, "step": entry_step(entry)} for entry in entries)
@@ -110,12 +110,12 @@ def csv_rows(entries: Iterable[LogEntry]) -> str:
 
 
 def entry_step(entry: LogEntry) -> int:
-    """The step of an entry, or after which it was."""
+    """Return the step of an entry, or the step before a validation."""
     return entry["number"] if entry["kind"] == "step" else entry["step"]
 
 
 def summary_writer() -> "type[SummaryWriter]":
-    """TensorBoard's writer; without the package `tensorboard`, a ModuleNotFoundError."""
+    """Return TensorBoard's writer; raise ModuleNotFoundError if it is not installed."""
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter

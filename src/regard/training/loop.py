@@ -1,4 +1,4 @@
-"""The training loop is a generator: it makes steps, and who runs it logs, saves and stops.
+"""The training loop is a generator of optimizer steps; the caller logs, saves and stops.
 
 training = Training(model, loss, batches, torch.optim.Adam(model.parameters()))
 for step in training.steps(1000):
@@ -14,12 +14,18 @@ import torch
 from torch import Tensor, nn
 
 from regard.batching.source import BatchSource
+from regard.files import JsonObject
 from regard.tasks.loss import Loss
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.schedule import Plateau, Schedule, constant
 
+TensorGroups = dict[str, dict[str, Tensor]]
+"""Tensors by group and name, such as {"weights": {"embedding.weight": …}}."""
+
 
 class Step(NamedTuple):
+    """The result of one optimizer step."""
+
     number: int  # from 1
     loss: float  # mean over the tokens
     tokens: int
@@ -30,7 +36,7 @@ class Step(NamedTuple):
 
 
 class Training:
-    """A model in training, with all that is needed to go on exactly where it was left."""
+    """A model in training: data, optimizer and schedule, whose complete state can be saved."""
 
     def __init__(
         self,
@@ -55,12 +61,12 @@ class Training:
         self.steps_done = 0
 
     def steps(self, until: int) -> Iterator[Step]:
-        """Make steps until that many are done in all."""
+        """Run optimizer steps until `steps_done` is `until`."""
         while self.steps_done < until:
             yield self.step()
 
     def step(self) -> Step:
-        """Make one optimizer step."""
+        """Run one optimizer step."""
         self.model.train()
         start_time = time.perf_counter()
         factor = self.schedule(self.steps_done + 1)
@@ -70,8 +76,8 @@ class Training:
         norm = self.clip_gradients()
         if not math.isfinite(norm):
             raise ValueError(
-                f"step {self.steps_done + 1}: the gradient is {norm}; lower the learning "
-                "rate, or clip"
+                f"step {self.steps_done + 1}: the gradient norm is {norm}; lower "
+                "train.learning_rate or train.max_grad_norm"
             )
         self.optimizer.step()
         self.steps_done += 1
@@ -83,7 +89,10 @@ class Training:
         )
 
     def backward(self) -> tuple[float, int]:
-        """The mean gradient over all tokens of `accumulate` batches, as if they were one."""
+        """Compute the mean gradient over all tokens of `accumulate` batches.
+
+        Return the sum of the losses and the number of tokens.
+        """
         self.optimizer.zero_grad(set_to_none=True)
         losses: list[Loss] = []
         batches = [next(self.batches) for _ in range(self.accumulate)]
@@ -103,8 +112,11 @@ class Training:
         limit = math.inf if self.clip is None else self.clip
         return nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()
 
-    def state_dict(self) -> tuple[dict[str, dict[str, Tensor]], dict[str, Any]]:
-        """Tensors by group and plain facts; with the same data, `restore` goes on bit for bit."""
+    def state_dict(self) -> tuple[TensorGroups, JsonObject]:
+        """Return tensors by group, and plain data.
+
+        A training that loads them continues bit for bit, if the data are the same.
+        """
         optimizer_tensors, optimizer_numbers = flatten_optimizer_state(self.optimizer)
         tensors = {
             "weights": dict(self.model.state_dict()),
@@ -113,7 +125,7 @@ class Training:
         }
         if self.batches.carried:
             tensors["carried"] = self.batches.carried
-        metadata = {
+        metadata: JsonObject = {
             "done": self.steps_done,
             "batches": self.batches.state_dict(),
             "optimiser": optimizer_numbers,
@@ -125,9 +137,7 @@ class Training:
             metadata["average"] = self.ema.updates
         return tensors, metadata
 
-    def load_state_dict(
-        self, tensors: dict[str, dict[str, Tensor]], metadata: dict[str, Any]
-    ) -> None:
+    def load_state_dict(self, tensors: TensorGroups, metadata: JsonObject) -> None:
         self.model.load_state_dict(tensors["weights"])
         restore_optimizer_state(self.optimizer, tensors["optimiser"], metadata["optimiser"])
         torch.set_rng_state(tensors["random"]["torch"])
@@ -143,8 +153,8 @@ class Training:
 
 def flatten_optimizer_state(
     optimizer: torch.optim.Optimizer,
-) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """An optimizer's state as tensors `parameter/name`, and the numbers that are not tensors."""
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Return the tensors of an optimizer's state, and its numbers, as `parameter/name`."""
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, float] = {}
     for parameter, entries in optimizer.state_dict()["state"].items():
@@ -157,9 +167,10 @@ def flatten_optimizer_state(
 
 
 def restore_optimizer_state(
-    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], numbers: dict[str, Any]
+    optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], numbers: dict[str, float]
 ) -> None:
-    state: dict[int, dict[str, Any]] = {}
+    """Load a state that `flatten_optimizer_state` returned."""
+    state: dict[int, dict[str, Tensor | float]] = {}
     for key, value in [*tensors.items(), *numbers.items()]:
         parameter, _, name = key.partition("/")
         state.setdefault(int(parameter), {})[name] = value

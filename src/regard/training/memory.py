@@ -1,20 +1,22 @@
-"""Measure the memory of a training in its own process: python -m regard.training.memory
+"""Measure the memory of a training in a separate process: python -m regard.training.memory
 
-Settings, sizes of vocabularies and a shape come as JSON on standard input, bytes go out.
+The process reads settings, vocabulary sizes and a batch shape as JSON from standard input, and
+prints bytes as JSON.
 """
 
 import json
 import subprocess
 import sys
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
 from regard.batching.example import Batch
 from regard.batching.memory_forecast import BatchShape, forecast_peak_memory, peak_memory
 from regard.config.settings import Settings
-from regard.models.catalogue import build_model as build_model
+from regard.files import JsonObject
+from regard.models.catalogue import build_model
 from regard.tasks.building import model_options
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import resolve_settings
@@ -24,14 +26,14 @@ from regard.training.loop import Training
 
 
 class MemoryUsage(NamedTuple):
-    """In bytes, but the shape of the batch that `activations` are of."""
+    """Memory of a training, in bytes, with batches of a shape."""
 
     process: int  # Python, torch and the libraries that it loads
     weights: int
     gradients: int
-    optimizer: int  # and the average of weights, if there is one
+    optimizer: int  # with the moving average of weights, if there is one
     activations: int
-    saving: int  # the largest file of a checkpoint, which is made in memory first
+    saving: int  # the largest file of a checkpoint, which is built in memory
     shape: BatchShape
 
     @property
@@ -41,7 +43,7 @@ class MemoryUsage(NamedTuple):
 
 
 def measure_memory(settings: Settings, sizes: dict[str, int], shape: BatchShape) -> MemoryUsage:
-    """Ask a new process, which may be as large as a half of what training will be."""
+    """Estimate the memory of a training by steps with smaller batches in a new process."""
     request = {"settings": settings.model_dump(), "sizes": sizes, "shape": shape}
     request["threads"] = torch.get_num_threads()
     completed = subprocess.run(
@@ -52,15 +54,16 @@ def measure_memory(settings: Settings, sizes: dict[str, int], shape: BatchShape)
         check=False,
     )
     if completed.returncode:
-        reason = (completed.stderr.strip().splitlines() or ["it was killed, for want of memory?"])[
-            -1
-        ]
-        raise ValueError(f"a step with half of the largest batch, {shape}, failed: {reason}")
+        lines = completed.stderr.strip().splitlines() or ["killed, perhaps for lack of memory"]
+        raise ValueError(
+            f"a step with half of the largest batch ({shape}) failed: {lines[-1]}; "
+            "make train.tokens_per_batch smaller"
+        )
     return MemoryUsage(**json.loads(completed.stdout), shape=shape)
 
 
 class RepeatedBatch:
-    """The same batch, again and again."""
+    """A source of batches that returns the same batch at every step."""
 
     batch: Batch
     epoch = 0
@@ -71,15 +74,15 @@ class RepeatedBatch:
     def __next__(self) -> Batch:
         return self.batch
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonObject:
         return {}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: JsonObject) -> None:
         del state
 
 
 def main() -> None:
-    """Make steps, and say what there was before and at the peak."""
+    """Run steps, and print the memory before them and at the peak."""
     request = json.load(sys.stdin)
     torch.set_num_threads(request["threads"])
     settings, shape = resolve_settings(request["settings"]), BatchShape(*request["shape"])
@@ -93,7 +96,7 @@ def main() -> None:
         batches.batch = batch
         training.step()
 
-    step(BatchShape(1, 1, 1).batch(1))  # loads what torch loads when it is first used
+    step(BatchShape(1, 1, 1).batch(1))  # torch loads some libraries at the first step
     weights, state_bytes = total_bytes(model.parameters()), optimizer_state_bytes(training)
     process = peak_memory() - 2 * weights - state_bytes
     peak_bytes = forecast_peak_memory(step, shape)

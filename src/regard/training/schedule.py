@@ -1,4 +1,4 @@
-"""Learning rates over time: a factor for each step, times the learning rate that was set."""
+"""Learning rate schedules: the factor of the learning rate at each step."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ Schedule = Callable[[int], float]  # step, from 1 -> factor
 
 
 def constant(warmup: int = 0) -> Schedule:
-    """1, after a linear rise over the first `warmup` steps."""
+    """Return a factor of 1, after a linear warmup over `warmup` steps."""
     return lambda step: min(1.0, step / warmup) if warmup else 1.0
 
 
@@ -19,13 +19,13 @@ def noam(dim: int, warmup: int = 4000) -> Schedule:
 
 
 def inverse_sqrt(warmup: int) -> Schedule:
-    """Linear up to 1 at `warmup`, then sqrt(warmup / step): `noam` with its peak at 1."""
+    """min(step / warmup, sqrt(warmup / step)): `noam`, scaled to a peak of 1."""
     check_positive("warmup", warmup)
     return lambda step: min(step / warmup, math.sqrt(warmup / step))
 
 
 def cosine(steps: int, warmup: int = 0, floor: float = 0.0) -> Schedule:
-    """Half a cosine from 1 down to `floor` at `steps`, after a linear rise."""
+    """Return half a cosine from 1 to `floor` at `steps`, after a linear warmup."""
     check_positive("steps", steps - warmup)
 
     def factor(step: int) -> float:

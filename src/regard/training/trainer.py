@@ -241,6 +241,5 @@ def check_task(config: Path, task: str) -> None:
         raise ValueError(f"{config}: is not the config of a run ({error})") from None
     if saved_task != task:
         raise ValueError(
-            f"{config.parent}: holds a run of task {saved_task!r}, not {task!r}; use "
-            "another folder"
+            f"{config.parent}: holds a run of task {saved_task!r}, not {task!r}; use another folder"
         )
