@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from regard.run import Run
     from regard.tasks.base import Prediction, Task
     from regard.tasks.load import load_settings, resolve_settings
+    from regard.training.fit import fit
     from regard.training.trainer import Trainer
     from regard.view.attention_map import AttentionMap
 
@@ -30,6 +31,7 @@ __all__ = [
     "Run",
     "Task",
     "Trainer",
+    "fit",
     "intervene",
     "load",
     "load_settings",
@@ -45,6 +47,7 @@ MODULES = {
     "Run": "regard.run",
     "Task": "regard.tasks.base",
     "Trainer": "regard.training.trainer",
+    "fit": "regard.training.fit",
     "intervene": "regard.attention.observe",
     "load_settings": "regard.tasks.load",
     "observe": "regard.attention.observe",

@@ -20,7 +20,7 @@ from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record, check_split
 from regard.files import write_atomic
-from regard.tasks.base import Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.base import AnyTask, Metrics, Prediction, ProgressCallback
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings, override_settings
 from regard.tasks.run_folder import (
@@ -29,6 +29,7 @@ from regard.tasks.run_folder import (
     VERSIONS_FILE,
     WEIGHTS_FILE,
     check_run_files,
+    to_portable,
 )
 from regard.view.attention_map import AttentionMap
 
@@ -39,7 +40,7 @@ Input = str | Record
 class Run:
     """A model that predicts, scores, shows its attention, and is saved to a folder."""
 
-    task: Task[Any, Any]
+    task: AnyTask
 
     def __init__(
         self, settings: Settings, vocabularies: Mapping[str, Any], model: nn.Module | None = None
@@ -139,7 +140,7 @@ class Run:
             vocabulary.save(folder / f"{name}.json")
         self.save_weights(folder, dict(self.model.state_dict()))
         write_atomic(folder / VERSIONS_FILE, (json.dumps(versions(), indent=1) + "\n").encode())
-        write_atomic(folder / CONFIG_FILE, dumps(self.settings).encode())
+        write_atomic(folder / CONFIG_FILE, to_portable(dumps(self.settings), folder).encode())
 
     def save_weights(self, folder: Path, weights: Mapping[str, Tensor]) -> None:
         """Write weights, with what validation has tuned in the place of averages of it."""

@@ -23,4 +23,8 @@ class Config(BaseModel):
 class DataConfig(Config):
     """A [data] table: the arguments of a corpus."""
 
-    corpus_class: ClassVar[str]  # "module:class"; imported by `regard.data.build`
+    corpus_class: ClassVar[str]  # "module:class"; `regard.data.build` imports it
+    # The fields of records from a Python program, in one or more alternatives; () accepts none.
+    record_fields: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    optional_record_fields: ClassVar[tuple[str, ...]] = ()  # read if every record has them
+    record_format: ClassVar[str] = "jsonl"  # a key of WRITERS in `regard.data.records`

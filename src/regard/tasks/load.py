@@ -16,6 +16,7 @@ from regard.config.presets import preset_paths
 from regard.config.settings import Settings
 from regard.config.train import ALTERNATIVES
 from regard.tasks.catalogue import DEFAULT_TASK, TASKS
+from regard.tasks.run_folder import from_portable
 
 
 def load_settings(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
@@ -29,7 +30,7 @@ def load_settings(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ValueError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
-    return parse_settings(text, overrides, name=str(path))
+    return parse_settings(from_portable(text, path.parent), overrides, name=str(path))
 
 
 def parse_settings(text: str, overrides: Iterable[str] = (), *, name: str = "settings") -> Settings:

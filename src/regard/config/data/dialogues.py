@@ -12,6 +12,7 @@ class DialoguesDataConfig(DataConfig):
     """Your own conversations, about anything, or about a database."""
 
     corpus_class: ClassVar = "regard.data.formats.dialogues:DialogueFiles"
+    record_fields: ClassVar = (("turns",), ("exchanges",))
     kind: Literal["dialogues"] = "dialogues"
     train: FilePaths = Field(
         description="A line for each turn, a blank line behind a conversation; or JSON lines."

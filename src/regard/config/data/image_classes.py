@@ -47,6 +47,8 @@ class ClassesDataConfig(DataConfig):
     """Your own images, a folder for each class."""
 
     corpus_class: ClassVar = "regard.data.formats.class_folders:ClassFolders"
+    record_fields: ClassVar = (("image", "label"),)
+    record_format: ClassVar = "image_folders"
     kind: Literal["classes"] = "classes"
     train: str = Field(
         description="A folder or a .zip; each folder in it, at any depth, that has images is a "

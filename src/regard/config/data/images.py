@@ -27,6 +27,8 @@ class ImagesDataConfig(DataConfig):
     """Your own images with labels."""
 
     corpus_class: ClassVar = "regard.data.formats.image_files:ImageFiles"
+    record_fields: ClassVar = (("image", "label"),)
+    record_format: ClassVar = "image_table"
     kind: Literal["images"] = "images"
     train: FilePaths = Field(
         description="A folder with a folder of images for each label; a TSV or CSV of paths and "
@@ -84,6 +86,7 @@ class CaptionFilesDataConfig(DataConfig):
     """Your own images with captions."""
 
     corpus_class: ClassVar = "regard.data.formats.captions:CaptionFiles"
+    record_fields: ClassVar = (("image", "caption"),)
     kind: Literal["captions"] = "captions"
     train: FilePaths = Field(
         description='JSON lines of {"image": …, "caption": …}, an image as often as it has '

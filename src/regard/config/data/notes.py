@@ -12,6 +12,8 @@ class RollsDataConfig(DataConfig):
     """Your own piano rolls: pieces of steps of MIDI pitches."""
 
     corpus_class: ClassVar = "regard.data.formats.piano_rolls:PianoRollFiles"
+    record_fields: ClassVar = (("notes",),)
+    record_format: ClassVar = "piano_rolls"
     kind: Literal["rolls"] = "rolls"
     train: FilePaths = Field(
         description="JSON: a list of pieces, or {train, valid, test} of such lists; or JSON lines, "
@@ -29,6 +31,8 @@ class AbcDataConfig(DataConfig):
     """Your own tunes in ABC notation."""
 
     corpus_class: ClassVar = "regard.data.formats.abc_files:AbcFiles"
+    record_fields: ClassVar = (("abc",),)
+    record_format: ClassVar = "abc"
     kind: Literal["abc"] = "abc"
     train: FilePaths = Field(description="Files of tunes, each from `X:` on; .gz is unpacked.")
     dev: FilePaths | None = Field(

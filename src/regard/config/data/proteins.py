@@ -14,6 +14,7 @@ class ProteinsDataConfig(DataConfig):
     """Your own proteins, with a state for each residue."""
 
     corpus_class: ClassVar = "regard.data.formats.proteins:ProteinFiles"
+    record_fields: ClassVar = (("sequence", "states"),)
     kind: Literal["proteins"] = "proteins"
     train: FilePaths = Field(
         description="FASTA-like text (>name, residues, states), CSV or TSV with a header, or JSON "
@@ -70,6 +71,7 @@ class DistancesDataConfig(DataConfig):
     """Your own points or distances."""
 
     corpus_class: ClassVar = "regard.data.synthetic.points:DistanceFiles"
+    record_fields: ClassVar = (("points",), ("distances",))
     kind: Literal["distances"] = "distances"
     train: FilePaths = Field(
         description='JSON lines: {"points": [[x, y, z], …]} or {"distances": [[0, 3.8, null], …]}, '

@@ -30,6 +30,7 @@ class QuestionsDataConfig(DataConfig):
     """Your own questions, each with a context and its answer in it."""
 
     corpus_class: ClassVar = "regard.data.formats.questions:QuestionFiles"
+    record_fields: ClassVar = (("question", "context"),)
     kind: Literal["questions"] = "questions"
     train: FilePaths = Field(
         description="SQuAD's JSON (1.1 or 2.0) or JSON lines; .gz is unpacked."

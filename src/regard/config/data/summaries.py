@@ -24,6 +24,7 @@ class SummariesDataConfig(DataConfig):
     """Your own documents with their summaries."""
 
     corpus_class: ClassVar = "regard.data.formats.summaries:SummaryFiles"
+    record_fields: ClassVar = (("document", "summary"),)
     kind: Literal["summaries"] = "summaries"
     train: FilePaths = Field(
         description="TSV (document, tab, summary) or JSON lines; .gz is unpacked."

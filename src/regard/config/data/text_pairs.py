@@ -44,6 +44,7 @@ class FilesDataConfig(DataConfig):
     """Your own files."""
 
     corpus_class: ClassVar = "regard.data.formats.text_pairs:TextPairFiles"
+    record_fields: ClassVar = (("source", "target"),)
     kind: Literal["files"] = "files"
     train: FilePaths = Field(
         description='One file, or the two sides of parallel text: ["train.en", "train.de"]. '
@@ -64,6 +65,12 @@ class FilesDataConfig(DataConfig):
     fields: dict[str, str] = Field(
         default={"source": "source", "target": "target"},
         description='What our fields are called in JSON lines or Parquet, as "translation.de".',
+    )
+
+    held_out: Fraction = Field(
+        default=0.0,
+        description="Share of train to hold out for each of dev and test that is not given, 0 to "
+        "0.5.",
     )
 
     @model_validator(mode="after")

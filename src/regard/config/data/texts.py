@@ -12,6 +12,8 @@ class TextDataConfig(DataConfig):
     """Your own texts, to write like them."""
 
     corpus_class: ClassVar = "regard.data.formats.documents:DocumentFiles"
+    record_fields: ClassVar = (("text",),)
+    record_format: ClassVar = "text"
     kind: Literal["text"] = "text"
     train: FilePaths = Field(description="Files or folders of plain text; .gz is unpacked.")
     dev: FilePaths | None = Field(
@@ -58,6 +60,8 @@ class LabeledDataConfig(DataConfig):
     """Your own texts with their classes."""
 
     corpus_class: ClassVar = "regard.data.formats.labeled_texts:LabeledTextFiles"
+    record_fields: ClassVar = (("text", "label"),)
+    optional_record_fields: ClassVar = ("pair",)
     kind: Literal["labeled"] = "labeled"
     train: FilePaths = Field(
         description="TSV, CSV or JSON lines (.gz is unpacked), two parallel files, or a folder of "
@@ -95,6 +99,7 @@ class TaggedDataConfig(DataConfig):
     """Your own sentences with a tag for each word, and perhaps a label."""
 
     corpus_class: ClassVar = "regard.data.formats.tagged_texts:TaggedTextFiles"
+    record_fields: ClassVar = (("tokens", "tags"), ("text", "spans"), ("text", "entities"))
     kind: Literal["tagged"] = "tagged"
     train: FilePaths = Field(
         description="CoNLL columns or JSON lines (.gz is unpacked), or a folder with seq.in, "

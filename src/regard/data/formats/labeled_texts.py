@@ -1,30 +1,30 @@
-"""Texts with a label from files: TSV, CSV, JSON lines, parallel files, a folder for each label.
+"""Labeled texts from files: TSV, CSV, JSON lines, parallel files, or a folder for each label.
 
-Records are {"text": …, "label": …}, or {"text": …, "pair": …, "label": …} for two texts with one
-label. Everything is gzipped where the name says so, and read one record at a time.
+Records are {"text": …, "label": …}, or {"text": …, "pair": …, "label": …} for a pair of texts.
+Files ending in .gz are decompressed. Records are read one at a time.
 """
 
 import csv
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Literal
 
 from regard.data.corpus import SPLITS, Record, check_split
+from regard.data.formats.held_out import hash_split, held_out_shares
 from regard.data.formats.lines import STDIN, check_file, display_name, read_lines, read_text
 from regard.data.formats.text_pairs import (
     SKIPPED_COLUMN,
     Paths,
     column_count_message,
-    path_suffix,
+    format_from_suffix,
     read_json_lines,
     read_parallel,
 )
 
 LabeledTextFormat = Literal["tsv", "csv", "jsonl", "parallel", "folder"]
-LocatedRecord = tuple[str, Record]  # where a record stands, and the record
+LocatedRecord = tuple[str, Record]  # location, record
 
 FIELDS = ("text", "label")
 SEPARATORS: dict[str, str] = {"tsv": "single tabs", "csv": "commas"}
@@ -41,10 +41,10 @@ def read_table(
     columns: Sequence[str] | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> Iterator[LocatedRecord]:
-    """One record a row. `columns` names every column in order, "-" those to skip.
+    """Yield one record a row. `columns` names every column in order; "-" skips one.
 
-    With `fields` instead, the first row is a header, and they give its name for each of ours. In a
-    TSV nothing is quoted; a cell of a CSV in double quotes may hold commas and line ends.
+    With `fields`, the first row is a header, and they map our fields to its names. TSV has no
+    quoting. In CSV, a cell in double quotes may contain commas and line ends.
     """
     rows = numbered_csv_rows(path) if format == "csv" else numbered_tsv_rows(path)
     if fields is None:
@@ -54,19 +54,17 @@ def read_table(
         for theirs in fields.values():
             if header.count(theirs) != 1:
                 raise ValueError(
-                    f"{display_name(path)}:{number}: the header must name {theirs!r} once; "
-                    f"it has: {', '.join(header)}"
+                    f"{display_name(path)}:{number}: the header must have {theirs!r} once; "
+                    f"it has {', '.join(header)}"
                 )
         names = {theirs: ours for ours, theirs in fields.items()}
         columns = [names.get(theirs, SKIPPED_COLUMN) for theirs in header]
-    kept_columns = [
-        (location, name) for location, name in enumerate(columns) if name != SKIPPED_COLUMN
-    ]
+    kept_columns = [(index, name) for index, name in enumerate(columns) if name != SKIPPED_COLUMN]
     for number, cells in rows:
         location = f"{display_name(path)}:{number}"
         if len(cells) != len(columns):
             raise ValueError(column_count_message(location, cells, columns, SEPARATORS[format]))
-        yield location, {name: cells[column] for column, name in kept_columns}
+        yield location, {name: cells[index] for index, name in kept_columns}
 
 
 def numbered_tsv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
@@ -75,7 +73,7 @@ def numbered_tsv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
 
 
 def numbered_csv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
-    """Rows of a CSV with the line that each begins in."""
+    """Yield the rows of a CSV, each with the number of its first line."""
     reader = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
     while True:
         number = reader.line_num + 1
@@ -83,9 +81,8 @@ def numbered_csv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
             row = next(reader, None)
         except csv.Error as error:
             raise ValueError(
-                f"{display_name(path)}:{number}: not CSV ({error}); put a cell with a "
-                "quote in it in "
-                "quotes, and double the quote"
+                f"{display_name(path)}:{number}: not CSV ({error}); put a cell that contains a "
+                "quote in quotes, and double the quote"
             ) from None
         if row is None:
             return
@@ -93,25 +90,25 @@ def numbered_csv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_label_folders(path: Path | str) -> Iterator[LocatedRecord]:
-    """`folder/label/*.txt`: the name of the folder is the label of every file in it."""
+    """Read `folder/label/*.txt`: the name of a folder is the label of its files."""
     labels = sorted(entry for entry in Path(path).iterdir() if entry.is_dir())
     if not labels:
-        raise ValueError(f"{path}: no folder in it; make one for each label, with .txt files")
+        raise ValueError(f"{path}: no folders; make one with .txt files for each label")
     for label in labels:
         for file in text_files(label):
             yield str(file), {"text": read_text(file).removesuffix("\n"), "label": label.name}
 
 
 def text_files(folder: Path, pattern: str = "*.txt") -> list[Path]:
-    """Text files of a folder, in order, gzipped or not."""
+    """Return the text files of a folder, gzipped or not, in order."""
     files = sorted({*folder.glob(pattern), *folder.glob(f"{pattern}.gz")})
     if not files:
-        raise ValueError(f"{folder}: no .txt or .txt.gz file in it")
+        raise ValueError(f"{folder}: no .txt or .txt.gz file; add one")
     return files
 
 
 class SplitFiles(ABC):
-    """A corpus in files, by split; a split without files is held out of train, in `shares`."""
+    """A corpus in files by split; `shares` are the parts of train that other splits hold out."""
 
     paths: dict[str, tuple[Path | str, ...]]
     shares: dict[str, float]
@@ -125,7 +122,7 @@ class SplitFiles(ABC):
         return (record for _, record in self._located_records(split))
 
     def location(self, split: str, index: int) -> str:
-        """File and line of a record, or its file alone; found by reading up to it."""
+        """Return file and line of a record, or the file alone; the file is read up to it."""
         for position, (location, _) in enumerate(self._located_records(split)):
             if position == index:
                 return location
@@ -133,13 +130,13 @@ class SplitFiles(ABC):
 
     @abstractmethod
     def _located_records(self, split: str) -> Iterator[LocatedRecord]:
-        """The records of a split, and where each stands."""
+        """Yield the records of a split, each with its location."""
 
 
 class HashSplitFiles(SplitFiles):
-    """What is held out of train is chosen by a hash of the text: equal texts are in one split."""
+    """A corpus that chooses held-out records by a hash, so that equal texts are in one split."""
 
-    hash_field = "text"  # the field that is meant
+    hash_field = "text"
 
     def _located_records(self, split: str) -> Iterator[LocatedRecord]:
         source_split = split if split in self.paths else "train"
@@ -148,7 +145,7 @@ class HashSplitFiles(SplitFiles):
     def _select_split(
         self, split: str, source_split: str, records: Iterator[LocatedRecord]
     ) -> Iterator[LocatedRecord]:
-        """Of the records of a split that has files, those of this one."""
+        """Select the records of `split` from those of `source_split`, which has files."""
         count = 0
         for location, record in records:
             is_held_out = source_split == "train" and self.shares
@@ -158,23 +155,23 @@ class HashSplitFiles(SplitFiles):
             yield location, record
         if not count:
             path = display_name(self.paths[source_split][0])
-            raise ValueError(f"{path}: nothing of it falls to {split}; give files for {split}")
+            raise ValueError(f"{path}: no records fall into {split}; give files for {split}")
 
     def hash_key(self, record: Record) -> str:
-        """What tells that two records are the same."""
+        """Return the text to hash; records with equal keys are in one split."""
         return record[self.hash_field]
 
     @abstractmethod
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
-        """The records of these files, and where each stands."""
+        """Yield the records of these files, each with its location."""
 
 
 class LabeledTextFiles(HashSplitFiles):
-    """A corpus in files of one format: for each split a file, two parallel files, or a folder.
+    """A corpus in files of one format: a file, parallel files, or a folder for each split.
 
-    `columns` is for TSV and CSV without a header and for parallel files; `fields` for JSON lines,
-    and for TSV and CSV with a header. A dev or test that is not given is split off: a share
-    `held_out` of train each, by a hash of the text, so that equal texts are in one split.
+    `columns` is for parallel files and for TSV and CSV without a header. `fields` is for JSON lines
+    and for TSV and CSV with a header. A missing dev or test is a share `held_out` of train, by a
+    hash of the text, so that equal texts are in one split.
     """
 
     def __init__(
@@ -219,17 +216,17 @@ class LabeledTextFiles(HashSplitFiles):
         for location, record in located_records:
             label = record["label"]
             if not isinstance(label, str):
-                record["label"] = json.dumps(label)  # 1, true
+                record["label"] = json.dumps(label)  # 1 and true become text
             elif not label:
                 raise ValueError(f"{location}: the label is empty")
             yield location, record
 
     def _check(self) -> None:
-        """What is wrong is told before the work."""
+        """Check settings and paths before any file is read."""
         if self.format == "jsonl" and self.columns is not None:
-            raise ValueError("columns do not fit jsonl: name its fields in fields")
+            raise ValueError("columns do not apply to jsonl; set fields")
         if self.format in ("parallel", "folder") and self.fields is not None:
-            raise ValueError(f"fields do not fit {self.format}: use columns for parallel files")
+            raise ValueError(f"fields do not apply to {self.format}; set columns for parallel")
         if self.columns is not None and self.fields is not None:
             raise ValueError("give columns (no header) or fields (with a header), not both")
         for setting, names in (("columns", self.columns), ("fields", self.fields)):
@@ -250,14 +247,14 @@ class LabeledTextFiles(HashSplitFiles):
 
 
 def with_line_locations(path: Path | str, records: Iterator[Record]) -> Iterator[LocatedRecord]:
-    """Records of a file that has one a line."""
+    """Add file and line to the records of a file that has one a line."""
     return ((f"{display_name(path)}:{number}", record) for number, record in enumerate(records, 1))
 
 
 def paths_by_split(
     train: Paths, dev: Paths | None, test: Paths | None
 ) -> dict[str, tuple[Path | str, ...]]:
-    """The files of each split that has any."""
+    """Return the files of each split that has any."""
     given_paths = {"train": train, "dev": dev, "test": test}
     return {split: path_tuple(paths) for split, paths in given_paths.items() if paths is not None}
 
@@ -267,34 +264,11 @@ def path_tuple(paths: Paths) -> tuple[Path | str, ...]:
 
 
 def guess_format(paths: Sequence[Path | str]) -> LabeledTextFormat:
-    """The format, by the number of the files, what they are, or the end of their name."""
+    """Infer the format: several files are parallel, a folder is a folder, a file has a suffix."""
     if len(paths) > 1:
         return "parallel"
     if str(paths[0]) == STDIN:
         return "tsv"
     if Path(paths[0]).is_dir():
         return "folder"
-    suffix = path_suffix(paths[0])
-    if suffix not in FORMAT_BY_SUFFIX:
-        supported = ", ".join(FORMAT_BY_SUFFIX)
-        raise ValueError(
-            f"{paths[0]}: {suffix or 'no suffix'} tells no format ({supported}); name one"
-        )
-    return FORMAT_BY_SUFFIX[suffix]
-
-
-def held_out_shares(given_splits: Mapping[str, object], held_out: float) -> dict[str, float]:
-    """The share of train for each split that is not given; none where nothing is held out."""
-    if not 0 <= held_out < 0.5:
-        raise ValueError(f"held_out must be at least 0 and less than 0.5, not {held_out}")
-    return {split: held_out for split in ("dev", "test") if split not in given_splits and held_out}
-
-
-def hash_split(text: str, shares: Mapping[str, float]) -> str:
-    """The split of a text by a stable hash: equal texts are never in two."""
-    position = int.from_bytes(blake2b(text.encode(), digest_size=8).digest()) / 2**64
-    for split, share in shares.items():
-        if position < share:
-            return split
-        position -= share
-    return "train"
+    return format_from_suffix(paths[0], FORMAT_BY_SUFFIX)

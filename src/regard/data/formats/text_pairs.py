@@ -1,6 +1,6 @@
-"""Records from files: TSV, parallel text, JSON lines, Parquet; gzipped where the name says so.
+"""Pairs of texts from files: TSV, parallel text, JSON lines, Parquet.
 
-Nothing is read before it is asked for, and a line is forgotten when the next one comes.
+Files ending in .gz are decompressed. Readers are lazy and keep one line in memory.
 """
 
 import json
@@ -11,9 +11,10 @@ from importlib.util import find_spec
 from itertools import zip_longest
 from pathlib import Path
 from shutil import copyfileobj
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 from regard.data.corpus import Record, check_split
+from regard.data.formats.held_out import hash_split, held_out_shares
 from regard.data.formats.lines import (
     STDIN,
     check_file,
@@ -24,9 +25,10 @@ from regard.data.formats.lines import (
 )
 
 TextPairFormat = Literal["tsv", "parallel", "jsonl", "parquet"]
+FormatT = TypeVar("FormatT", bound=str)
 Paths = Path | str | Sequence[Path | str]
 
-SKIPPED_COLUMN = "-"  # the name of a column that is of no use
+SKIPPED_COLUMN = "-"  # the name of a column to ignore
 BAR_SEPARATOR = "|||"
 PAIR_FIELDS = ("source", "target")
 FORMAT_BY_SUFFIX: dict[str, TextPairFormat] = {
@@ -37,7 +39,7 @@ FORMAT_BY_SUFFIX: dict[str, TextPairFormat] = {
 
 
 def read_tsv(path: Path | str, columns: Sequence[str] = PAIR_FIELDS) -> Iterator[Record]:
-    """One record a line; `columns` names every column in order, "-" those to skip. No quoting."""
+    """Yield one record a line, without quoting; `columns` names all columns, "-" skips one."""
     kept_columns = [(number, name) for number, name in enumerate(columns) if name != SKIPPED_COLUMN]
     width = len(columns)
     for number, line in enumerate(read_lines(path), 1):
@@ -57,14 +59,14 @@ def column_count_message(
     count = f"{len(cells)} column{'' if len(cells) == 1 else 's'}"
     return (
         f"{location}: {count}, but {len(columns)} expected ({', '.join(columns)}); "
-        f"separate them by {separators}, and name one to skip '-'"
+        f"separate them by {separators}, and name columns to skip '-'"
     )
 
 
 def read_parallel(
     paths: Sequence[Path | str], fields: Sequence[str] = PAIR_FIELDS
 ) -> Iterator[Record]:
-    """Line n of each file makes record n."""
+    """Yield record n from line n of each file."""
     if len(paths) != len(fields):
         raise ValueError(f"{len(paths)} files for {len(fields)} fields ({', '.join(fields)})")
     if sum(str(path) == STDIN for path in paths) > 1:
@@ -80,14 +82,14 @@ def read_parallel(
                 f"{display_name(path)} has {count}"
                 for path, count in zip(paths, counts, strict=True)
             )
-            raise ValueError(f"{', '.join(line_counts)} lines; parallel files need equally many")
+            raise ValueError(f"{', '.join(line_counts)} lines; parallel files need the same number")
         yield dict(zip(fields, row, strict=True))
 
 
 def read_bar_separated(path: Path | str) -> Iterator[Record]:
-    """`source ||| target` on each line, as fast_align and awesome-align have it; or tabs.
+    """Read lines of `source ||| target`, the format of fast_align and awesome-align, or of tabs.
 
-    The first line shows which.
+    The first line decides which.
     """
     separator = None
     for number, line in enumerate(read_lines(path), 1):
@@ -98,17 +100,17 @@ def read_bar_separated(path: Path | str) -> Iterator[Record]:
             between = "tab" if separator != BAR_SEPARATOR and number > 1 else BAR_SEPARATOR
             raise ValueError(
                 f"{display_name(path)}:{number}: {count}, but source and target expected; "
-                f"put one {between} between the two"
+                f"separate them by one {between}"
             )
         yield dict(zip(PAIR_FIELDS, cells, strict=True))
 
 
 def read_pairs(paths: Sequence[Path | str]) -> Iterator[Record]:
-    """Pairs of texts from one file of any format, or from the two sides of parallel text."""
+    """Read pairs of texts from one file of any format, or from two parallel files."""
     if len(paths) == 1 and path_suffix(paths[0]) not in FORMAT_BY_SUFFIX:
         return read_bar_separated(paths[0])
     if len(paths) > len(PAIR_FIELDS):
-        raise ValueError(f"pairs must be in one file or two (source, target), not {len(paths)}")
+        raise ValueError(f"pairs must be in one file, or two (source, target), not {len(paths)}")
     return TextPairFiles(paths).read("train")
 
 
@@ -118,9 +120,9 @@ def read_json_lines(
     value_type: type = str,
     extra_types: Mapping[str, type] | None = None,
 ) -> Iterator[Record]:
-    """One object a line. `fields` says where each of ours is in it: "de" or "translation.de".
+    """Yield one record a line. `fields` maps our fields to theirs: "de" or "translation.de".
 
-    Values are of the type `of`; that of a field in `also` may be of the type named there, too.
+    Values must be of `value_type`; those of a field in `extra_types` may also have that type.
     """
     extra = extra_types or {}
     kinds = {name: (value_type, extra[name]) if name in extra else (value_type,) for name in fields}
@@ -135,7 +137,7 @@ def read_json_lines(
         yield record
 
 
-def _field_value(data: Any, name: str, location: str) -> Any:
+def _field_value(data: object, name: str, location: str) -> object:
     value = data
     for part in name.split("."):
         if not isinstance(value, dict):
@@ -145,19 +147,19 @@ def _field_value(data: Any, name: str, location: str) -> Any:
             )
         if part not in value:
             available = ", ".join(map(str, value)) or "none"
-            raise ValueError(f"{location}: no field {name!r}; there are: {available}")
+            raise ValueError(f"{location}: no field {name!r}; the fields are: {available}")
         value = value[part]
     return value
 
 
-def _check_value(location: str, value: Any, *kinds: type) -> None:
+def _check_value(location: str, value: object, *kinds: type) -> None:
     if not isinstance(value, kinds):
         expected = " or ".join(kind.__name__ for kind in kinds)
         raise ValueError(f"{location} must be {expected}, not {type(value).__name__}")
 
 
 def _check_unicode(record: Record, location: str) -> None:
-    """Escapes may spell half of a surrogate pair, which is no character."""
+    """Refuse escapes that write half of a surrogate pair, which is not a character."""
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -167,7 +169,7 @@ def _check_unicode(record: Record, location: str) -> None:
 def read_parquet(
     path: Path | str, fields: Mapping[str, str], value_type: type = str
 ) -> Iterator[Record]:
-    """One record a row, a thousand rows at a time. `fields` gives the column of each of ours."""
+    """Yield one record a row, reading 1000 rows at a time; `fields` maps our fields to columns."""
     if find_spec("pyarrow") is None:
         raise ValueError(f"{display_name(path)}: Parquet needs pyarrow: pip install pyarrow")
     arrow, reader = import_module("pyarrow"), import_module("pyarrow.parquet")
@@ -182,10 +184,10 @@ def read_parquet(
                 if name not in available:
                     columns = ", ".join(available)
                     raise ValueError(
-                        f"{display_name(path)}: no column {name!r}; there are: {columns}"
+                        f"{display_name(path)}: no column {name!r}; the columns are: {columns}"
                     )
             if not table.metadata.num_rows:
-                raise ValueError(f"{display_name(path)}: empty, no row to read")
+                raise ValueError(f"{display_name(path)}: no rows (empty)")
             number = 0
             for batch in table.iter_batches(batch_size=1000, columns=list(fields.values())):
                 for row in batch.to_pylist():
@@ -204,10 +206,10 @@ def read_parquet(
 
 
 class TextPairFiles:
-    """A corpus in files of one format: a path for each split, or one for each side of it.
+    """A corpus in files of one format: one file a split, or one for each side of parallel text.
 
-    `columns` names the columns of a TSV, or the sides of parallel files, in order; `fields` says
-    where our fields are in JSON lines and Parquet. Without a format, the names of the files tell.
+    `columns` names the columns of a TSV, or the sides of parallel files, in order. `fields` maps
+    our fields to those of JSON lines and Parquet. The default format is inferred from the suffix.
     """
 
     def __init__(
@@ -219,6 +221,7 @@ class TextPairFiles:
         format: TextPairFormat | None = None,  # noqa: A002 (the word in the config)
         columns: Sequence[str] = PAIR_FIELDS,
         fields: Mapping[str, str] | None = None,
+        held_out: float = 0.0,
     ) -> None:
         given_paths = {"train": train, "dev": dev, "test": test}
         self.paths = {
@@ -227,6 +230,7 @@ class TextPairFiles:
         self.columns = tuple(columns)
         self.fields = dict(fields or {name: name for name in PAIR_FIELDS})
         self.format: TextPairFormat = format or guess_format(self.paths["train"])
+        self.shares = held_out_shares(self.paths, held_out)
         sides = len(self.columns) if self.format == "parallel" else 1
         for split, paths in self.paths.items():
             if len(paths) != sides:
@@ -237,11 +241,26 @@ class TextPairFiles:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        return tuple(self.paths)
+        return (*self.paths, *self.shares)
 
     def read(self, split: str) -> Iterator[Record]:
         check_split(split, self.splits)
-        paths = self.paths[split]
+        if split in self.paths and not (split == "train" and self.shares):
+            return self._read_files(self.paths[split])
+        return self._select_split(split)
+
+    def _select_split(self, split: str) -> Iterator[Record]:
+        """Yield the pairs of train whose source falls to a split by its hash."""
+        is_empty = True
+        for record in self._read_files(self.paths["train"]):
+            if hash_split(record["source"], self.shares) == split:
+                is_empty = False
+                yield record
+        if is_empty:
+            path = display_name(self.paths["train"][0])
+            raise ValueError(f"{path}: too few pairs to hold out {split}; give files for {split}")
+
+    def _read_files(self, paths: tuple[Path | str, ...]) -> Iterator[Record]:
         readers: dict[TextPairFormat, Callable[[], Iterator[Record]]] = {
             "tsv": lambda: read_tsv(paths[0], self.columns),
             "parallel": lambda: read_parallel(paths, self.columns),
@@ -251,34 +270,38 @@ class TextPairFiles:
         return readers[self.format]()
 
     def location(self, split: str, index: int) -> str:
-        """File and line of a record; parallel files share the line."""
+        """Return file and line of a record; parallel files share the line."""
         names = " and ".join(display_name(path) for path in self.paths[split])
         return f"{names}:{index + 1}"
 
     def describe(self) -> str:
-        each = (
+        each = [
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        )
+        ]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
         return f"files ({self.format}): {', '.join(each)}; license not stated"
 
 
 def guess_format(paths: Sequence[Path | str]) -> TextPairFormat:
-    """The format, by the number of the files or the end of their name."""
+    """Infer the format: several files are parallel, standard input is TSV, a file has a suffix."""
     if len(paths) > 1:
         return "parallel"
     if str(paths[0]) == STDIN:
         return "tsv"
-    suffix = path_suffix(paths[0])
-    if suffix not in FORMAT_BY_SUFFIX:
-        supported = ", ".join(FORMAT_BY_SUFFIX)
-        raise ValueError(
-            f"{paths[0]}: {suffix or 'no suffix'} tells no format ({supported}); name one"
-        )
-    return FORMAT_BY_SUFFIX[suffix]
+    return format_from_suffix(paths[0], FORMAT_BY_SUFFIX)
+
+
+def format_from_suffix(path: Path | str, formats: Mapping[str, FormatT]) -> FormatT:
+    """Return the format of a file by its suffix."""
+    suffix = path_suffix(path)
+    if suffix not in formats:
+        problem = f"cannot infer the format from {suffix or 'no suffix'} ({', '.join(formats)})"
+        raise ValueError(f"{path}: {problem}; set data.format")
+    return formats[suffix]
 
 
 def path_suffix(path: Path | str) -> str:
-    """The end of the name, where `.gz` does not count."""
+    """Return the suffix of a file name, without `.gz`."""
     return Path(str(path).removesuffix(".gz")).suffix
 
 
