@@ -63,8 +63,8 @@ def test_the_doctor(inside):
     assert found["splits"]["test"]["random"] < found["splits"]["test"]["known"]
     assert "optimal" not in found["splits"]["test"]
     assert found["warnings"] == [
-        "dev: only 30 worlds: differences of its score may be chance; raise data.held_out",
-        "test: only 30 worlds: differences of its score may be chance; raise data.held_out",
+        "dev: only 30 environments, so scores may differ by chance; raise data.held_out",
+        "test: only 30 environments, so scores may differ by chance; raise data.held_out",
         "train.rollout_environments = 4 is less than a batch of 8: raise it",
     ]
 

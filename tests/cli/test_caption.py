@@ -110,7 +110,7 @@ def test_look(capsys):
             ["train", "all.toml", "model.normalize=reinforce"],
             (
                 "train.doubly_stochastic_weight is for soft attention, not for hard "
-                "attention: set it to 0"
+                "attention; set it to 0"
             ),
         ),
         (

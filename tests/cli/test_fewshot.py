@@ -79,7 +79,7 @@ def test_the_doctor(inside):
     assert found["splits"]["test"]["fewest"] == 3
     assert found["splits"]["dev"]["leaked_classes"] == 6
     assert "dev: 6 classes have names that train has, too" in " ".join(found["warnings"])
-    assert "test: only 3 classes for episodes of 2: they are all alike" in " ".join(
+    assert "test: only 3 classes for episodes of 2, which are all alike" in " ".join(
         found["warnings"]
     )
 
@@ -153,7 +153,7 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
         (["predict", "images", "faces\tfaces/face0/0.png"], "", "input 1: 9 classes in the supp"),
         (["predict", "images", "support\tgone.png"], "", "gone.png: there is no such file"),
         (["predict", "images", "gone\tfaces/face0/0.png"], "", "gone: there is no such folder"),
-        (["predict", "images", "support"], "", "input 1: it must be a folder with a folder of p"),
+        (["predict", "images", "support"], "", "input 1: it must be a folder with a folder of i"),
         (["look", "lstm", ASKED], "", "model Lstm has no attention"),
         (
             ["train", "images.toml", "data.ways=7", "--run", "no"],

@@ -1,24 +1,22 @@
-"""The data doctor for worlds: made here, so that only their sizes can be odd."""
+"""Checks of environments: they are synthetic, so that only their sizes can be wrong."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
+from regard.files import JsonObject
 from regard.metrics.bandit import mean_return, optimal_return, policy_returns, random_policy
 from regard.tasks.building import build_untrained_run
 from regard.tasks.doctor.counts import Progress
 
-MIN_HELD_OUT_ENVIRONMENTS = (
-    1000  # worlds of dev or test: with fewer, the standard error of a bandit is above 0.06
-)
+MIN_HELD_OUT_ENVIRONMENTS = 1000  # with fewer, the standard error of a bandit is above 0.06
 
 
-def check_environments(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """How many worlds, what chance gets in them, and what those get who know them."""
+def check_environments(settings: Settings, progress: Progress) -> JsonObject:
+    """Count environments; return the returns of a random and of the best policy in them."""
     corpus = build_corpus(settings.data)
     run = build_untrained_run(settings, corpus)
-    splits: dict[str, Any] = {}
+    splits: JsonObject = {}
     for split in corpus.splits:
         records = list(progress(f"reading {split}", None, corpus.read(split)))
         environments = run.task.environments(records)
@@ -46,15 +44,15 @@ def check_environments(settings: Settings, progress: Progress) -> dict[str, Any]
     return {**report, "warnings": list(environment_warnings(report, settings))}
 
 
-def environment_warnings(report: dict[str, Any], settings: Any) -> Iterator[str]:
+def environment_warnings(report: JsonObject, settings: Settings) -> Iterator[str]:
+    """Yield what may be wrong with the settings, and what to do."""
     for split, statistics in report["splits"].items():
         if statistics["worlds"] < MIN_HELD_OUT_ENVIRONMENTS:
-            problem = f"only {statistics['worlds']} worlds: differences of its score may be chance"
+            problem = f"only {statistics['worlds']} environments, so scores may differ by chance"
             yield f"{split}: {problem}; raise data.held_out"
     train = settings.train
     if train.rollout_environments < (train.examples_per_batch or 1):
         yield (
             f"train.rollout_environments = {train.rollout_environments} is less than a "
-            f"batch of {train.examples_per_batch}: "
-            "raise it"
+            f"batch of {train.examples_per_batch}; raise it"
         )

@@ -1,11 +1,11 @@
-"""The data doctor for sequences of bits: made here, so that only their sizes can be wrong."""
+"""Checks of sequences of bits: they are synthetic, so that only their sizes can be wrong."""
 
 from collections import Counter
-from typing import Any
 
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Record
+from regard.files import JsonObject
 from regard.tasks.building import build_untrained_run
 from regard.tasks.doctor.counts import Progress, count_records
 from regard.tasks.doctor.texts import TextStatistics as Lengths
@@ -15,8 +15,8 @@ from regard.tasks.doctor.warnings import bit_sequence_warnings
 REPORTED_KEYS = ("repeated_sequences", "leaked_sequences", "one_source_in")
 
 
-def check_bits(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """How many sequences of which sizes, how many were there before, and what a batch is."""
+def check_bits(settings: Settings, progress: Progress) -> JsonObject:
+    """Count sequences by size, duplicates, and the sequences of a batch."""
     corpus = build_corpus(settings.data)
     run = build_untrained_run(settings, corpus)
     sizes: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
@@ -52,7 +52,9 @@ def check_bits(settings: Settings, progress: Progress) -> dict[str, Any]:
             **{name: value for name, value in anomalies.items() if name in REPORTED_KEYS},
         }
     if not train_lengths.examples:
-        raise ValueError("train: no example is left; is the data empty, or train.max_tokens small?")
+        raise ValueError(
+            "train: no example is left; is the data empty, or train.max_tokens small?"
+        )
     report = {
         "data": corpus.describe(),
         "splits": splits,

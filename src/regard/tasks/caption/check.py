@@ -1,11 +1,10 @@
-"""The data doctor for images with captions."""
-
-from typing import Any
+"""Checks of the data of captioning."""
 
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Record
 from regard.data.formats.captions import record_captions
+from regard.files import JsonObject
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import Progress, TokenStatistics, count_records
 from regard.tasks.doctor.images import (
@@ -18,8 +17,8 @@ from regard.tasks.doctor.texts import text_anomalies
 from regard.tasks.doctor.warnings import caption_warnings
 
 
-def check_captions(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """How many images and captions, how large and long, and what comes again or is broken."""
+def check_captions(settings: Settings, progress: Progress) -> JsonObject:
+    """Count images and captions, their sizes and lengths, duplicates and broken files."""
     corpus = build_corpus(settings.data)
     run: UntrainedRun = build_untrained_run(settings, corpus)
     reader, tokenizer, max_tokens = run.task.images.reader, run.task.text, run.task.max_tokens
@@ -35,7 +34,7 @@ def check_captions(settings: Settings, progress: Progress) -> dict[str, Any]:
         return {"source": sizes[split].add(record, reader) or "", "target": " ".join(captions)}
 
     statistics_by_split = count_records(corpus, progress, to_pair)
-    splits: dict[str, Any] = {}
+    splits: JsonObject = {}
     for split in corpus.splits:
         anomalies, caption_count = (
             text_anomalies(corpus, split, statistics_by_split[split], UNIT),

@@ -1,12 +1,12 @@
-"""The data doctor for proteins with states, and for points with distances."""
+"""Checks of the data of proteins: states of residues, and distances of points."""
 
 from collections import Counter
-from typing import Any
 
 from regard.data.build import build_corpus
 from regard.data.corpus import Record
 from regard.data.formats.proteins import RESIDUES
 from regard.data.synthetic.points import parse_distances
+from regard.files import JsonObject
 from regard.metrics.fold import UNKNOWN_STATE
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import Progress, count_records
@@ -19,8 +19,8 @@ from regard.tasks.fold.states import residue_windows
 REPORTED_KEYS = ("repeated_texts", "leaked_texts", "compared", "one_source_in", "places")
 
 
-def check_proteins(settings: FoldSettings, progress: Progress) -> dict[str, Any]:
-    """Count proteins, residues and states, how long proteins are, and which are repeated."""
+def check_proteins(settings: FoldSettings, progress: Progress) -> JsonObject:
+    """Count proteins, residues and states, proteins in windows, and duplicates."""
     corpus = build_corpus(settings.data)
     counts: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
     states: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
@@ -62,8 +62,8 @@ def check_proteins(settings: FoldSettings, progress: Progress) -> dict[str, Any]
     return {**report, "warnings": list(fold_warnings(report, settings))}
 
 
-def check_distances(settings: FoldSettings, progress: Progress) -> dict[str, Any]:
-    """Count sets, points and distances, and how many of them training does not reach."""
+def check_distances(settings: FoldSettings, progress: Progress) -> JsonObject:
+    """Count sets, points and distances, sets that are too large, and distances beyond the bins."""
     corpus, head = build_corpus(settings.data), settings.head
     counts: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
     sizes: dict[str, list[int]] = {split: [] for split in corpus.splits}
@@ -110,7 +110,7 @@ def check_distances(settings: FoldSettings, progress: Progress) -> dict[str, Any
     return {**report, "warnings": list(fold_warnings(report, settings))}
 
 
-def model_summary(run: UntrainedRun) -> dict[str, Any]:
+def model_summary(run: UntrainedRun) -> JsonObject:
     """Return the kind of the model and the number of its parameters."""
     parameters = sum(p.numel() for p in run.model.parameters())
     return {"kind": run.settings.model.kind, "parameters": parameters}

@@ -1,10 +1,9 @@
-"""The data doctor for images."""
-
-from typing import Any
+"""Checks of the data of image classification."""
 
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Record
+from regard.files import JsonObject
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import Progress, count_records
 from regard.tasks.doctor.images import (
@@ -17,8 +16,8 @@ from regard.tasks.doctor.texts import text_anomalies
 from regard.tasks.doctor.warnings import image_warnings
 
 
-def check_image_data(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """How many images of which label and size, which come again, and which cannot be read."""
+def check_image_data(settings: Settings, progress: Progress) -> JsonObject:
+    """Count images by label and size, duplicates, and files that cannot be read."""
     corpus = build_corpus(settings.data)
     run: UntrainedRun = build_untrained_run(settings, corpus)
     reader = run.task.images.reader
@@ -28,7 +27,7 @@ def check_image_data(settings: Settings, progress: Progress) -> dict[str, Any]:
         return {"source": sizes[split].add(record, reader) or "", "target": record["label"]}
 
     statistics_by_split = count_records(corpus, progress, to_pair)
-    splits: dict[str, Any] = {}
+    splits: JsonObject = {}
     for split in corpus.splits:
         anomalies = text_anomalies(corpus, split, statistics_by_split[split], UNIT)
         image_anomalies = {

@@ -1,7 +1,6 @@
-"""The data doctor for music: piano rolls, and tunes in ABC."""
+"""Checks of the data of music: piano rolls, and tunes in ABC notation."""
 
 from collections import Counter
-from typing import Any
 
 from regard.config.data.notes import is_roll_data
 from regard.config.settings import Settings
@@ -9,6 +8,7 @@ from regard.data.build import build_corpus
 from regard.data.corpus import Record, location
 from regard.data.formats.abc_notation import parse_tune
 from regard.data.formats.piano_rolls import parse_piece
+from regard.files import JsonObject
 from regard.tasks.building import build_untrained_run
 from regard.tasks.doctor.counts import Progress, count_records
 from regard.tasks.doctor.texts import ANY_TARGET, batch_statistics, check_documents, text_anomalies
@@ -19,12 +19,13 @@ UNIT = "pieces"
 TEXT_ONLY_KEYS = ("empty_text", "replacement_characters", "control_characters", "not_nfc")
 
 
-def check_music(settings: Settings, progress: Progress) -> dict[str, Any]:
+def check_music(settings: Settings, progress: Progress) -> JsonObject:
+    """Check piano rolls or tunes, as the data is."""
     return (check_rolls if is_roll_data(settings.data) else check_tunes)(settings, progress)
 
 
-def check_rolls(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """How many pieces, steps and notes, and how far they reach."""
+def check_rolls(settings: Settings, progress: Progress) -> JsonObject:
+    """Count pieces, steps and notes; return the lowest and highest pitch."""
     corpus = build_corpus(settings.data)
     counts: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
     pitches: dict[str, set[int]] = {split: set() for split in corpus.splits}
@@ -62,8 +63,8 @@ def check_rolls(settings: Settings, progress: Progress) -> dict[str, Any]:
     return {**report, "warnings": list(music_warnings(report))}
 
 
-def check_tunes(settings: Settings, progress: Progress) -> dict[str, Any]:
-    """As any plain text; and which tunes cannot be played, and why."""
+def check_tunes(settings: Settings, progress: Progress) -> JsonObject:
+    """Check tunes as plain text; count those that cannot be played, and say why."""
     report = check_documents(settings, progress)
     corpus = build_corpus(settings.data)
     for split, statistics in report["splits"].items():
