@@ -58,7 +58,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     arguments = sys.argv[1:] if arguments is None else arguments
     command = next((argument for argument in arguments if not argument.startswith("-")), None)
     try:
-        code = _run(arguments, command)
+        code = build_app(command)(
+            args=arguments or ["--help"], prog_name="regard", standalone_mode=False
+        )
+        if not arguments:
+            code = EXIT_USAGE
+        elif not isinstance(code, int):
+            code = EXIT_SUCCESS
+        sys.stdout.flush()  # raises BrokenPipeError here rather than at interpreter shutdown
     except typer.TyperException as error:
         program = f"regard {command}" if command in COMMANDS else "regard"
         _print_error(f"{error.format_message().rstrip('.')} (see {program} --help)")
@@ -92,16 +99,6 @@ def build_app(command: str | None = None) -> typer.Typer:
     for name, entry in COMMANDS.items():
         app.command(name, short_help=entry.help)(entry.load() if name == command else _not_loaded)
     return app
-
-
-def _run(arguments: list[str], command: str | None) -> int:
-    code = build_app(command)(
-        args=arguments or ["--help"], prog_name="regard", standalone_mode=False
-    )
-    sys.stdout.flush()  # raises BrokenPipeError here rather than at interpreter shutdown
-    if not arguments:
-        return EXIT_USAGE
-    return code if isinstance(code, int) else EXIT_SUCCESS
 
 
 def _show_version(value: bool) -> bool:
