@@ -1,6 +1,7 @@
 # make demo    make .venv, install, train a translator of dates and look at its weights
 # make test    make .venv, install with the test tools, then lint, types, import contracts and tests
 # make lint    the same without the tests
+# make docs    build the site of the documents into build/site
 # make clean   remove .venv and everything that was made
 #
 # PYTHON chooses the interpreter, TORCH the build of torch: it is pinned because the open range of pyproject.toml
@@ -19,7 +20,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
@@ -34,6 +35,10 @@ lint: $(VENV)/.installed-test
 	$(BIN)/basedpyright
 	$(BIN)/lint-imports --no-logo
 
+# NO_MKDOCS_2_WARNING silences a notice of the theme about its successor.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 # The stamps are newer than what they were made from, so a second `make` installs nothing.
 $(VENV)/.torch:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("regard needs Python 3.11 or newer: try make PYTHON=python3.11")'
@@ -45,10 +50,14 @@ $(VENV)/.installed: pyproject.toml $(VENV)/.torch
 	$(PIP) install "$(TORCH)" --editable .
 	@touch $@
 
+$(VENV)/.installed-docs: pyproject.toml $(VENV)/.torch
+	$(PIP) install "$(TORCH)" --editable '.[docs]'
+	@touch $(VENV)/.installed $@
+
 $(VENV)/.installed-test: pyproject.toml $(VENV)/.torch
 	$(PIP) install "$(TORCH)" --editable '.[test]'
 	$(PIP) install --no-deps $(REAL)
-	@touch $(VENV)/.installed $@
+	@touch $(VENV)/.installed $(VENV)/.installed-docs $@
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""The documents are true: their code runs, and every catalogue entry is described."""
+"""The documents are true and readable: code runs, catalogues are complete, lines are short."""
 
 import json
 import re
@@ -19,17 +19,19 @@ from regard.tasks.catalogue import TASKS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MARKDOWN = [*DOCUMENTS, ROOT / "CHANGELOG.md"]
 LANGUAGES = {"python", "sh", "toml", "json", "text"}
 NOT_RUN, NOT_RUN_AT_MOST = "no-run", 3
 # All that a block which is not run may do.
 INSTALLS = re.compile(
     r"(make|pip install|pre-commit install|git clone|cd|\. \.venv/bin/activate)\b"
 )
+MAX_COLUMNS, MAX_SENTENCE_WORDS, MAX_README_LINES = 100, 40, 150
 
 
-def load_warm() -> ModuleType:
-    """Import warm.py, which lies beside this file and is no part of a package."""
-    spec = spec_from_file_location("warm", Path(__file__).with_name("warm.py"))
+def load_script(path: Path) -> ModuleType:
+    """Import a file that is not part of a package."""
+    spec = spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -37,7 +39,8 @@ def load_warm() -> ModuleType:
     return module
 
 
-warm = load_warm()
+warm = load_script(Path(__file__).with_name("warm.py"))
+catalogue = load_script(ROOT / "docs" / "catalogue.py")
 
 
 class Block(NamedTuple):
@@ -127,32 +130,140 @@ def test_blocks_are_found():
     assert SHELL
 
 
-@pytest.mark.parametrize("file", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=name)
-def test_links_lead_somewhere(file):
-    """Links to files, and to headings of the same file; addresses on the web are not tried."""
-    text = file.read_text()
+def anchors(text: str) -> set[str]:
+    """Return the anchors of the headings of a page, as GitHub forms them."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-    anchors = {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in headings}
+
+
+def broken_links(file: Path) -> list[str]:
+    """Return links to files or headings that do not exist; web addresses are not tried."""
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", file.read_text()):
         path, _, anchor = target.partition("#")
+        page = (file.parent / path) if path else file
         if "://" in target:
             continue
-        if path:
-            assert (file.parent / path).exists(), target
-        else:
-            assert anchor in anchors, target
+        if not page.exists() or (anchor and anchor not in anchors(page.read_text())):
+            broken.append(f"{name(file)}: {target}")
+    return broken
+
+
+def test_links_lead_somewhere():
+    assert [link for file in MARKDOWN for link in broken_links(file)] == []
+
+
+def test_broken_links_are_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("# A `b` c\n[x](gone.md) [x](#a-b-c) [x](#no) [x](page.md#no) [x](http://y)\n")
+    assert broken_links(page) == ["page.md: gone.md", "page.md: #no", "page.md: page.md#no"]
+
+
+def prose(text: str) -> Iterator[tuple[int, str]]:
+    """Yield numbered lines of Markdown; code, tables and comments become empty lines."""
+    fenced = comment = False
+    indented, previous = False, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        fence = line.lstrip().startswith("```")
+        fenced ^= fence
+        comment = comment or line.startswith("<!--")
+        starts_code = line.startswith("    ") and not previous.strip()
+        indented = bool(starts_code or (indented and (line.startswith("    ") or not line)))
+        hidden = fenced or fence or comment or indented or line.lstrip().startswith("|")
+        comment = comment and "-->" not in line
+        previous = line
+        yield number, "" if hidden else line
+
+
+def wide_lines(text: str) -> list[int]:
+    """Return the numbers of lines that are too long, outside of tables and code."""
+    return [number for number, line in prose(text) if len(line) > MAX_COLUMNS]
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a page; a code span or a link target counts as one word."""
+    text = "\n".join(line for _, line in prose(text))
+    text = re.sub(r"`[^`]+`", "code", text)
+    text = re.sub(r"\]\([^)\s]+\)", "]", text)
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*>#]|\d+\.)\s)|(?<=\n)(?=#)", text):
+        block = re.sub(r"^\s*(?:[-*>]|#+|\d+\.)\s", "", block)
+        yield from filter(None, re.split(r"[.!?:][)\"”*_\]]*(?:\s+|$)", " ".join(block.split())))
+
+
+def long_sentences(text: str) -> list[str]:
+    """Return the beginnings of sentences with too many words."""
+    return [
+        sentence[:60]
+        for sentence in sentences(text)
+        if sum(1 for word in sentence.split() if re.search(r"\w", word)) > MAX_SENTENCE_WORDS
+    ]
+
+
+def test_lines_are_short():
+    wide = [f"{name(file)}:{n}" for file in MARKDOWN for n in wide_lines(file.read_text())]
+    assert not wide, "\n".join(wide)
+
+
+def test_sentences_are_short():
+    long = [f"{name(file)}: {s}" for file in MARKDOWN for s in long_sentences(file.read_text())]
+    assert not long, "\n".join(long)
+
+
+def test_wide_lines_are_found():
+    wide = "x" * (MAX_COLUMNS + 1)
+    hidden = f"```text\n{wide}\n```\n\n    {wide}\n\n    {wide}\n\n| {wide} |\n<!-- {wide} -->\n"
+    assert wide_lines(hidden) == []
+    assert wide_lines(f"{hidden}{wide}\n") == [11]
+    assert wide_lines(f"- item\n    {wide}\n") == [2]
+
+
+def test_long_sentences_are_found():
+    half = "word " * (MAX_SENTENCE_WORDS // 2)
+    assert not long_sentences(f"{half}{half}.\n")
+    assert long_sentences(f"{half}\n{half} more.\n")
+    assert long_sentences(f"- {half}; {half}\n  more\n")
+    for end in (". ", "! ", "? ", ": ", ".) ", "\n- ", "\n1. ", "\n\n", "\n# title\n"):
+        assert not long_sentences(half + end + half + "more")
+    assert not long_sentences(f"{half}`{half}{half}` and [link]({half.replace(' ', '-')}).\n")
+    assert not long_sentences(f"```text\n{half}{half}{half}\n```\n| {half}{half}{half} |\n")
+    assert len([*sentences("One. Two: three.\n- four\n- five\n\n# six\n")]) == 6
+
+
+def test_readme_is_short():
+    readme = (ROOT / "README.md").read_text()
+    assert readme.count("\n") <= MAX_README_LINES
+
+
+def test_readme_has_a_row_for_each_task():
+    readme = (ROOT / "README.md").read_text()
+    rows = re.findall(r"^\| \[(\w+)\]\(docs/tasks/(\w+)\.md\) \|", readme, re.MULTILINE)
+    assert [pair[0] for pair in rows] == [pair[1] for pair in rows]
+    assert sorted(pair[0] for pair in rows) == sorted(TASKS)
+
+
+def test_results_in_readme_stand_in_results():
+    """Every figure in the table of tasks is one of docs/results.md, beside the same preset."""
+    results = (ROOT / "docs" / "results.md").read_text().splitlines()
+    rows = re.findall(r"^\| \[\w+\].*$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    for row in rows:
+        preset, *figures = [cell.strip() for cell in row.split("|")[3:-1]]
+        beside = "\n".join(line for line in results if preset in line)
+        for figure in re.findall(r"\d+\.\d+", " ".join(figures)):
+            assert figure in beside, row
+
+
+def test_catalogue_page_is_current():
+    page = (ROOT / "docs" / "catalogue.md").read_text(encoding="utf-8")
+    assert page == catalogue.catalogue_page(), "run: python docs/catalogue.py"
+    for entry in [*SCORES, *NORMALIZERS, *MODELS, *TASKS, *CORPORA]:
+        assert re.search(rf"^\| \[?`{entry}`", page, re.MULTILINE), entry
 
 
 @pytest.mark.parametrize("entry", [*SCORES, *NORMALIZERS])
-def test_every_catalogue_entry_has_a_row_and_a_section(entry):
-    readme, page = (ROOT / "README.md").read_text(), (ROOT / "docs" / "attention.md").read_text()
-    assert re.search(rf"^\| `{entry}` \|", readme, re.MULTILINE)
+def test_every_score_and_normalizer_has_a_section(entry):
+    page = (ROOT / "docs" / "attention.md").read_text()
     assert re.search(rf"^### `?{entry}`?\b", page, re.MULTILINE)
-
-
-def test_no_row_of_readme_is_of_something_gone():
-    rows = re.findall(r"^\| `(\w+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert set(rows) == {*SCORES, *NORMALIZERS, *MODELS, *TASKS, *CORPORA}
 
 
 @pytest.mark.parametrize(
@@ -166,8 +277,7 @@ def test_no_row_of_readme_is_of_something_gone():
         *((name, "docs/data.md") for name in CORPORA),
     ],
 )
-def test_every_model_task_and_corpus_has_a_row_and_a_page(entry, page):
-    assert re.search(rf"^\| `{entry}` \|", (ROOT / "README.md").read_text(), re.MULTILINE)
+def test_every_model_task_and_corpus_has_a_page(entry, page):
     assert entry in (ROOT / page).read_text()
 
 
