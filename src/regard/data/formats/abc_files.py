@@ -1,14 +1,15 @@
-"""Tunes in ABC notation from files, each from a line `X:` up to the next.
+"""Tunes in ABC notation from files; each begins with a line `X:`.
 
-Records are {"text": the tune}, in one spelling: fields as `M:6/8`, of those that are kept; no
-number, no comments, no blank lines. `regard.data.formats.abc_notation` can tell whether it can
-be played.
+Records are {"text": the tune}, in a normal form: only the selected fields, written like `M:6/8`,
+without numbers, comments and blank lines. `regard.data.formats.abc_notation` checks whether a
+tune can be played.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from regard.data.formats.documents import summarize_paths
 from regard.data.formats.labeled_texts import (
     HashSplitFiles,
     LocatedRecord,
@@ -23,10 +24,9 @@ DEFAULT_FIELDS = "TRMLQPK"
 
 
 class AbcFiles(HashSplitFiles):
-    """A corpus in files of tunes; `fields` are letters of the fields that are kept.
+    """A corpus in files of tunes; `header_fields` are the letters of the fields to keep.
 
-    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of
-    the tune.
+    A missing dev or test is a share `held_out` of train, by a hash of the tune.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class AbcFiles(HashSplitFiles):
         self.paths = paths_by_split(train, dev, test)
         if "K" not in header_fields:
             raise ValueError(
-                f"header_fields = {header_fields!r} must have K: a tune begins after its key"
+                f"header_fields must contain K, not {header_fields!r}; notes follow after the key"
             )
         self.fields = header_fields
         self.shares = held_out_shares(self.paths, held_out)
@@ -61,7 +61,7 @@ class AbcFiles(HashSplitFiles):
 
 
 def read_tunes(path: Path | str) -> Iterator[tuple[str, list[str]]]:
-    """The lines of each tune from `X:` on, and where that is; what stands before is passed over."""
+    """Yield the location and the lines of each tune; lines before the first `X:` are skipped."""
     location, tune = "", list[str]()
     for number, line in enumerate(read_lines(path), 1):
         if line.startswith("X:"):
@@ -72,15 +72,15 @@ def read_tunes(path: Path | str) -> Iterator[tuple[str, list[str]]]:
             tune.append(line)
         elif line.startswith("K:"):
             raise ValueError(
-                f"{display_name(path)}:{number}: a key, but no X: before; begin tunes so"
+                f"{display_name(path)}:{number}: a key, but no X: before; begin each tune with X:1"
             )
     if not location:
-        raise ValueError(f"{display_name(path)}: no tune in it; each begins with a line X:1")
+        raise ValueError(f"{display_name(path)}: no tune; begin each with a line X:1")
     yield location, tune
 
 
 def normalized_tune(tune: Sequence[str], fields: str, location: str) -> Iterator[str]:
-    """The tune in one spelling, or an error if it has no key or no note."""
+    """Yield the lines of the tune in normal form; raise an error if it has no key or no note."""
     in_header, has_notes = True, False
     for line in tune:
         text = line.split("%", 1)[0].strip()
@@ -97,9 +97,4 @@ def normalized_tune(tune: Sequence[str], fields: str, location: str) -> Iterator
     if in_header:
         raise ValueError(f"{location}: no K: in this tune; give its key")
     if not has_notes:
-        raise ValueError(f"{location}: no notes after the K: of this tune; take it out")
-
-
-def summarize_paths(paths: Sequence[Path | str]) -> str:
-    suffix = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return f"{display_name(paths[0])}{suffix}"
+        raise ValueError(f"{location}: no notes after the K: of this tune; remove it")

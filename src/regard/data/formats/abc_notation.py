@@ -1,8 +1,8 @@
-"""ABC notation (version 2.1, one voice): the notes of a tune, or why it cannot be played.
+"""A parser of ABC notation (version 2.1, one voice): text -> notes.
 
-`played` raises a ValueError that says where (line and bar) and why: a sign that is none, something
-that is opened and not closed, a bar that does not fit the metre. A bar may be short at the
-beginning and the end of a tune or part, and beside repeats, endings and double bars; never long.
+`parse_tune` raises a ValueError with line and bar for unknown signs, unclosed groups, and bars
+that do not fit the meter. A bar may be short at the beginning and the end of a tune or part, and
+next to repeats, endings and double bars. It may never be long.
 """
 
 import re
@@ -17,7 +17,7 @@ BAR = re.compile(r"\[\|:?|:*\|[\]:|]*|::")
 ENDING = re.compile(r"\[[1-9][0-9,.-]*|(?<=[|:])[1-9][0-9,.-]*")
 TUPLET = re.compile(r"\(([2-9])(?::(\d*))?(?::(\d*))?")
 CHORD = re.compile(r"\[([^\]\[|:\n]+)\]" + LENGTH_PATTERN)
-IGNORED = re.compile(  # a chord's name, an ornament, grace notes, a slur, space
+IGNORED = re.compile(  # chord names, ornaments, grace notes, slurs, spaces
     r"\"[^\"\n]*\"|![^!\n]*!|\{[^}\n]*\}"
     r"|[~.uvHLMOPST](?=[\"~.{_^=A-Ga-gzx\[])|\((?!\d)|\)|[\s`]+|\\$"
 )
@@ -34,18 +34,12 @@ MODE_SHIFTS |= {"mix": -1, "dor": -2, "phr": -4, "lyd": 1, "loc": -5}
 KEY = re.compile(r"([A-G][#b]?)\s*([A-Za-z]*)")
 SEMITONES = {"C": 0, "D": 2, "E": 4, "F": 5, "G": 7, "A": 9, "B": 11}
 ACCIDENTALS = {"^": 1, "_": -1, "=": 0}
-TUPLET_TIMES = {
-    2: 3,
-    3: 2,
-    4: 3,
-    6: 2,
-    8: 3,
-}  # so many notes in the time of so many; else by the metre
+TUPLET_TIMES = {2: 3, 3: 2, 4: 3, 6: 2, 8: 3}  # n notes in the time of m; others by the meter
 FREE_METER = Fraction(0)
 
 
 class Note(NamedTuple):
-    """`start` and `length` in whole notes; `pitch` as of MIDI, None for a rest."""
+    """A note or a rest: MIDI `pitch` (None for a rest), `start` and `length` in whole notes."""
 
     pitch: int | None
     start: Fraction
@@ -53,7 +47,7 @@ class Note(NamedTuple):
 
 
 def parse_tune(tune: str) -> list[Note]:
-    """All notes in their order, repeats not played again; chords as notes of one start."""
+    """Return all notes in order; repeats are not expanded, notes of a chord share their start."""
     parser = AbcParser()
     lines = tune.split("\n")
     for number, line in enumerate(lines, 1):
@@ -64,53 +58,53 @@ def parse_tune(tune: str) -> list[Note]:
 
 
 def key_signature(text: str) -> dict[str, int]:
-    """What a key bends: "G" gives {"F": 1}."""
+    """Return the accidentals of a key: "G" gives {"F": 1}."""
     match = KEY.match(text)
     mode = MODE_SHIFTS.get(match[2].lower()[:3]) if match else None
     if match is None or mode is None or match[1] not in TONICS:
         if text.lower().startswith(("none", "hp")) or not text:
             return {}
-        raise ValueError(f"K:{text} is no key")
+        raise ValueError(f"K:{text} is not a key")
     sharps = TONICS[match[1]] + mode
     if not -7 <= sharps <= 7:
-        raise ValueError(f"K:{text} is no key: it would have {abs(sharps)} signs")
+        raise ValueError(f"K:{text} is not a key: it would have {abs(sharps)} accidentals")
     names = SHARPS[:sharps] if sharps >= 0 else SHARPS[::-1][:-sharps]
     return dict.fromkeys(names, 1 if sharps > 0 else -1)
 
 
 def parse_meter(text: str) -> Fraction:
-    """The length of a bar; 0: free."""
+    """Return the length of a bar in whole notes; 0 for free meter."""
     if text in ("C", "C|"):
         return Fraction(1)
     if text.lower() == "none":
         return FREE_METER
     match = re.fullmatch(r"\(?(\d+(?:\+\d+)*)\)?/([1-9]\d*)", text)
     if match is None or not sum(map(int, match[1].split("+"))):
-        raise ValueError(f"M:{text} is no metre, as 6/8 is")
+        raise ValueError(f"M:{text} is not a meter like 6/8")
     return Fraction(sum(map(int, match[1].split("+"))), int(match[2]))
 
 
 def length_factor(count: str, slashes: str, divisor: str) -> Fraction:
-    """The factor behind a note: 2, /2, 3/2, /, //."""
+    """Return the factor of a length: 2, /2, 3/2, /, //."""
     if int(count or 1) == 0 or divisor == "0" or (divisor and not slashes):
-        raise ValueError(f"{count}{slashes}{divisor} is no length")
+        raise ValueError(f"{count}{slashes}{divisor} is not a length")
     denominator = int(divisor) if divisor else 2 ** len(slashes)
     return Fraction(int(count or 1), denominator)
 
 
 class AbcParser:
-    """Where a tune stands while it is read."""
+    """The state of parsing one tune."""
 
     def __init__(self) -> None:
         self.line_number, self.bar_number = 1, 1
         self.in_header, self.key, self.accidentals = True, dict[str, int](), dict[str, int]()
         self.meter, self.unit_length = FREE_METER, Fraction(0)
         self.notes, self.time, self.bar_start = list[Note](), Fraction(0), Fraction(0)
-        self.may_be_short = True  # this bar may be short: it begins a part
-        self.short_bar_error = ""  # what is wrong with the bar before, if music follows
-        self.tuplet: tuple[int, Fraction] = (0, Fraction(1))  # notes to come, and their factor
+        self.may_be_short = True  # this bar begins a part
+        self.short_bar_error = ""  # raised for the last bar if music follows
+        self.tuplet: tuple[int, Fraction] = (0, Fraction(1))  # remaining notes, and their factor
         self.next_factor = Fraction(1)  # of the next note, after > or <
-        self.last_indices: list[int] = []  # the notes that sounded last, by their places
+        self.last_indices: list[int] = []  # of the last note or chord
         self.is_tied = False
 
     def read_line(self, text: str) -> None:
@@ -120,7 +114,7 @@ class AbcParser:
             self.read_field(field[1], field[2])
         elif text:
             if self.in_header:
-                self.fail("notes before the key: there is no K:")
+                self.fail("notes before the key; add K:")
             self.read_music(text)
 
     def read_field(self, name: str, value: str) -> None:
@@ -133,10 +127,10 @@ class AbcParser:
                 case "L":
                     match = re.fullmatch(r"1/([1-9]\d*)", value)
                     if match is None:
-                        raise ValueError(f"L:{value} is no length, as 1/8 is")
+                        raise ValueError(f"L:{value} is not a length like 1/8")
                     self.unit_length = Fraction(1, int(match[1]))
                 case "V":
-                    raise ValueError("V: several voices cannot be read")
+                    raise ValueError("V: several voices are not supported")
         except ValueError as error:
             self.fail(str(error))
         if name in "KMP":  # a part may end, and begin, with a short bar
@@ -150,7 +144,7 @@ class AbcParser:
             position = self.read_token(text, position)
 
     def read_token(self, text: str, position: int) -> int:
-        """Read one; where the next begins."""
+        """Read one token and return the position after it."""
         if match := INLINE_FIELD.match(text, position):
             self.read_field(match[1], match[2])
         elif match := ENDING.match(text, position):
@@ -176,13 +170,13 @@ class AbcParser:
             problem = (
                 f"{unclosed[text[position]]} has no end"
                 if text[position] in unclosed
-                else "is no sign here"
+                else "is not allowed here"
             )
             self.fail(f"column {position + 1}: {text[position]!r} {problem}")
         return match.end()
 
     def read_chord(self, content: str, *length: str) -> None:
-        """The first note's length times its own."""
+        """Add a chord; its length is that of its first note times the factor after the chord."""
         notes, position = list[re.Match[str]](), 0
         while position < len(content):
             note = (
@@ -191,7 +185,7 @@ class AbcParser:
                 or TIE.match(content, position)
             )
             if note is None:
-                self.fail(f"{content[position]!r} is no note, in the chord [{content}]")
+                self.fail(f"{content[position]!r} is not a note, in the chord [{content}]")
             if note.re is NOTE:
                 notes.append(note)
             position = note.end()
@@ -207,7 +201,7 @@ class AbcParser:
 
     @property
     def default_length(self) -> Fraction:
-        """The length of a note that says none."""
+        """Return the length of a note without a factor: the L: field, or a default by the meter."""
         if self.unit_length:
             return self.unit_length
         return Fraction(1, 16) if 0 < self.meter < Fraction(3, 4) else Fraction(1, 8)
@@ -219,7 +213,7 @@ class AbcParser:
             self.fail(str(error))
 
     def add_notes(self, notes: list[re.Match[str]], length: Fraction) -> None:
-        """Notes together, or a rest; those that are tied go on."""
+        """Add simultaneous notes, or a rest if there are none; tied notes are prolonged."""
         if self.short_bar_error:
             raise ValueError(self.short_bar_error)
         notes_left, factor = self.tuplet
@@ -252,20 +246,20 @@ class AbcParser:
         octave = letter.islower() + octaves.count("'") - octaves.count(",")
         midi_pitch = 60 + 12 * octave + SEMITONES[letter.upper()] + shift
         if not 21 <= midi_pitch <= 108:
-            self.fail(f"{note[0]} is no key of the piano")
+            self.fail(f"{note[0]} is outside the range of a piano")
         return midi_pitch
 
     def begin_tuplet(self, count: int, in_time_of: str | None, note_count: str | None) -> None:
         compound = self.meter.numerator % 3 == 0 and self.meter.denominator == 8
         default_time = TUPLET_TIMES.get(count, 3 if compound else 2)
         if in_time_of == "0" or note_count == "0":
-            self.fail(f"({count} of no notes")
+            self.fail(f"a tuplet ({count} of no notes")
         self.tuplet = (int(note_count or count), Fraction(int(in_time_of or default_time), count))
 
     def break_rhythm(self, sign: str) -> None:
-        """a>b: the first is longer, the second shorter."""
+        """Lengthen the last note and shorten the next for a>b, and the reverse for a<b."""
         if not self.last_indices:
-            self.fail(f"{sign!r} after no note")
+            self.fail(f"{sign!r} does not follow a note")
         short_factor = Fraction(1, 2 ** len(sign))
         first_factor = 2 - short_factor if sign[0] == ">" else short_factor
         change = Fraction(0)
@@ -277,17 +271,17 @@ class AbcParser:
         self.next_factor = 2 - first_factor
 
     def end_bar(self, sign: str) -> None:
-        """A bar ends here, and was as long as the metre says."""
+        """End a bar, and check that its length fits the meter."""
         if self.tuplet[0]:
             self.fail("a tuplet has no end before the end of its bar")
         length, is_plain = self.time - self.bar_start, sign == "|"
         if length and self.meter:
             if length > self.meter:
-                self.fail(f"{length} long, more than the metre, {self.meter}")
+                self.fail(f"{length} long, more than the meter, {self.meter}")
             if length < self.meter and is_plain and not self.may_be_short:
                 location = f"line {self.line_number}, bar {self.bar_number}"
                 self.short_bar_error = (
-                    f"{location}: {length} long, less than the metre, {self.meter}"
+                    f"{location}: {length} long, less than the meter, {self.meter}"
                 )
         if not is_plain:
             self.short_bar_error = ""
@@ -299,10 +293,10 @@ class AbcParser:
 
     def finish(self) -> list[Note]:
         if self.in_header:
-            self.fail("there is no K:")
+            self.fail("no K:; give the key")
         self.end_bar("|]")
         if not any(note.pitch is not None for note in self.notes):
-            self.fail("no note in it")
+            self.fail("the tune has no notes")
         return self.notes
 
     def fail(self, reason: str) -> Never:

@@ -3,14 +3,14 @@
     {"image": "cats/1.png", "caption": "a cat on a mat"}                       a line each
     {"images": [{"id": 1, "file_name": …}], "annotations": [{"image_id": 1, "caption": …}]}
 
-Records are {"image": a path, "captions": all of that image's}. Lines of one image, which need
-not stand together, are one record.
+Records are {"image": a path, "captions": all captions of the image}. All lines of an image,
+adjacent or not, make one record.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from regard.data.corpus import Record
 from regard.data.formats.images import image_digest
@@ -21,7 +21,8 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, read_text
-from regard.data.formats.text_pairs import Paths, path_suffix, read_json_lines
+from regard.data.formats.text_pairs import Paths, format_from_suffix, read_json_lines
+from regard.files import JsonObject
 
 CaptionFormat = Literal["jsonl", "coco"]
 FORMAT_BY_SUFFIX: dict[str, CaptionFormat] = {
@@ -34,10 +35,10 @@ COCO_FIELDS = {"images": ("id", "file_name"), "annotations": ("image_id", "capti
 
 
 class CaptionFiles(HashSplitFiles):
-    """A corpus of one format; `folder` is where the images are, else they lie beside the file.
+    """A corpus of captions in one format; paths of images are relative to `folder`.
 
-    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
-    image's bytes, so that equal images are in one split.
+    Without `folder`, they are relative to the folder of the file. A missing dev or test is a share
+    `held_out` of train, by a hash of the bytes of the image, so that equal images are in one split.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class CaptionFiles(HashSplitFiles):
         held_out: float = 0.1,
     ) -> None:
         self.paths = paths_by_split(train, dev, test)
-        self.format: CaptionFormat = format or guess_format(self.paths["train"][0])
+        self.format: CaptionFormat = format or format_from_suffix(
+            self.paths["train"][0], FORMAT_BY_SUFFIX
+        )
         self.folder = folder
         self.shares = held_out_shares(self.paths, held_out)
-        self.digests: dict[str, str] = {}  # of files, each read once for it
+        self.digests: dict[str, str] = {}  # by path: each image is hashed once
         for split, paths in self.paths.items():
             if len(paths) != 1:
                 raise ValueError(f"{split}: {self.format} needs one file, not {len(paths)}")
@@ -87,7 +90,7 @@ class CaptionFiles(HashSplitFiles):
             )
 
 
-# by the name of an image: where it is first spoken of, and its captions
+# By the name of an image: the location of its first mention, and its captions
 CaptionIndex = dict[str, tuple[str, list[str]]]
 
 
@@ -97,9 +100,9 @@ def read_caption_lines(path: Path | str) -> CaptionIndex:
     for number, record in enumerate(records, 1):
         location, value = f"{display_name(path)}:{number}", record["caption"]
         if not record["image"]:
-            raise ValueError(f"{location}: a caption without an image: 'image' is empty")
+            raise ValueError(f"{location}: 'image' is empty; name the image of the caption")
         if not value:
-            raise ValueError(f"{location}: an image without a caption: 'caption' is empty")
+            raise ValueError(f"{location}: 'caption' is empty; write one, or remove the image")
         captions = [value] if isinstance(value, str) else value
         image_captions = captions_by_image.setdefault(record["image"], (location, []))[1]
         image_captions.extend(checked_caption(caption, location) for caption in captions)
@@ -109,7 +112,7 @@ def read_caption_lines(path: Path | str) -> CaptionIndex:
 def read_coco(path: Path | str) -> CaptionIndex:
     data = load_coco(path)
     captions_by_image: CaptionIndex = {}
-    names: dict[Any, str] = {}
+    names: dict[int | str, str] = {}
     for number, image in enumerate(data["images"], 1):
         names[image["id"]] = name = image["file_name"]
         captions_by_image[name] = (f"{display_name(path)}: image {number}", [])
@@ -117,34 +120,35 @@ def read_coco(path: Path | str) -> CaptionIndex:
         location, image_id = f"{display_name(path)}: annotation {number}", annotation["image_id"]
         if image_id not in names:
             raise ValueError(
-                f"{location}: a caption without an image: no image has the id {image_id}"
+                f"{location}: no image has the id {image_id}; add it, or remove the caption"
             )
         captions_by_image[names[image_id]][1].append(
             checked_caption(annotation["caption"], location)
         )
     for location, captions in captions_by_image.values():
         if not captions:
-            raise ValueError(f"{location}: an image without a caption; add one, or take it out")
+            raise ValueError(f"{location}: an image without a caption; add one, or remove it")
     if not captions_by_image:
-        raise ValueError(f"{display_name(path)}: there is no image in it")
+        raise ValueError(f"{display_name(path)}: no images; add at least one")
     return captions_by_image
 
 
-def load_coco(path: Path | str) -> dict[str, list[dict[str, Any]]]:
-    """COCO's JSON, with all that is needed of it in its place."""
+def load_coco(path: Path | str) -> dict[str, list[JsonObject]]:
+    """Load the JSON of COCO, and check the types of the fields that are used."""
     try:
         data = json.loads(read_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
         raise ValueError(
-            f"{display_name(path)}: not JSON ({reason}); fetch or write it again"
+            f"{display_name(path)}: not JSON ({reason}); download or write it again"
         ) from None
     if not isinstance(data, dict):
         raise ValueError(f"{display_name(path)}: must be an object with images and annotations")
     for name, fields in COCO_FIELDS.items():
         if not isinstance(data.get(name), list):
             raise ValueError(
-                f"{display_name(path)}: {name!r} is missing, or no list: is it COCO's JSON?"
+                f"{display_name(path)}: {name!r} is missing or not a list; give a file in the "
+                "format of COCO"
             )
         for number, entry in enumerate(data[name], 1):
             location = f"{display_name(path)}: {name.removesuffix('s')} {number}"
@@ -158,22 +162,14 @@ def load_coco(path: Path | str) -> dict[str, list[dict[str, Any]]]:
     return data
 
 
-def checked_caption(caption: Any, location: str) -> str:
+def checked_caption(caption: object, location: str) -> str:
     if not isinstance(caption, str):
         raise ValueError(f"{location}: a caption must be text, not {type(caption).__name__}")
     if not caption.strip():
-        raise ValueError(f"{location}: the caption is empty; write one, or take it out")
+        raise ValueError(f"{location}: the caption is empty; write one, or remove it")
     return caption.strip()
 
 
-def guess_format(path: Path | str) -> CaptionFormat:
-    suffix = path_suffix(path)
-    if suffix not in FORMAT_BY_SUFFIX:
-        supported = ", ".join(FORMAT_BY_SUFFIX)
-        raise ValueError(f"{path}: {suffix or 'no suffix'} tells no format ({supported}); name one")
-    return FORMAT_BY_SUFFIX[suffix]
-
-
-def record_captions(record: Mapping[str, Any]) -> tuple[str, ...]:
-    """All captions of an image, of any corpus."""
+def record_captions(record: Record) -> tuple[str, ...]:
+    """Return all captions of an image; records have `captions`, or one `caption`."""
     return record["captions"] if "captions" in record else (record["caption"],)

@@ -1,7 +1,7 @@
-"""Images class by class, all of one size and in memory: what few-shot episodes are dealt from.
+"""Images by class, of one size and in memory, from which few-shot episodes are sampled.
 
-A class is a folder with images in it, at any depth, on disk or in a zip. Classes of dev and test
-are never trained on.
+A class is a folder with images, at any depth, on disk or in a zip. The splits have disjoint
+classes.
 """
 
 import zipfile
@@ -19,18 +19,17 @@ from regard.data.corpus import SPLITS, check_name
 from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.image_files import IMAGE_SUFFIXES, is_image_file
 from regard.data.formats.images import ImageReader, read_image_bytes
-from regard.data.formats.lines import display_name as named
+from regard.data.formats.lines import display_name
 from regard.data.synthetic.episodes import EpisodeCorpus, SampledEpisodes, draw_layout
 
-ImageFilesByClass = dict[
-    str, list[tuple[str, Callable[[], bytes]]]
-]  # class -> place of each image, bytes
-RIGHT_ANGLE_ROTATIONS = 4  # by a right angle each
+# Class -> location of each image, and a function that reads its bytes
+ImageFilesByClass = dict[str, list[tuple[str, Callable[[], bytes]]]]
+RIGHT_ANGLE_ROTATIONS = 4  # 0, 90, 180 and 270 degrees
 
 
 @dataclass(frozen=True)
 class ClassImages:
-    """`pixels` [n h w c]; the first `counts[0]` are of the first class, and so on."""
+    """Images of several classes: `pixels` [n h w c], sorted by class, and `counts` by class."""
 
     pixels: NDArray[np.uint8]
     counts: NDArray[np.int64]
@@ -40,7 +39,7 @@ class ClassImages:
         return self.counts.cumsum() - self.counts
 
     def with_rotations(self) -> "ClassImages":
-        """Each class four times: turned by a right angle it is another one."""
+        """Return four times as many classes: a rotated class is a new class."""
         rotated = [
             np.rot90(self.pixels, rotation, (1, 2)) for rotation in range(RIGHT_ANGLE_ROTATIONS)
         ]
@@ -49,7 +48,7 @@ class ClassImages:
     def sample_episodes(
         self, rng: np.random.Generator, count: int, ways: int, shots: int, queries: int
     ) -> SampledEpisodes:
-        """All images of a class in an episode are different ones."""
+        """Sample episodes; no image occurs twice in an episode."""
         support_labels, query_labels, support_order = draw_layout(rng, count, ways, shots, queries)
         images_per_class = shots + -(-queries // ways)
         classes = rng.random((count, len(self.counts))).argpartition(ways - 1)[:, :ways]
@@ -68,7 +67,7 @@ class ClassImages:
 
 
 class ImageEpisodes(EpisodeCorpus):
-    """Episodes of images. Splits that have no path are a share of the classes of train each."""
+    """Episodes of images; a split without a path gets a share of the classes of train."""
 
     def __init__(
         self,
@@ -86,11 +85,11 @@ class ImageEpisodes(EpisodeCorpus):
 
     @abstractmethod
     def split_paths(self) -> dict[str, Path]:
-        """A folder or a zip for each split that has its own; train has."""
+        """Return a folder or a zip for train, and for other splits that have one."""
 
     @cached_property
     def classes_by_split(self) -> dict[str, tuple[str, ImageFilesByClass]]:
-        """What messages call it, and its classes, by split."""
+        """Return the display name and the classes of each split."""
         paths = self.split_paths()
         files_by_split = {split: find_image_classes(path) for split, path in paths.items()}
         missing = [split for split in SPLITS if split not in files_by_split]
@@ -98,12 +97,12 @@ class ImageEpisodes(EpisodeCorpus):
             files_by_split["train"], missing, self.held_out, self.seed
         )
         return {
-            k: (f"{k}, {named(paths.get(k, paths['train']))}", files)
-            for k, files in files_by_split.items()
+            split: (f"{split}, {display_name(paths.get(split, paths['train']))}", files)
+            for split, files in files_by_split.items()
         }
 
     def class_images(self, split: str) -> ClassImages:
-        """Read once: every image becomes so many bytes."""
+        """Return the images of a split, which are decoded once and kept in memory."""
         if split not in self.loaded:
             split_location, classes = self.classes_by_split[split]
             check_classes(split_location, classes, self.ways, self.shots)
@@ -127,15 +126,14 @@ class ImageEpisodes(EpisodeCorpus):
         if images.counts.min() < images_per_class:
             max_queries = (int(images.counts.min()) - shots) * self.ways
             raise ValueError(
-                f"{split}: a class has only {images.counts.min()} images, and "
-                f"{images_per_class} are "
-                f"needed for train.queries = {queries}: make it at most {max_queries}"
+                f"{split}: a class has only {images.counts.min()} images, but train.queries = "
+                f"{queries} needs {images_per_class}; set it to at most {max_queries}"
             )
         return images.sample_episodes(rng, count, self.ways, shots, queries)
 
 
 class ClassFolders(ImageEpisodes):
-    """Your own."""
+    """Few-shot episodes from your folders or zip files, with a folder for each class."""
 
     def __init__(
         self,
@@ -161,7 +159,7 @@ class ClassFolders(ImageEpisodes):
         return self.paths
 
     def describe(self) -> str:
-        each = [f"{split} {named(path)}" for split, path in self.paths.items()]
+        each = [f"{split} {display_name(path)}" for split, path in self.paths.items()]
         missing = [split for split in SPLITS if split not in self.paths]
         each += [f"{split} {self.held_out:.0%} of its classes" for split in missing]
         sizes = f"{self.ways} ways, {self.shots} shots"
@@ -170,7 +168,7 @@ class ClassFolders(ImageEpisodes):
 
 _OMNIGLOT_FILES = {
     "train": RemoteFile(
-        "",  # repacked: another zip of the same images than the authors'
+        "",  # repacked: the same images as in the zip of the authors
         "fewshot/omniglot/images_background.zip",
         "b5065e7bfafff477c3b3b11be1ce6632a4e520dc1cf28d51c8fe9d19b3bdf8d2",
     ),
@@ -184,7 +182,7 @@ IMAGE_CLASS_DATASETS = {"omniglot": _OMNIGLOT_FILES}
 
 
 class PublicImageClasses(ImageEpisodes):
-    """A public set: `held_out` of its classes to train on are dev."""
+    """Few-shot episodes of a public dataset; a share `held_out` of its training classes is dev."""
 
     def __init__(
         self,
@@ -205,7 +203,7 @@ class PublicImageClasses(ImageEpisodes):
         self.name = name
 
     def split_paths(self) -> dict[str, Path]:
-        """The first time, the files are downloaded."""
+        """Download the files the first time, and return their paths."""
         files, folder = IMAGE_CLASS_DATASETS[self.name], cache_folder() / self.name
         return {
             k: fetch_file(file, folder / Path(file.mirror_path).name) for k, file in files.items()
@@ -213,27 +211,27 @@ class PublicImageClasses(ImageEpisodes):
 
     def describe(self) -> str:
         sizes = f"{self.ways} ways, {self.shots} shots"
-        rotation_note = ", each turned into four to train on" if self.rotations else ""
+        rotation_note = ", rotated to four times as many for training" if self.rotations else ""
         description = f"964 and 659 characters of 50 alphabets, 20 images each{rotation_note}"
         homepage = "https://github.com/brendenlake/omniglot"
         return f"{self.name}: {description}; {sizes}; {homepage} (Lake et al. 2015); license: MIT"
 
 
 def find_image_classes(path: Path) -> ImageFilesByClass:
-    """Every folder below with images in it is a class, by its path."""
+    """Find all folders with images below a folder or in a zip; each is a class."""
     if path.is_file() and path.suffix.lower() == ".zip":
         classes = zip_image_classes(path)
     elif path.is_dir():
         classes = folder_image_classes(path)
     elif path.exists():
-        raise ValueError(f"{path}: this is no folder and no .zip; give one with a folder per class")
+        raise ValueError(
+            f"{path}: neither a folder nor a .zip; give one with a folder for each class"
+        )
     else:
         raise ValueError(f"{path}: there is no such folder")
     if not classes:
         supported = ", ".join(IMAGE_SUFFIXES)
-        raise ValueError(
-            f"{path}: no folder with images in it ({supported}); make one for each class"
-        )
+        raise ValueError(f"{path}: no folder with images ({supported}); make one for each class")
     return classes
 
 
@@ -249,7 +247,7 @@ def folder_image_classes(path: Path) -> ImageFilesByClass:
 
 
 def zip_image_classes(path: Path) -> ImageFilesByClass:
-    """The names are read now, the images when they are wanted."""
+    """List the images of a zip by class; their bytes are read later."""
     classes: ImageFilesByClass = {}
     try:
         archive = zipfile.ZipFile(path)
@@ -268,7 +266,7 @@ def zip_image_classes(path: Path) -> ImageFilesByClass:
 def hold_out_classes(
     classes: ImageFilesByClass, missing: Sequence[str], share: float, seed: int
 ) -> dict[str, ImageFilesByClass]:
-    """What is left to train on, and a share of the classes for each split that is missing."""
+    """Move a share of the classes to each missing split, and return these splits and train."""
     order = sorted(classes, key=lambda name: sha256(f"{seed} {name}".encode()).digest())
     classes_per_split = round(share * len(order))
     held_out: dict[str, ImageFilesByClass] = {}
@@ -281,13 +279,12 @@ def hold_out_classes(
 def check_classes(location: str, classes: ImageFilesByClass, ways: int, shots: int) -> None:
     if len(classes) < ways:
         problem = f"{len(classes)} classes, but an episode has data.ways = {ways}"
-        raise ValueError(f"{location}: {problem}; give more, hold out fewer, or lower it")
+        raise ValueError(f"{location}: {problem}; add classes, hold out fewer, or lower data.ways")
     for name, files in small_classes(classes, shots + 1):
         actual = f"{name} has {len(files)} image{'s' if len(files) > 1 else ''}"
         raise ValueError(
-            f"{location}: {actual}, but {shots + 1} are needed: data.shots = {shots} to be "
-            "shown, and "
-            "one to be asked for; give more, or take it out"
+            f"{location}: {actual}, but {shots + 1} are needed: data.shots = {shots}, and a query; "
+            "add images, or remove the class"
         )
 
 

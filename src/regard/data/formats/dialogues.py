@@ -1,17 +1,17 @@
-"""Conversations, from files: people speak in turns, the one who is to be answered first.
+"""Dialogues from files: turns of user and system alternate, the user first.
 
-    txt      a line for each turn, a blank line behind a conversation
+    txt      one turn a line, a blank line after each dialogue
     jsonl    {"turns": ["…", "…"]}, or with a database {"exchanges": [{"user": "…", "wishes":
-             {"food": "thai"}, "reply": "…"}], "goal": {"food": "thai"}}; wishes are all that hold
-             by then
+             {"food": "thai"}, "reply": "…"}], "goal": {"food": "thai"}}; "wishes" is the belief
+             state: all slot values that the user has given so far
 
-Records are {"turns": [...], "text": turns with line ends between}, with "wishes" (one for each
-exchange) and "goal" where there are any. All is gzipped where the name says so.
+Records are {"turns": [...], "text": the turns, one a line}, with "wishes" (one belief an exchange)
+and "goal" if the file has them. Files ending in .gz are decompressed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from regard.data.corpus import Record
 from regard.data.database import Database
@@ -22,7 +22,8 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
-from regard.data.formats.text_pairs import Paths, path_suffix
+from regard.data.formats.text_pairs import Paths, format_from_suffix
+from regard.files import JsonObject
 
 DialogueFormat = Literal["txt", "jsonl"]
 FORMAT_BY_SUFFIX: dict[str, DialogueFormat] = {
@@ -68,7 +69,7 @@ def read_dialogue_json(path: Path | str) -> Iterator[LocatedRecord]:
             yield location, record_from_exchanges(data, location)
 
 
-def record_from_exchanges(data: Mapping[str, Any], location: str) -> Record:
+def record_from_exchanges(data: JsonObject, location: str) -> Record:
     turns, beliefs = list[str](), list[SlotValues]()
     for number, exchange in enumerate(data["exchanges"], 1):
         exchange_location = f"{location}: exchange {number}"
@@ -85,17 +86,16 @@ def record_from_exchanges(data: Mapping[str, Any], location: str) -> Record:
     )
 
 
-def to_slot_values(values: Any, location: str) -> SlotValues:
+def to_slot_values(values: object, location: str) -> SlotValues:
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
         raise ValueError(f"{location} must be an object of texts, such as {{'food': 'thai'}}")
     return dict(values)
 
 
 class DialogueFiles(HashSplitFiles):
-    """A corpus in files of one format, and perhaps the database that its conversations are about.
+    """A corpus in files of one format, optionally with the database of its dialogues.
 
-    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
-    text.
+    A missing dev or test is a share `held_out` of train, by a hash of the text.
     """
 
     def __init__(
@@ -110,13 +110,9 @@ class DialogueFiles(HashSplitFiles):
         held_out: float = 0.1,
     ) -> None:
         self.paths = paths_by_split(train, dev, test)
-        suffix = path_suffix(self.paths["train"][0])
-        if format is None and suffix not in FORMAT_BY_SUFFIX:
-            supported = ", ".join(FORMAT_BY_SUFFIX)
-            raise ValueError(
-                f"{train}: {suffix or 'no suffix'} tells no format ({supported}); name one"
-            )
-        self.format: DialogueFormat = format or FORMAT_BY_SUFFIX[suffix]
+        self.format: DialogueFormat = format or format_from_suffix(
+            self.paths["train"][0], FORMAT_BY_SUFFIX
+        )
         self.shares = held_out_shares(self.paths, held_out)
         for paths in self.paths.values():
             for path in paths:
@@ -130,7 +126,7 @@ class DialogueFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        rows = f", {len(self.database.rows)} rows to look up" if self.database else ""
+        rows = f", database of {len(self.database.rows)} rows" if self.database else ""
         return f"dialogues ({self.format}): {', '.join(each)}{rows}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
@@ -143,18 +139,15 @@ class DialogueFiles(HashSplitFiles):
     def _check_record(self, location: str, record: Record) -> Record:
         turns = record["turns"]
         if len(turns) < 2 or not all(turns):
-            raise ValueError(
-                f"{location}: a conversation needs two turns or more, none of them empty"
-            )
+            raise ValueError(f"{location}: a dialogue needs at least two turns, none of them empty")
         if self.database and "wishes" not in record:
-            raise ValueError(
-                f"{location}: with a database there must be exchanges, with their wishes"
-            )
+            raise ValueError(f"{location}: no exchanges with wishes, which data.database needs")
         for belief in record.get("wishes", []) if self.database else []:
             for name in belief:
                 if name not in self.database.slot_columns:
                     allowed = ", ".join(self.database.slot_columns)
                     raise ValueError(
-                        f"{location}: a wish about {name!r}; data.slot_columns has {allowed}"
+                        f"{location}: unknown slot {name!r} in wishes; data.slot_columns has "
+                        f"{allowed}"
                     )
         return record

@@ -12,16 +12,16 @@ from regard.data.formats.lines import check_file, display_name, read_lines, read
 from regard.data.formats.text_pairs import Paths
 
 DocumentUnit = Literal["file", "line", "paragraph"]
-LocatedText = tuple[str, str]  # where a text stands, and the text
+LocatedText = tuple[str, str]  # location, text
 
 
 class DocumentFiles(SplitFiles):
-    """Files, or folders of `.txt` and `.txt.gz` files; gzipped where the name says so.
+    """A corpus of text files, or folders of `.txt` and `.txt.gz` files.
 
-    A `unit` is a whole file, a line (an empty one too, so that line ends can be counted), or a
-    paragraph, which blank lines divide. A dev or test that is not given is split off from the end
-    of train, a share `held_out` of its characters each: running text is never held out in bits. A
-    file is cut at that very character, a line or paragraph belongs to where it begins.
+    A record is a `unit`: a file, a line (also an empty one, so that line ends can be counted), or
+    a paragraph between blank lines. A missing dev or test is taken from the end of train, each a
+    share `held_out` of its characters. A file is cut at that character; a line or paragraph belongs
+    to the split in which it begins.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class DocumentFiles(SplitFiles):
 
     @cached_property
     def _split_bounds(self) -> dict[str, tuple[int, int]]:
-        """First and last character of each split in train, which is read through for it once."""
+        """Return start and end of each split in characters of train, which is read once for it."""
         total = sum(self._text_size(text) for _, text in self._located_units("train"))
         remaining = sum(self.shares.values())
         bounds = {"train": (0, int(total * (1 - remaining)))}
@@ -81,7 +81,7 @@ class DocumentFiles(SplitFiles):
         return bounds
 
     def _text_size(self, text: str) -> int:
-        return len(text) + (self.unit != "file")  # the end of a line is a character, too
+        return len(text) + (self.unit != "file")  # the end of a line counts as a character
 
     def _located_units(self, split: str) -> Iterator[LocatedText]:
         for path in self.paths[split]:
@@ -96,7 +96,7 @@ class DocumentFiles(SplitFiles):
 
 
 def read_paragraphs(path: Path | str) -> Iterator[LocatedText]:
-    """Lines that stand together, with the place of the first."""
+    """Yield paragraphs, each with the location of its first line."""
     numbered_lines = enumerate(read_lines(path), 1)
     for blank, group in groupby(
         numbered_lines, key=lambda numbered_line: not numbered_line[1].strip()
@@ -107,7 +107,7 @@ def read_paragraphs(path: Path | str) -> Iterator[LocatedText]:
 
 
 def list_text_files(paths: Paths) -> tuple[Path | str, ...]:
-    """Files as they were given, and those of folders and folders in them, in order."""
+    """Return the files in order, with folders replaced by all text files below them."""
     files: list[Path | str] = []
     for path in path_tuple(paths):
         if Path(path).is_dir():
@@ -116,7 +116,7 @@ def list_text_files(paths: Paths) -> tuple[Path | str, ...]:
             check_file(path)
             files.append(path)
     if not files:
-        raise ValueError("files are missing: give at least one")
+        raise ValueError("no files; give at least one")
     return tuple(files)
 
 

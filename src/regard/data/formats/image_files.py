@@ -1,6 +1,6 @@
-"""Images with a label: from folders, IDX files and tables, and public sets by name.
+"""Labeled images from folders, IDX files and tables, and public datasets by name.
 
-Records are {"image": a path or an array, "label": …}; `corpora.images` reads the image.
+Records are {"image": a path or an array, "label": …}; `regard.data.formats.images` decodes it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,10 +29,10 @@ TABLE_FORMATS: dict[str, ImageFormat] = {".tsv": "tsv", ".tab": "tsv", ".csv": "
 
 
 class ImageFiles(HashSplitFiles):
-    """A corpus of one format: for each split a folder, a table, or two IDX files.
+    """A corpus of one format: a folder, a table, or two IDX files for each split.
 
-    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
-    image's bytes, so that equal images are in one split.
+    A missing dev or test is a share `held_out` of train, by a hash of the bytes of the image, so
+    that equal images are in one split.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ImageFiles(HashSplitFiles):
         self.format: ImageFormat = format or guess_format(self.paths["train"])
         self.columns, self.labels = tuple(columns), None if labels is None else tuple(labels)
         self.shares = held_out_shares(self.paths, held_out)
-        self.digests: dict[str, str] = {}  # of files, each read once for it
+        self.digests: dict[str, str] = {}  # by path: each image is hashed once
         self._check()
 
     def describe(self) -> str:
@@ -86,18 +86,18 @@ class ImageFiles(HashSplitFiles):
                 f"{display_name(image_path)} has {len(images)}, {display_name(label_path)} "
                 f"{len(label_ids)}"
             )
-            raise ValueError(f"{counts}: there must be a label for each image")
+            raise ValueError(f"{counts}; give one label for each image")
         for number, (pixels, label) in enumerate(zip(images, label_ids.tolist(), strict=True), 1):
             location = f"{display_name(image_path)}: image {number}"
             if self.labels is not None and label >= len(self.labels):
                 raise ValueError(
-                    f"{location}: label {label}, but labels has only {len(self.labels)}"
+                    f"{location}: label {label}, but data.labels has only {len(self.labels)} names"
                 )
             name = str(label) if self.labels is None else self.labels[label]
             yield location, {"image": pixels, "label": name}
 
     def read_image_table(self, path: Path | str) -> Iterator[LocatedRecord]:
-        """Paths are beside the table, if they are not from the root."""
+        """Read a table of paths and labels; paths are relative to the folder of the table."""
         kind: Literal["tsv", "csv"] = "csv" if self.format == "csv" else "tsv"
         for location, record in read_table(path, kind, self.columns):
             if not record["label"]:
@@ -108,14 +108,14 @@ class ImageFiles(HashSplitFiles):
             yield f"{location} ({image_path})", {**record, "image": str(image_path)}
 
     def _check(self) -> None:
-        """What is wrong is told before the work."""
+        """Check settings and paths before any file is read."""
         for needed in FIELDS:
             if list(self.columns).count(needed) != 1:
                 raise ValueError(f"columns must name {needed!r} once, not {list(self.columns)}")
         if self.columns != FIELDS and self.format not in ("tsv", "csv"):
-            raise ValueError(f"columns do not fit {self.format}: they are of a table")
+            raise ValueError(f"columns do not apply to {self.format}; they are for tsv and csv")
         if self.labels is not None and self.format != "idx":
-            raise ValueError(f"labels do not fit {self.format}: they name the numbers of IDX files")
+            raise ValueError(f"labels do not apply to {self.format}; they are for idx")
         expected_by_format = {"folder": "one folder", "idx": "two files (images, labels)"}
         for split, paths in self.paths.items():
             if len(paths) != (2 if self.format == "idx" else 1):
@@ -129,28 +129,26 @@ class ImageFiles(HashSplitFiles):
 
 
 def read_image_folders(path: Path) -> Iterator[LocatedRecord]:
-    """`folder/label/*.png`: the name of the folder is the label of every image in it."""
+    """Read `folder/label/*.png`: the name of a folder is the label of its images."""
     labels = sorted(entry for entry in path.iterdir() if entry.is_dir())
     if not labels:
-        raise ValueError(f"{path}: no folder in it; make one for each label, with images")
+        raise ValueError(f"{path}: no folders; make one with images for each label")
     for label in labels:
         files = sorted(file for file in label.iterdir() if is_image_file(file))
         if not files:
             supported = ", ".join(IMAGE_SUFFIXES)
-            raise ValueError(
-                f"{label}: no image in it ({supported}); put some there, or take it out"
-            )
+            raise ValueError(f"{label}: no images ({supported}); add some, or remove the folder")
         for file in files:
             yield str(file), {"image": str(file), "label": label.name}
 
 
 def is_image_file(file: Path) -> bool:
-    """By its name; what systems hide in folders begins with a dot."""
+    """Return whether the name is that of an image; hidden files are not."""
     return file.suffix.lower() in IMAGE_SUFFIXES and not file.name.startswith(".")
 
 
 def guess_format(paths: Sequence[Path | str]) -> ImageFormat:
-    """The format, by the number of the files, what they are, or the end of their name."""
+    """Infer the format: two files are IDX, a folder is a folder, a file has a suffix."""
     if len(paths) == 2:
         return "idx"
     if Path(paths[0]).is_dir():
@@ -158,12 +156,15 @@ def guess_format(paths: Sequence[Path | str]) -> ImageFormat:
     suffix = path_suffix(paths[0])
     if suffix not in TABLE_FORMATS:
         hint = "give a folder, a .tsv or .csv of images and labels, or two IDX files"
-        raise ValueError(f"{paths[0]}: this is no folder of images and no table; {hint}")
+        raise ValueError(f"{paths[0]}: neither a folder of images nor a table; {hint}")
     return TABLE_FORMATS[suffix]
 
 
 class ImageDataset(NamedTuple):
-    """`files` are images and labels by split; `installed` is where a system may have them."""
+    """A public dataset: files of images and labels by split.
+
+    `installed_folder` is where a package of the operating system installs them.
+    """
 
     description: str
     license: str
@@ -206,13 +207,13 @@ _TRAIN_20K_FILES = _fashion_mnist_files(
     "train20k",
     "f675812a188eaff57e6cc99252d4b1fa2d27bc3e00cec09f67474894e24358ad",
     "c1d29b30febfce7b7c5d4dfc17d6ab9f9f8e49101ae51e79e3b24d5df6a1317e",
-    is_served=False,  # it was cut from the file of all
+    is_served=False,  # an excerpt of the complete file
 )
 _CLASS_NAMES = (
     *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),
     *("Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"),
 )
-_DESCRIPTION = "clothes in grey, 28 x 28 pixels, ten classes (Xiao et al. 2017)"
+_DESCRIPTION = "clothes in gray, 28 x 28 pixels, ten classes (Xiao et al. 2017)"
 _HOMEPAGE = "https://github.com/zalandoresearch/fashion-mnist"
 _DEBIAN_FOLDER = "/usr/share/datasets/fashion-mnist"  # of Debian's package dataset-fashion-mnist
 
@@ -227,7 +228,7 @@ IMAGE_DATASETS = {
         held_out=0.05,
     ),
     "fashion_mnist_20k": ImageDataset(
-        f"the first 20,000 of 60,000, and all 10,000 of the test: {_DESCRIPTION}",
+        f"the first 20,000 of 60,000, and all 10,000 test images: {_DESCRIPTION}",
         "MIT",
         _HOMEPAGE,
         {"train": _TRAIN_20K_FILES, "test": _TEST_FILES},
@@ -239,7 +240,7 @@ IMAGE_DATASETS = {
 
 
 class PublicImages:
-    """A public set; a share of its train, by a hash of the image, is dev."""
+    """A public dataset; a share of its training images, by a hash, is dev."""
 
     splits = SPLITS
 
@@ -249,7 +250,7 @@ class PublicImages:
 
     @cached_property
     def corpus(self) -> ImageFiles:
-        """The first time, the files are downloaded, where they are not installed."""
+        """Return the files as a corpus; download them the first time unless they are installed."""
         _, _, _, files, labels, _, held_out = self.dataset
         train, test = (
             [self.local_path(file) for file in files[split]] for split in ("train", "test")

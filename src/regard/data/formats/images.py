@@ -1,7 +1,7 @@
 """Images from files or arrays, as 8-bit arrays of one size: [height, width, channels].
 
-An image is a path, or an array [height, width] or [height, width, channels] of 8 or 16 bits. It
-comes out upright (by its EXIF note), without alpha (it lies on white), grey or in colours.
+An image is a path, or an array [height, width] or [height, width, channels] of 8 or 16 bits. The
+result is upright (by its EXIF orientation), blended with white where transparent, and gray or RGB.
 """
 
 import io
@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,29 +17,28 @@ from numpy.typing import NDArray
 from regard.data.formats.lines import check_file
 
 if TYPE_CHECKING:
-    from PIL.Image import Image as Opened
+    from PIL.Image import Image as PillowImage
 
-ImageLike = Path | str | NDArray[Any]
+PixelArray = NDArray[np.integer | np.floating | np.bool_]  # before it is checked
+ImageLike = Path | str | PixelArray
 Pixels = NDArray[np.uint8]  # [height width channels]
 FitMode = Literal["crop", "pad", "stretch"]
 
 WHITE = 255
 SIXTEEN_BIT_SCALE = 257  # 65535 / 255: from 16 bits to 8
-PIL_MODES = {1: "L", 3: "RGB"}  # channels -> what Pillow calls it
-EXIF_ORIENTATION = 0x0112  # where EXIF says how an image is turned
+PIL_MODES = {1: "L", 3: "RGB"}  # channels -> mode of Pillow
+EXIF_ORIENTATION = 0x0112  # tag number
 SIDEWAYS_ORIENTATIONS = (5, 6, 7, 8)
-MAX_PIXELS = (
-    89_478_485  # pixels: a quarter of a gigabyte in three channels; Pillow warns above that
-)
-JPEG_DRAFT_FACTOR = 2  # a JPEG is decoded at this many times the wanted size, at least
+MAX_PIXELS = 89_478_485  # a quarter of a gigabyte in three channels; Pillow warns above that
+JPEG_DRAFT_FACTOR = 2  # a JPEG is decoded at twice the requested size or more
 
 
 @dataclass(frozen=True)
 class ImageReader:
-    """`reader(image)` is its pixels, of this size (height, width) or, with None, of its own.
+    """Decodes images: `reader(image)` returns pixels of `size` (height, width).
 
-    `fit` says what becomes of another shape: the middle of it is taken ("crop"), it is laid whole
-    on white ("pad"), or it is stretched.
+    With `size` None, images keep their size. `fit` adapts another shape: "crop" takes the center,
+    "pad" adds white borders, "stretch" distorts.
     """
 
     size: tuple[int, int] | None = None
@@ -48,12 +47,12 @@ class ImageReader:
 
     def __post_init__(self) -> None:
         if self.channels not in PIL_MODES:
-            raise ValueError(f"channels must be 1 (grey) or 3 (colours), not {self.channels}")
+            raise ValueError(f"channels must be 1 (gray) or 3 (RGB), not {self.channels}")
         if self.size is not None and min(self.size) < 1:
             raise ValueError(f"size must be positive, not {self.size}")
 
     def __call__(self, image: ImageLike, location: str | None = None) -> Pixels:
-        """`place` is what messages call it; a path by itself else."""
+        """Return the pixels of an image; errors name `location`, by default the path."""
         if isinstance(image, Path | str):
             display_location, data = location or str(image), read_image_bytes(image, location)
         else:
@@ -64,9 +63,9 @@ class ImageReader:
         return self.decode(data, display_location)
 
     def decode(self, data: bytes | Pixels, location: str) -> Pixels:
-        """Of the bytes of a file, or of an array of 8 bits."""
+        """Decode the bytes of a file, or convert an 8-bit array."""
         try:
-            with warnings.catch_warnings():  # of doubtful notes in files that can be read
+            with warnings.catch_warnings():  # readable files with doubtful metadata
                 warnings.simplefilter("ignore")
                 image = flatten_image(
                     open_image(data, location, self.size), PIL_MODES[self.channels]
@@ -74,19 +73,19 @@ class ImageReader:
                 return self.resize(image)
         except BadImageError:
             raise
-        except Exception as error:  # what a decoder makes of damaged bytes can be anything
+        except Exception as error:  # decoders raise any exception on damaged bytes
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise BadImageError(f"{location}: damaged image ({reason}); take it out") from None
+            raise BadImageError(f"{location}: damaged image ({reason}); remove it") from None
 
-    def resize(self, image: "Opened") -> Pixels:
+    def resize(self, image: "PillowImage") -> Pixels:
         from PIL import Image
 
         height, width = self.size or (image.height, image.width)
         box = (0.0, 0.0, float(image.width), float(image.height))
         inner_size = (width, height)
         ratios = height / image.height, width / image.width
-        if self.fit == "crop":  # cut and made smaller at once: a thin image never becomes huge
-            scale = max(ratios)  # rounding may go past the border, which Pillow does not allow
+        if self.fit == "crop":  # crop and scale in one step: a thin image never becomes huge
+            scale = max(ratios)  # rounding may cross the border, which Pillow does not allow
             crop_height, crop_width = (
                 min(height / scale, image.height),
                 min(width / scale, image.width),
@@ -112,11 +111,11 @@ class ImageReader:
 
 
 class BadImageError(ValueError):
-    """An image that cannot be read: its message names it, and says what to do."""
+    """Raised for an image that cannot be read."""
 
 
 def image_size(image: ImageLike) -> tuple[int, int]:
-    """Height and width, of a file by its header alone, as it is shown."""
+    """Return the displayed height and width; of a file, only the header is read."""
     if not isinstance(image, Path | str):
         return image.shape[0], image.shape[1]
     with warnings.catch_warnings():
@@ -127,7 +126,7 @@ def image_size(image: ImageLike) -> tuple[int, int]:
 
 
 def image_digest(image: ImageLike) -> str:
-    """Of the bytes of a file, or of the pixels of an array: equal images have equal ones."""
+    """Hash the bytes of a file, or the pixels of an array."""
     if isinstance(image, Path | str):
         data = Path(image).read_bytes()
     else:
@@ -136,50 +135,50 @@ def image_digest(image: ImageLike) -> str:
 
 
 def read_image_bytes(path: Path | str, location: str | None = None) -> bytes:
-    """The bytes of a file that is there and not empty."""
+    """Read a file that must exist and not be empty."""
     check_file(path)
     data = Path(path).read_bytes()
     if not data:
-        raise BadImageError(f"{location or path}: an empty file, no image; take it out")
+        raise BadImageError(f"{location or path}: an empty file, not an image; remove it")
     return data
 
 
 def open_image(
     data: bytes | Pixels, location: str, size: tuple[int, int] | None = None
-) -> "Opened":
-    """What Pillow makes of it, not decoded yet; a bomb and a file that is none are refused."""
+) -> "PillowImage":
+    """Open an image without decoding it; refuse decompression bombs and other files."""
     from PIL import Image, UnidentifiedImageError
 
     if not isinstance(data, bytes):
         return Image.fromarray(data[..., 0] if data.shape[-1] == 1 else data)
     bomb_message = (
-        f"{location}: more than {MAX_PIXELS:,} pixels, as a bomb has; make it smaller first"
+        f"{location}: more than {MAX_PIXELS:,} pixels (a decompression bomb?); scale it down first"
     )
     try:
         image = Image.open(io.BytesIO(data))
     except Image.DecompressionBombError:
         raise BadImageError(bomb_message) from None
     except UnidentifiedImageError:
-        hint = "not an image of a format that is known; take it out, or convert it to PNG"
+        hint = "not an image in a known format; remove it, or convert it to PNG"
         raise BadImageError(f"{location}: {hint}") from None
     if image.width * image.height > MAX_PIXELS:
         raise BadImageError(bomb_message)
     if not image.width * image.height:
-        raise BadImageError(f"{location}: an image without pixels; take it out")
+        raise BadImageError(f"{location}: an image without pixels; remove it")
     if size is not None:  # a JPEG can be decoded at a half, a quarter or an eighth of its size
         image.draft(None, (JPEG_DRAFT_FACTOR * max(size), JPEG_DRAFT_FACTOR * max(size)))
     return image
 
 
-def flatten_image(image: "Opened", mode: str) -> "Opened":
-    """Upright, of 8 bits, on white, and of this mode."""
+def flatten_image(image: "PillowImage", mode: str) -> "PillowImage":
+    """Turn the image upright, convert it to 8 bits and this mode, and blend it with white."""
     from PIL import Image, ImageOps
 
     image = ImageOps.exif_transpose(image)
-    if image.mode.startswith("I"):  # whole numbers of 16 bits, or of 32 that hold 16
+    if image.mode.startswith("I"):  # 16-bit integers, or 32-bit integers with 16-bit values
         image = Image.fromarray(to_eight_bits(np.asarray(image), "it")[..., 0])
     elif image.mode == "F":
-        raise ValueError("its values are fractions of unknown range: convert it to 8 bits")
+        raise ValueError("floating-point values of unknown range; convert it to 8 bits")
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
         background = Image.new("RGBA", rgba.size, "white")
@@ -187,22 +186,22 @@ def flatten_image(image: "Opened", mode: str) -> "Opened":
     return image if image.mode == mode else image.convert(mode)
 
 
-def to_eight_bits(array: NDArray[Any], location: str) -> Pixels:
-    """An array of pixels, as [height, width, channels] of 8 bits."""
+def to_eight_bits(array: PixelArray, location: str) -> Pixels:
+    """Convert an array of pixels to 8 bits and the shape [height, width, channels]."""
     array = np.asarray(array)
     if array.ndim == 2:
         array = array[..., None]
     if array.ndim != 3 or array.shape[2] not in (1, 3, 4) or 0 in array.shape:
         expected = "[height, width] or [height, width, 1, 3 or 4]"
-        raise BadImageError(f"{location}: an array of shape {array.shape}, not {expected}")
+        raise BadImageError(f"{location}: an array of shape {array.shape}; give {expected}")
     if array.dtype == np.uint8:
-        return array
+        return array.astype(np.uint8, copy=False)
     if array.dtype == np.bool_:
         return array.astype(np.uint8) * WHITE
     is_integer = array.dtype.kind in "iu"
     if not is_integer or (array.dtype != np.uint16 and not 0 <= array.min() <= array.max() < 2**16):
         raise BadImageError(
-            f"{location}: pixels of {array.dtype}; give whole numbers of 8 or 16 bits"
+            f"{location}: pixels of type {array.dtype}; give integers of 8 or 16 bits"
         )
     return ((array.astype(np.uint32) + SIXTEEN_BIT_SCALE // 2) // SIXTEEN_BIT_SCALE).astype(
         np.uint8

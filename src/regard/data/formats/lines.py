@@ -1,6 +1,6 @@
-"""Lines of text from a file, a gzipped file or standard input, in bounded memory.
+"""Read lines of text from a file, a gzipped file or standard input, in bounded memory.
 
-Every error is one line that begins with the place: `file:line: what; what to do`.
+Every error is one line: `file:line: what is wrong; what to do`.
 """
 
 import gzip
@@ -10,22 +10,22 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 STDIN = "-"
 BLOCK_BYTES = 1 << 20
-MAX_LINE_BYTES = 1 << 26  # bytes in a line: more is no text, or text of another format
-UTF8_BOM = b"\xef\xbb\xbf"  # that some programs put before UTF-8
+MAX_LINE_BYTES = 1 << 26  # longer lines are not text, or text in another format
+UTF8_BOM = b"\xef\xbb\xbf"  # some programs write it before UTF-8
 UTF16_BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 def display_name(path: Path | str) -> str:
-    """How messages call a file."""
+    """Return the name of a file for messages."""
     return "standard input" if str(path) == STDIN else str(path)
 
 
 def check_file(path: Path | str) -> None:
-    """Fail before the work, not in the middle of it."""
+    """Check that a path is a file, before any work is done."""
     if str(path) == STDIN:
         return
     path = Path(path)
@@ -37,7 +37,7 @@ def check_file(path: Path | str) -> None:
 
 @contextmanager
 def open_binary(path: Path | str) -> Generator[BinaryIO]:
-    """The bytes of a file, unpacked if its name ends in .gz; "-" is standard input."""
+    """Open a file for reading, decompressed if its name ends in .gz; "-" is standard input."""
     check_file(path)
     if str(path) == STDIN:
         yield sys.stdin.buffer
@@ -48,11 +48,11 @@ def open_binary(path: Path | str) -> Generator[BinaryIO]:
             yield cast("BinaryIO", file)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             reason = " ".join(str(error).split())
-            raise ValueError(f"{path}: damaged gzip file ({reason}); fetch it again") from None
+            raise ValueError(f"{path}: damaged gzip file ({reason}); download it again") from None
 
 
 def read_lines(path: Path | str) -> Iterator[str]:
-    """Each line without its end (LF or CRLF), of a file that is UTF-8 and not empty."""
+    """Yield each line without its end (LF or CRLF); the file must be UTF-8 and not empty."""
     number = 0
     for block in _line_blocks(path):
         if not number:
@@ -70,15 +70,14 @@ def read_lines(path: Path | str) -> Iterator[str]:
         raise ValueError(_empty_message(path))
 
 
-def parse_json_lines(path: Path | str, expected: str = "object") -> Iterator[tuple[str, Any]]:
-    """What each line of JSON lines says, and where it stands; `each` is what it should be."""
+def parse_json_lines(path: Path | str, expected: str = "object") -> Iterator[tuple[str, object]]:
+    """Yield location and value of each line; `expected` names the kind of value in errors."""
     for number, line in enumerate(read_lines(path), 1):
         location = f"{display_name(path)}:{number}"
         yield location, parse_json_line(line, location, expected)
 
 
-def parse_json_line(line: str, location: str, expected: str = "object") -> Any:
-    """What a line of JSON says."""
+def parse_json_line(line: str, location: str, expected: str = "object") -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -89,7 +88,7 @@ def parse_json_line(line: str, location: str, expected: str = "object") -> Any:
 
 
 def read_text(path: Path | str) -> str:
-    """All of a file that is UTF-8 and not empty, with LF at the end of its lines."""
+    """Read a file that must be UTF-8 and not empty; lines end in LF."""
     with open_binary(path) as file:
         data = file.read().removeprefix(UTF8_BOM)
     try:
@@ -103,11 +102,11 @@ def read_text(path: Path | str) -> str:
 
 def _empty_message(path: Path | str) -> str:
     hint = "; it can be read only once" if str(path) == STDIN else ""
-    return f"{display_name(path)}: empty, no line to read{hint}"
+    return f"{display_name(path)}: no lines (empty){hint}"
 
 
 def _line_blocks(path: Path | str) -> Iterator[bytes]:
-    """Whole lines, about a megabyte of them at a time, without the end of the last."""
+    """Yield blocks of complete lines, about a megabyte each, without the last line end."""
     with open_binary(path) as file:
         rest = b""
         while block := file.read(BLOCK_BYTES):
@@ -119,14 +118,15 @@ def _line_blocks(path: Path | str) -> Iterator[bytes]:
                 rest += tail
             if len(rest) > MAX_LINE_BYTES:
                 raise ValueError(
-                    f"{display_name(path)}: a line has more than {MAX_LINE_BYTES >> 20} MB: no text"
+                    f"{display_name(path)}: a line of more than {MAX_LINE_BYTES >> 20} MB; "
+                    "give a text file"
                 )
         if rest:
             yield rest
 
 
 def _not_utf8_message(path: Path | str, lines_before: int, block: bytes, byte_index: int) -> str:
-    """Where the first wrong byte is, and how to be rid of it."""
+    """Describe the location of the first wrong byte, and how to convert the file."""
     line = lines_before + block.count(b"\n", 0, byte_index) + 1
     column = byte_index - (block.rfind(b"\n", 0, byte_index) + 1) + 1
     problem = (

@@ -1,16 +1,15 @@
-"""Piano rolls from files: pieces of steps of MIDI pitches, from 21 (A0) to 108 (C8).
+"""Piano rolls from files: pieces as steps of MIDI pitches, from 21 (A0) to 108 (C8).
 
     json     a list of pieces, or {"train": …, "valid": …, "test": …} of such lists
-    jsonl    a piece a line
+    jsonl    one piece a line
 
-A piece is [[60, 64, 67], [], [62]]: three notes together, a silence, one note. Records are
-{"text": the piece as JSON}, in one spelling, so that equal pieces are equal texts.
+A piece is [[60, 64, 67], [], [62]]: three notes together, a rest, one note. Records are {"text":
+the piece as JSON}, in a normal form, so that equal pieces are equal texts.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from regard.data.formats.labeled_texts import (
     HashSplitFiles,
@@ -29,18 +28,18 @@ RollStep = tuple[int, ...]
 
 
 def parse_piece(text: str, location: str) -> list[RollStep]:
-    """A piece, or the beginning of one, from JSON; `place` is for messages."""
+    """Parse a piece, or the beginning of one, from JSON; errors name `location`."""
     try:
         data = json.loads(text)
     except ValueError as error:
         raise ValueError(
-            f"{location}: not JSON ({error}); a piece is as [[60, 64], [62]]"
+            f"{location}: not JSON ({error}); write a piece as [[60, 64], [62]]"
         ) from None
     return to_steps(data, location)
 
 
-def to_steps(piece: Any, location: str) -> list[RollStep]:
-    """Steps of pitches in order, each once; or an error that says where it is none."""
+def to_steps(piece: object, location: str) -> list[RollStep]:
+    """Convert decoded JSON to steps of sorted, different pitches; errors name `location`."""
     if not isinstance(piece, list):
         raise ValueError(f"{location}: a piece must be a list of steps, as [[60, 64], [62]]")
     steps = []
@@ -52,17 +51,18 @@ def to_steps(piece: Any, location: str) -> list[RollStep]:
             )
         for pitch in step:
             if type(pitch) is not int or not LOWEST_PITCH <= pitch <= HIGHEST_PITCH:
-                keys = f"a key of the piano, from {LOWEST_PITCH} to {HIGHEST_PITCH}"
-                raise ValueError(f"{step_location}: pitch {pitch!r} is not {keys}; move the piece")
+                keys = f"from {LOWEST_PITCH} to {HIGHEST_PITCH}, the range of a piano"
+                raise ValueError(
+                    f"{step_location}: pitch {pitch!r} is not {keys}; transpose the piece"
+                )
         steps.append(tuple(sorted(set(step))))
     return steps
 
 
 class PianoRollFiles(HashSplitFiles):
-    """A corpus in files; one that has several splits inside gives them all.
+    """A corpus in files; a JSON file may contain several splits.
 
-    A dev or test that is nowhere given is split off: a share `held_out` of train each, by a hash
-    of the piece.
+    A missing dev or test is a share `held_out` of train, by a hash of the piece.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class PianoRollFiles(HashSplitFiles):
             check_file(path)
             if path_suffix(path) not in (*LINE_SUFFIXES, *JSON_SUFFIXES):
                 supported = ", ".join((*JSON_SUFFIXES, *LINE_SUFFIXES))
-                raise ValueError(f"{path}: the name tells no format; let it end in {supported}")
+                raise ValueError(f"{path}: unknown suffix; use one of {supported}")
         contents = [
             load_json(path) for path in self.paths["train"] if path_suffix(path) in JSON_SUFFIXES
         ]
@@ -110,12 +110,12 @@ class PianoRollFiles(HashSplitFiles):
         for path in paths:
             for location, piece in read_pieces(path, split):
                 if not (steps := to_steps(piece, location)):
-                    raise ValueError(f"{location}: a piece without steps; take it out")
+                    raise ValueError(f"{location}: a piece without steps; remove it")
                 yield location, {"text": json.dumps(steps)}
 
 
-def read_pieces(path: Path | str, split: str) -> Iterator[tuple[str, Any]]:
-    """What a file has for a split, not checked yet, and where it stands."""
+def read_pieces(path: Path | str, split: str) -> Iterator[tuple[str, object]]:
+    """Yield the location and the unchecked value of each piece of a split."""
     if path_suffix(path) in LINE_SUFFIXES:
         yield from parse_json_lines(path, "piece")
         return
@@ -124,7 +124,7 @@ def read_pieces(path: Path | str, split: str) -> Iterator[tuple[str, Any]]:
         name = split_name(data, split)
         if name is None:
             raise ValueError(
-                f"{location}: has no {SPLIT_NAMES[split][0]!r}; it has {', '.join(data)}"
+                f"{location}: no field {SPLIT_NAMES[split][0]!r}; it has {', '.join(data)}"
             )
         data, location = data[name], f"{location}: {name}"
     if not isinstance(data, list):
@@ -133,17 +133,17 @@ def read_pieces(path: Path | str, split: str) -> Iterator[tuple[str, Any]]:
         yield f"{location}{',' if ':' in location else ':'} piece {number}", piece
 
 
-def load_json(path: Path | str) -> Any:
+def load_json(path: Path | str) -> object:
     try:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
         problem = f"not JSON ({error.msg}, column {error.colno})"
-        hint = "mend it; a file with a piece a line ends in .jsonl"
+        hint = "correct it, or name a file with one piece a line .jsonl"
         raise ValueError(f"{display_name(path)}:{error.lineno}: {problem}; {hint}") from None
 
 
-def split_name(data: Any, split: str) -> str | None:
-    """What a file calls a split, if it has it."""
+def split_name(data: object, split: str) -> str | None:
+    """Return the name of a split in the data of a file, or None if it has no such split."""
     if not isinstance(data, Mapping):
         return None
     return next((name for name in SPLIT_NAMES[split] if name in data), None)

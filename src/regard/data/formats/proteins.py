@@ -1,16 +1,16 @@
-"""Proteins with the state of each residue, from files: FASTA-like text, tables, JSON lines.
+"""Proteins with the secondary structure of each residue: FASTA-like text, tables, JSON lines.
 
-    fasta      >name, a line of residues (more lines: aligned sequences), a line of states
+    fasta      >name, a line of residues (further lines: aligned sequences), a line of states
     csv, tsv   with a header
     jsonl      {"sequence": "MKV", "states": "CEE", "alignment": ["MRV", "M-V"]}
 
-Records are {"text": residues, and those of aligned sequences behind spaces, "states": …}. In an
-aligned sequence "-" is a gap; "?" is a state that nobody knows, which is neither taught nor scored.
+Records are {"text": residues, then aligned sequences after spaces, "states": …}. In an aligned
+sequence "-" is a gap. "?" is an unknown state, which counts in neither loss nor metrics.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from regard.data.corpus import Record
 from regard.data.formats.labeled_texts import (
@@ -21,9 +21,9 @@ from regard.data.formats.labeled_texts import (
     read_table,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
-from regard.data.formats.text_pairs import Paths, path_suffix
+from regard.data.formats.text_pairs import Paths, format_from_suffix
 
-RESIDUES = "ACDEFGHIKLMNPQRSTVWY"  # the twenty; any other letter is one that is not known: X
+RESIDUES = "ACDEFGHIKLMNPQRSTVWY"  # the twenty amino acids; other letters become X
 UNKNOWN_RESIDUE, GAP, UNKNOWN_STATE = "X", "-", "?"
 ALPHABET = RESIDUES + UNKNOWN_RESIDUE + GAP
 
@@ -39,7 +39,7 @@ FASTA_LAYOUT = "a protein is >name, a line of residues and a line of states"
 
 
 def parse_sequences(text: str, location: str) -> list[str]:
-    """A sequence and those aligned with it, in capitals; or an error that says what is wrong."""
+    """Parse a sequence and its aligned sequences, in capitals; errors name `location`."""
     rows = text.upper().replace(".", GAP).split()
     if not rows:
         raise ValueError(f"{location}: no residues; give letters such as MKVLA")
@@ -49,19 +49,19 @@ def parse_sequences(text: str, location: str) -> list[str]:
                 raise ValueError(f"{location}: residue {number} is {letter!r}; give letters")
         if len(row) != len(rows[0]):
             raise ValueError(
-                f"{location}: an aligned sequence has {len(row)} places, the first one "
+                f"{location}: an aligned sequence has {len(row)} positions, but the first has "
                 f"{len(rows[0])}"
             )
     if GAP in rows[0]:
         position = rows[0].index(GAP) + 1
         raise ValueError(
-            f"{location}: the first sequence has a gap at {position}; take the column out"
+            f"{location}: the first sequence has a gap at {position}; remove the column"
         )
     return rows
 
 
 def protein_record(text: str, states: str, location: str) -> Record:
-    """A record, or an error that says what is wrong with it."""
+    """Build a record from sequences and states; errors name `location`."""
     rows, states = parse_sequences(text, location), states.strip()
     if len(states) != len(rows[0]):
         raise ValueError(
@@ -69,13 +69,13 @@ def protein_record(text: str, states: str, location: str) -> Record:
         )
     if any(state.isspace() for state in states):
         raise ValueError(
-            f"{location}: a state is a space; write {UNKNOWN_STATE!r} where it is not known"
+            f"{location}: a state is a space; write {UNKNOWN_STATE!r} for unknown states"
         )
     return {"text": " ".join(rows), "states": states}
 
 
 def read_fasta(path: Path | str) -> Iterator[LocatedRecord]:
-    """Blocks that begin with `>`, their last line the states."""
+    """Read blocks that begin with `>` and end with a line of states."""
     location, block = "", list[str]()
 
     def block_record() -> LocatedRecord:
@@ -91,7 +91,7 @@ def read_fasta(path: Path | str) -> Iterator[LocatedRecord]:
         elif line.strip():
             if not location:
                 raise ValueError(
-                    f"{display_name(path)}:{number}: this is before the first >; {FASTA_LAYOUT}"
+                    f"{display_name(path)}:{number}: text before the first >; {FASTA_LAYOUT}"
                 )
             block.append(line.strip())
     if location:
@@ -99,14 +99,14 @@ def read_fasta(path: Path | str) -> Iterator[LocatedRecord]:
 
 
 def read_protein_objects(path: Path | str, fields: Mapping[str, str]) -> Iterator[LocatedRecord]:
-    """An object a line; its `alignment` may be missing."""
+    """Read one object a line; `alignment` is optional."""
     for location, data in parse_json_lines(path):
         if not isinstance(data, dict):
             raise ValueError(f"{location}: expected an object with {', '.join(fields.values())}")
         for name in fields.values():
             if not isinstance(data.get(name), str):
-                raise ValueError(f"{location}: {name!r} must be there, and a text")
-        aligned: Any = data.get("alignment", [])
+                raise ValueError(f"{location}: {name!r} must be a text; add it")
+        aligned = data.get("alignment", [])
         if not (
             isinstance(aligned, list) and all(isinstance(sequence, str) for sequence in aligned)
         ):
@@ -116,9 +116,9 @@ def read_protein_objects(path: Path | str, fields: Mapping[str, str]) -> Iterato
 
 
 class ProteinFiles(HashSplitFiles):
-    """A corpus in files of one format; a dev or test that is not given is held out of train.
+    """A corpus in files of one format.
 
-    It is a share `held_out` of train each, by a hash of the first sequence.
+    A missing dev or test is a share `held_out` of train, by a hash of the first sequence.
     """
 
     def __init__(
@@ -132,7 +132,9 @@ class ProteinFiles(HashSplitFiles):
         held_out: float = 0.1,
     ) -> None:
         self.paths = paths_by_split(train, dev, test)
-        self.format: ProteinFormat = format or guess_format(self.paths["train"][0])
+        self.format: ProteinFormat = format or format_from_suffix(
+            self.paths["train"][0], FORMAT_BY_SUFFIX
+        )
         self.fields = {**FIELDS, **(fields or {})}
         if set(self.fields) != set(FIELDS):
             raise ValueError(f"fields must name sequence and states, not {list(self.fields)}")
@@ -160,11 +162,3 @@ class ProteinFiles(HashSplitFiles):
                         yield location, protein_record(row["sequence"], row["states"], location)
                 case "jsonl":
                     yield from read_protein_objects(path, self.fields)
-
-
-def guess_format(path: Path | str) -> ProteinFormat:
-    suffix = path_suffix(path)
-    if suffix not in FORMAT_BY_SUFFIX:
-        supported = ", ".join(FORMAT_BY_SUFFIX)
-        raise ValueError(f"{path}: {suffix or 'no suffix'} tells no format ({supported}); name one")
-    return FORMAT_BY_SUFFIX[suffix]

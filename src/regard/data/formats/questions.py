@@ -1,18 +1,18 @@
-"""Questions that a stretch of their context answers, from files.
+"""Questions answered by a span of their context, from files.
 
     squad    SQuAD's JSON, 1.1 or 2.0: {"data": [{"paragraphs": [{"context", "qas": [{"id",
              "question", "answers": [{"text", "answer_start"}], "is_impossible"}]}]}]}
-    jsonl    {"question", "context", "answers": [{"text", "answer_start"}]}, and "id" if you like;
-             also with {"text": [...], "answer_start": [...]} as answers
+    jsonl    {"question", "context", "answers": [{"text", "answer_start"}]}, and optionally "id";
+             answers may also be {"text": [...], "answer_start": [...]}
 
-Records are {"id", "question", "text": the context, "answers": [{"text", "start"}]}; a question
-without an answer has none. All is gzipped where the name says so.
+Records are {"id", "question", "text": the context, "answers": [{"text", "start"}]}; `answers` is
+empty for unanswerable questions. Files ending in .gz are decompressed.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from regard.data.corpus import Record
 from regard.data.formats.labeled_texts import (
@@ -22,7 +22,8 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_text
-from regard.data.formats.text_pairs import Paths, path_suffix
+from regard.data.formats.text_pairs import Paths, format_from_suffix
+from regard.files import JsonObject
 
 QuestionFormat = Literal["squad", "jsonl"]
 FORMAT_BY_SUFFIX: dict[str, QuestionFormat] = {
@@ -30,7 +31,7 @@ FORMAT_BY_SUFFIX: dict[str, QuestionFormat] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-MAX_EXCERPT_CHARACTERS = 40  # characters of a text in a message
+MAX_EXCERPT_CHARACTERS = 40  # of a text in a message
 
 
 def read_squad(path: Path | str) -> Iterator[LocatedRecord]:
@@ -43,44 +44,41 @@ def read_squad(path: Path | str) -> Iterator[LocatedRecord]:
     for a, article in enumerate(list_field(data, "data", name)):
         for p, paragraph in enumerate(list_field(article, "paragraphs", f"{name}: data[{a}]")):
             location = f"{name}: data[{a}].paragraphs[{p}]"
+            context = paragraph.get("context") if isinstance(paragraph, dict) else None
             for q, question in enumerate(list_field(paragraph, "qas", location)):
                 if not isinstance(question, dict):
-                    raise ValueError(f"{location}.qas[{q}]: not an object, but {excerpt(question)}")
+                    raise ValueError(f"{location}.qas[{q}]: not an object ({excerpt(question)})")
                 key = question.get("id", f"{a}.{p}.{q}")
-                entry = {**question, "id": key, "context": paragraph.get("context")}
+                entry = {**question, "id": key, "context": context}
                 yield (
                     f"{name}: question {key!r}",
                     question_record(entry, f"{name}: question {key!r}"),
                 )
 
 
-def list_field(data: Any, name: str, location: str) -> list[Any]:
-    """A list by its name in an object."""
+def list_field(data: object, name: str, location: str) -> list[object]:
+    """Return a list by its name in an object."""
     values = data.get(name) if isinstance(data, dict) else None
     if not isinstance(values, list):
-        raise ValueError(f"{location}: there is no list {name!r} in it; see docs/tasks/answer.md")
+        raise ValueError(f"{location}: no list {name!r}; see docs/tasks/answer.md")
     return values
 
 
 def read_json_questions(path: Path | str) -> Iterator[LocatedRecord]:
     for number, (location, data) in enumerate(parse_json_lines(path), 1):
         if not isinstance(data, dict):
-            raise ValueError(
-                f"{location}: not an object; see docs/tasks/answer.md for what it holds"
-            )
+            raise ValueError(f"{location}: not an object; see docs/tasks/answer.md for its fields")
         if "id" in data:
             location = f"{location}: question {data['id']!r}"
         yield location, question_record({"id": str(number), **data}, location)
 
 
-def question_record(data: Mapping[str, Any], location: str) -> Record:
-    """A question with its context and its answers, each seen to be where it says."""
+def question_record(data: JsonObject, location: str) -> Record:
+    """Build a record, and check that each answer is at its position in the context."""
     for name in ("question", "context"):
         if not isinstance(data.get(name), str) or not data[name].strip():
             problem = "is empty" if isinstance(data.get(name), str) else "is missing"
-            raise ValueError(
-                f"{location}: its {name} {problem}; give one, or take the question out"
-            )
+            raise ValueError(f"{location}: its {name} {problem}; add it, or remove the question")
     context = data["context"]
     answers = [] if data.get("is_impossible") else answer_list(data.get("answers", []), location)
     return {
@@ -91,8 +89,8 @@ def question_record(data: Mapping[str, Any], location: str) -> Record:
     }
 
 
-def answer_list(answers: Any, location: str) -> list[Any]:
-    """Answers one by one, however they are written."""
+def answer_list(answers: object, location: str) -> list[object]:
+    """Return a list of {text, answer_start} from either form of answers."""
     if isinstance(answers, dict):
         texts, starts = answers.get("text"), answers.get("answer_start")
         if isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts):
@@ -105,7 +103,8 @@ def answer_list(answers: Any, location: str) -> list[Any]:
     return answers
 
 
-def checked_answer(answer: Any, context: str, location: str) -> dict[str, Any]:
+def checked_answer(answer: object, context: str, location: str) -> JsonObject:
+    """Return {text, start}, or raise an error if the text is not at its position."""
     if not isinstance(answer, dict):
         raise ValueError(
             f"{location}: an answer must be {{text, answer_start}}, not {excerpt(answer)}"
@@ -113,17 +112,19 @@ def checked_answer(answer: Any, context: str, location: str) -> dict[str, Any]:
     text, start = answer.get("text"), answer.get("answer_start")
     if not isinstance(text, str) or not text.strip():
         raise ValueError(
-            f"{location}: an answer has no text; for no answer, give no answers at all"
+            f"{location}: an answer has no text; for unanswerable questions, give an empty list"
         )
     if not isinstance(start, int) or isinstance(start, bool):
-        raise ValueError(f"{location}: the answer {excerpt(text)} has no answer_start, a number")
+        raise ValueError(
+            f"{location}: the answer {excerpt(text)} has no answer_start; give a number"
+        )
     actual = context[start : start + len(text)] if start >= 0 else ""
     if actual != text:
         position = context.find(text)
         hint = (
-            "nor is it anywhere else"
+            "nor anywhere else; correct its text"
             if position < 0
-            else f"but at {position}: correct answer_start"
+            else f"but at {position}; correct answer_start"
         )
         raise ValueError(
             f"{location}: the answer {excerpt(text)} is not in its context at character {start} "
@@ -132,7 +133,7 @@ def checked_answer(answer: Any, context: str, location: str) -> dict[str, Any]:
     return {"text": text, "start": start}
 
 
-def excerpt(value: Any) -> str:
+def excerpt(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return repr(
         text if len(text) <= MAX_EXCERPT_CHARACTERS else f"{text[: MAX_EXCERPT_CHARACTERS - 1]}…"
@@ -142,8 +143,8 @@ def excerpt(value: Any) -> str:
 class QuestionFiles(HashSplitFiles):
     """A corpus in files of one format, one or more for each split.
 
-    A dev or test that is not given is split off: a share `held_out` of train each, by a hash of the
-    context, so that all questions of a context are in one split.
+    A missing dev or test is a share `held_out` of train, by a hash of the context, so that all
+    questions of a context are in one split.
     """
 
     def __init__(
@@ -156,7 +157,9 @@ class QuestionFiles(HashSplitFiles):
         held_out: float = 0.1,
     ) -> None:
         self.paths = paths_by_split(train, dev, test)
-        self.format: QuestionFormat = format or guess_format(self.paths["train"][0])
+        self.format: QuestionFormat = format or format_from_suffix(
+            self.paths["train"][0], FORMAT_BY_SUFFIX
+        )
         self.shares = held_out_shares(self.paths, held_out)
         for paths in self.paths.values():
             for path in paths:
@@ -172,11 +175,3 @@ class QuestionFiles(HashSplitFiles):
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:
             yield from read_squad(path) if self.format == "squad" else read_json_questions(path)
-
-
-def guess_format(path: Path | str) -> QuestionFormat:
-    suffix = path_suffix(path)
-    if suffix not in FORMAT_BY_SUFFIX:
-        supported = ", ".join(FORMAT_BY_SUFFIX)
-        raise ValueError(f"{path}: {suffix or 'no suffix'} tells no format ({supported}); name one")
-    return FORMAT_BY_SUFFIX[suffix]

@@ -1,12 +1,12 @@
-"""Documents with summaries, from your own files or public sets.
+"""Documents with summaries, from files or public datasets.
 
-Records are {"source": the document, "target": its summary}, and "references": all of its summaries
-where there are several; the first is learnt from. Lines are read one at a time.
+Records are {"source": the document, "target": its first summary, which training uses}, and
+"references" with all summaries if there are several. Lines are read one at a time.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from regard.data.corpus import SPLITS, Record, check_name, check_split
 from regard.data.download import RemoteFile, cache_folder, fetch_file
@@ -19,6 +19,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines
 from regard.data.formats.text_pairs import Paths, guess_format, read_json_lines, read_tsv
+from regard.files import JsonObject
 
 SummaryFormat = Literal["tsv", "jsonl"]
 SUMMARY_FIELDS = ("document", "summary")
@@ -29,8 +30,8 @@ SUBJECT_MARKER, ANNOTATION_MARKER = "\n@subject\n", "\n@ann"
 class SummaryFiles(HashSplitFiles):
     """A corpus in files of one format: TSV (document, tab, summary) or JSON lines.
 
-    `fields` says what document and summary are called in JSON lines; a summary may be a list of
-    several there. A dev or test that is not given is split off: a share `held_out` of train each.
+    `fields` maps document and summary to the names in JSON lines, where a summary may be a list of
+    several. A missing dev or test is a share `held_out` of train, by a hash of the document.
     """
 
     hash_field = "source"
@@ -75,43 +76,47 @@ class SummaryFiles(HashSplitFiles):
             yield location, summary_record(record["document"], record["summary"], location)
 
 
-def summary_record(document: str, summary: str | list[Any], location: str) -> Record:
-    """A record of ours; nothing of it is empty."""
-    summaries = [summary] if isinstance(summary, str) else summary
-    if not document.strip():
-        raise ValueError(f"{location}: the document is empty; write one, or take the line out")
-    for text in summaries:
+def summary_record(document: str, summary: str | list[object], location: str) -> Record:
+    """Build a record; raise an error if the document or a summary is empty."""
+    summaries: list[str] = []
+    for text in [summary] if isinstance(summary, str) else summary:
         if not isinstance(text, str):
-            raise ValueError(f"{location}: a summary must be str, not {type(text).__name__}")
+            raise ValueError(f"{location}: a summary must be a text, not {type(text).__name__}")
+        summaries.append(text)
+    if not document.strip():
+        raise ValueError(f"{location}: the document is empty; write one, or remove the line")
     if not summaries or not all(text.strip() for text in summaries):
-        raise ValueError(f"{location}: the summary is missing; write one, or take the line out")
+        raise ValueError(f"{location}: the summary is missing; write one, or remove the line")
     extra = {"references": summaries} if len(summaries) > 1 else {}
     return {"source": document, "target": summaries[0], **extra}
 
 
 class SummaryDataset(NamedTuple):
-    """`files` are by split; `record` makes a record of a line, or nothing where it has no text."""
+    """A public dataset: files by split, and a function from a line to a record.
+
+    `to_record` returns None for a line without text.
+    """
 
     description: str
     license: str
     homepage: str
     files: dict[str, RemoteFile]
-    to_record: Callable[[dict[str, Any], str], Record | None]
+    to_record: Callable[[JsonObject, str], Record | None]
 
 
-def _mail_record(data: dict[str, Any], location: str) -> Record | None:
-    """A mail and its subject; what people wrote instead of it is left aside."""
+def _mail_record(data: JsonObject, location: str) -> Record | None:
+    """Return a mail with its own subject, not with those of annotators."""
     body, _, rest = data["raw"].partition(SUBJECT_MARKER)
     subject = " ".join(rest.partition(ANNOTATION_MARKER)[0].split())
     return summary_record(body, subject, location) if body.strip() and subject else None
 
 
-def _abstract_record(data: dict[str, Any], location: str) -> Record:
+def _abstract_record(data: JsonObject, location: str) -> Record:
     return summary_record(" ".join(data["source"]), data["target"], location)
 
 
 def _aeslc_file(split: str, digest: str) -> RemoteFile:
-    # Upstream has one file for each mail: nobody serves this file.
+    # Upstream has one file for each mail; only a mirror has this file.
     return RemoteFile("", f"summarization/aeslc/{split}.jsonl.gz", digest)
 
 
@@ -122,7 +127,7 @@ def _scitldr_file(split: str, digest: str) -> RemoteFile:
 
 SUMMARY_DATASETS = {
     "aeslc": SummaryDataset(
-        "mails of Enron's people with their subjects (Zhang & Tetreault 2019)",
+        "mails of Enron employees with their subjects (Zhang & Tetreault 2019)",
         "CC BY-NC-SA 4.0",
         "https://github.com/ryanzhumich/AESLC",
         {
@@ -139,7 +144,7 @@ SUMMARY_DATASETS = {
         _mail_record,
     ),
     "scitldr": SummaryDataset(
-        "abstracts of papers with one or more summaries in a sentence (Cachola et al. 2020)",
+        "abstracts of papers with one or more one-sentence summaries (Cachola et al. 2020)",
         "Apache-2.0",
         "https://github.com/allenai/scitldr",
         {
@@ -159,7 +164,7 @@ SUMMARY_DATASETS = {
 
 
 class PublicSummaries:
-    """A public set by name."""
+    """A public dataset of documents with summaries."""
 
     splits = SPLITS
 
@@ -168,11 +173,11 @@ class PublicSummaries:
         self.name, self.dataset = name, SUMMARY_DATASETS[name]
 
     def read(self, split: str) -> Iterator[Record]:
-        """The first time, the file of this split is downloaded."""
+        """Read a split; its file is downloaded the first time."""
         check_split(split, self.splits)
         path = fetch_file(self.dataset.files[split], cache_folder() / self.name / f"{split}.jsonl")
         for location, data in parse_json_lines(path):
-            record = self.dataset.to_record(data, location)
+            record = self.dataset.to_record(data, location) if isinstance(data, dict) else None
             if record is not None:
                 yield record
 

@@ -1,19 +1,19 @@
-"""Sentences whose words have tags, and perhaps one label for the whole, from files.
+"""Sentences with a tag for each word, and optionally a label for the sentence, from files.
 
-    conll    a line for each word, columns between tabs or spaces, a blank line behind a sentence
-    jsonl    {"tokens": [...], "tags": [...]}, or a text with stretches by character: {"text": ...,
-             "spans" or "entities": [{"start", "end", "label" or "entity"}]}; with "intent" or
-             "label" where there is one
-    folder   seq.in, seq.out and perhaps label: a line for each sentence
+    conll    one word a line, columns separated by tabs or spaces, a blank line after each sentence
+    jsonl    {"tokens": [...], "tags": [...]}, or a text with spans of characters: {"text": ...,
+             "spans" or "entities": [{"start", "end", "label" or "entity"}]}; the label of the
+             sentence is "intent" or "label"
+    folder   seq.in, seq.out and optionally label, with one sentence a line
 
-Records are {"text": words with spaces between, "tags": as many BIO tags}, and "label" if there is
-one. All is gzipped where the name says so.
+Records are {"text": words separated by spaces, "tags": one BIO tag a word}, and "label" if there is
+one. Files ending in .gz are decompressed.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from regard.data.corpus import Record
 from regard.data.formats.labeled_texts import (
@@ -23,7 +23,7 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
-from regard.data.formats.text_pairs import Paths, path_suffix
+from regard.data.formats.text_pairs import Paths, format_from_suffix
 from regard.data.tag_schemes import (
     TagScheme,
     TagSpan,
@@ -31,13 +31,14 @@ from regard.data.tag_schemes import (
     find_violation,
     tags_from_spans,
 )
+from regard.files import JsonObject
 
 TaggedTextFormat = Literal["conll", "jsonl", "folder"]
 FORMAT_BY_SUFFIX: dict[str, TaggedTextFormat] = {
     **dict.fromkeys((".conll", ".iob", ".bio", ".txt", ".tsv", ".annotated"), "conll"),
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
 }
-DOCUMENT_START = "-DOCSTART-"  # CoNLL-2003's line between documents
+DOCUMENT_START = "-DOCSTART-"  # separates documents in CoNLL-2003
 WORDS_FILE, TAGS_FILE, LABELS_FILE = "seq.in", "seq.out", "label"
 WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
 
@@ -45,7 +46,7 @@ WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
 def read_conll(
     path: Path | str, word_column: int = 0, tag_column: int = -1
 ) -> Iterator[LocatedRecord]:
-    """Sentences of a CoNLL file, at the line of their first word; `word` and `tag` are columns."""
+    """Yield the sentences of a CoNLL file, each with the location of its first word."""
     words, tags, first_line, width = list[str](), list[str](), 0, 0
     for number, line in enumerate([*read_lines(path), ""], 1):
         cells = line.split("\t") if "\t" in line else line.split()
@@ -61,13 +62,12 @@ def read_conll(
         width = width or len(cells)
         if len(cells) != width:
             raise ValueError(
-                f"{location}: {len(cells)} columns, but {width} before; a line is a word "
-                "and its tag, "
-                "with one tab between, and sentences have blank lines between them"
+                f"{location}: {len(cells)} columns, but {width} before; write a word, a tab and "
+                "its tag on each line, and separate sentences by blank lines"
             )
         if not -width <= tag_column < width or not word_column < width or width < 2:
             raise ValueError(
-                f"{location}: {width} columns, so there is no word and tag; see columns"
+                f"{location}: {width} columns, too few for word and tag; set data.columns"
             )
         if not (cell := cells[word_column].strip()) or " " in cell:
             raise ValueError(f"{location}: {cells[word_column]!r} is not one word")
@@ -79,12 +79,12 @@ def read_conll(
 def read_tagged_objects(path: Path | str) -> Iterator[LocatedRecord]:
     for location, data in parse_json_lines(path):
         if not isinstance(data, dict):
-            raise ValueError(f"{location}: not an object; see docs/tasks/tag.md for what it holds")
+            raise ValueError(f"{location}: not an object; see docs/tasks/tag.md for its fields")
         yield location, record_from_json(data, location)
 
 
-def record_from_json(data: Mapping[str, Any], location: str) -> Record:
-    """Tokens with tags, or a text with stretches of characters."""
+def record_from_json(data: JsonObject, location: str) -> Record:
+    """Build a record from tokens with tags, or from a text with spans of characters."""
     if "tokens" in data:
         tokens, tags = data["tokens"], data.get("tags")
         if not isinstance(tags, list) or len(tags) != len(tokens):
@@ -98,13 +98,16 @@ def record_from_json(data: Mapping[str, Any], location: str) -> Record:
     elif isinstance(data.get("text"), str):
         record = record_from_spans(data["text"], data.get("spans", data.get("entities")), location)
     else:
-        raise ValueError(f"{location}: there are neither tokens with tags nor a text with spans")
+        raise ValueError(f"{location}: neither tokens with tags nor a text with spans; give one")
     label = data.get("intent", data.get("label"))
     return record if label is None else {**record, "label": str(label)}
 
 
-def record_from_spans(text: str, character_spans: Any, location: str) -> Record:
-    """Words and marks apart; a stretch must begin where a word does, and end where one does."""
+def record_from_spans(text: str, character_spans: object, location: str) -> Record:
+    """Split the text into words and punctuation, and convert spans of characters to tags.
+
+    A span must begin and end at borders of words.
+    """
     if not isinstance(character_spans, list):
         raise ValueError(f"{location}: spans must be a list of {{start, end, label}}")
     words = [(match.start(), match.end()) for match in WORD_PATTERN.finditer(text)]
@@ -117,9 +120,8 @@ def record_from_spans(text: str, character_spans: Any, location: str) -> Record:
         if start not in starts or end not in ends or not label:
             span_text = text[start:end] if isinstance(start, int) and isinstance(end, int) else ""
             raise ValueError(
-                f"{location}: span {start} to {end} ({span_text!r}, {label!r}) must begin "
-                "and end with "
-                "words of the text, and have a label"
+                f"{location}: span {start} to {end} ({span_text!r}, {label!r}) must begin and end "
+                "at words of the text, and have a label"
             )
         spans.append(TagSpan(str(label), starts[start], ends[end] + 1))
     try:
@@ -130,7 +132,7 @@ def record_from_spans(text: str, character_spans: Any, location: str) -> Record:
 
 
 def read_tag_folder(path: Path | str) -> Iterator[LocatedRecord]:
-    """The lines of seq.in and seq.out, and of label, if there is one."""
+    """Read the lines of seq.in, seq.out and, if it exists, label."""
     file_names = [
         name
         for name in (WORDS_FILE, TAGS_FILE, LABELS_FILE)
@@ -138,7 +140,7 @@ def read_tag_folder(path: Path | str) -> Iterator[LocatedRecord]:
     ]
     for name in (WORDS_FILE, TAGS_FILE):
         if name not in file_names:
-            raise ValueError(f"{path}: there is no {name} in it")
+            raise ValueError(f"{path}: no file {name}; add it")
     columns = [list(read_lines(plain_or_gzipped(Path(path), name))) for name in file_names]
     if len({len(rows) for rows in columns}) > 1:
         counts = ", ".join(
@@ -213,28 +215,23 @@ class TaggedTextFiles(HashSplitFiles):
                 yield location, self._check_record(location, record)
 
     def _check_record(self, location: str, record: Record) -> Record:
-        """With BIO tags, or an error that says which tag breaks the scheme."""
+        """Return the record with BIO tags, or raise an error for a tag that violates the scheme."""
         tags = record["tags"].split()
         if not tags:
-            raise ValueError(f"{location}: a sentence without words; take it out")
+            raise ValueError(f"{location}: a sentence without words; remove it")
         violation = find_violation(tags, self.scheme)
         if violation is not None:
             number, reason = violation
             word = record["text"].split()[number]
             raise ValueError(
-                f"{location}: word {number + 1} ({word!r}): {reason}; not {self.scheme}, "
-                "so mend it or "
-                "set data.scheme"
+                f"{location}: word {number + 1} ({word!r}): {reason} is not {self.scheme}; "
+                "correct it, or set data.scheme"
             )
         return {**record, "tags": " ".join(convert_tags(tags, self.scheme, "bio"))}
 
 
 def guess_format(path: Path | str) -> TaggedTextFormat:
-    """By what it is, or by the end of its name."""
+    """Infer the format: a folder is a folder, a file has a suffix."""
     if Path(path).is_dir():
         return "folder"
-    suffix = path_suffix(path)
-    if suffix not in FORMAT_BY_SUFFIX:
-        supported = ", ".join(FORMAT_BY_SUFFIX)
-        raise ValueError(f"{path}: {suffix or 'no suffix'} tells no format ({supported}); name one")
-    return FORMAT_BY_SUFFIX[suffix]
+    return format_from_suffix(path, FORMAT_BY_SUFFIX)

@@ -1,37 +1,38 @@
-"""Public sets of conversations by name: fetched once, checked, kept in the cache.
+"""Public dialogue datasets by name: downloaded once, checked, and kept in the cache.
 
-The texts belong to those who wrote them; `licence` is what their publishers state.
+`license` is what their publishers state.
 """
 
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from regard.data.corpus import SPLITS, Record, check_name, check_split
 from regard.data.database import ANY_VALUE, Database
 from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.dialogues import SlotValues, dialogue_record
 from regard.data.formats.lines import read_text
+from regard.files import JsonObject
 
 GITHUB = "https://raw.githubusercontent.com"
 SLOT_COLUMNS = ("food", "area", "pricerange")
-HIDDEN_COLUMNS = ("location", "type", "id")  # columns of the restaurants that nobody talks about
-SPLIT_CYCLE = ("train", "train", "train", "dev", "test")  # 3:1:1, by the number of a conversation
+HIDDEN_COLUMNS = ("location", "type", "id")  # of the restaurants; dialogues never mention them
+SPLIT_CYCLE = ("train", "train", "train", "dev", "test")  # 3:1:1, by the index of a dialogue
 
 
 class DialogueDataset(NamedTuple):
-    """`files` are by split, or for all splits together; `database` beside them."""
+    """A public dataset: files by split (one file may serve all), and optionally a database."""
 
     description: str
     license: str
     homepage: str
     files: dict[str, RemoteFile]
-    read_records: Callable[[Any, str], Iterator[Record]]
+    read_records: Callable[[list[JsonObject], str], Iterator[Record]]
     database: RemoteFile | None = None
 
 
-def camrest_records(dialogues: Any, split: str) -> Iterator[Record]:
+def camrest_records(dialogues: list[JsonObject], split: str) -> Iterator[Record]:
     for number, dialogue in enumerate(dialogues):
         if SPLIT_CYCLE[number % len(SPLIT_CYCLE)] != split:
             continue
@@ -40,12 +41,12 @@ def camrest_records(dialogues: Any, split: str) -> Iterator[Record]:
             turns += [exchange["usr"]["transcript"], exchange["sys"]["sent"]]
             slot_pairs = [slot for act in exchange["usr"]["slu"] for slot in act["slots"]]
             beliefs.append(to_slot_values(slot_pairs))
-        if all(turn.strip() for turn in turns):  # a few were broken off
+        if all(turn.strip() for turn in turns):  # a few dialogues are incomplete
             yield dialogue_record(turns, beliefs, to_slot_values(dialogue["goal"]["constraints"]))
 
 
-def woz_records(dialogues: Any, split: str) -> Iterator[Record]:  # noqa: ARG001 - a file has one split
-    """What the system said stands with the turn after it."""
+def woz_records(dialogues: list[JsonObject], split: str) -> Iterator[Record]:  # noqa: ARG001 - a file has one split
+    """Yield dialogues; the file stores each reply of the system with the next turn."""
     for dialogue in dialogues:
         turns = list[str]()
         for turn in dialogue["dialogue"]:
@@ -56,13 +57,13 @@ def woz_records(dialogues: Any, split: str) -> Iterator[Record]:  # noqa: ARG001
 
 
 def to_slot_values(slot_pairs: list[list[str]]) -> SlotValues:
-    """What is asked for, in the order of the columns."""
+    """Return the values of the slot columns, in the order of the columns."""
     values = {name: ANY_VALUE if value == "dontcare" else value for name, value in slot_pairs}
     return {name: values[name] for name in SLOT_COLUMNS if name in values}
 
 
 def _camrest_file(name: str, digest: str) -> RemoteFile:
-    # Upstream has lines before the JSON that are none: nobody serves this file.
+    # Upstream has other lines before the JSON; only a mirror has this file.
     return RemoteFile("", f"dialogue/camrest676/{name}", digest)
 
 
@@ -74,7 +75,7 @@ def _woz_file(split: str, digest: str) -> RemoteFile:
 
 DIALOGUE_DATASETS = {
     "camrest676": DialogueDataset(
-        "people who look for a restaurant in Cambridge, with their wishes and 110 restaurants",
+        "dialogues about restaurants in Cambridge, with belief states and 110 restaurants",
         "Apache 2.0",
         "https://www.repository.cam.ac.uk/handle/1810/260970",
         dict.fromkeys(
@@ -90,7 +91,7 @@ DIALOGUE_DATASETS = {
         ),
     ),
     "woz2": DialogueDataset(
-        "more of such conversations, without a table to look up (Wen et al. 2017)",
+        "more dialogues about restaurants, without a database (Wen et al. 2017)",
         "Apache 2.0",
         "https://github.com/nmrksic/neural-belief-tracker",
         {
@@ -110,7 +111,7 @@ DIALOGUE_DATASETS = {
 
 
 class PublicDialogues:
-    """A public set; see `Dialogues` for what its records are."""
+    """A public dataset of dialogues; its records are those of `DialogueFiles`."""
 
     splits = SPLITS
 
@@ -119,7 +120,7 @@ class PublicDialogues:
         self.name, self.dataset = name, DIALOGUE_DATASETS[name]
 
     def read(self, split: str) -> Iterator[Record]:
-        """The first time, the file of this split is downloaded."""
+        """Read a split; its file is downloaded the first time."""
         check_split(split, self.splits)
         return self.dataset.read_records(self._load_json(self.dataset.files[split]), split)
 
@@ -135,6 +136,6 @@ class PublicDialogues:
         description, license_name, homepage, *_ = self.dataset
         return f"{self.name}: {description}; {homepage}; license: {license_name}"
 
-    def _load_json(self, source: RemoteFile) -> Any:
+    def _load_json(self, source: RemoteFile) -> list[JsonObject]:
         path = cache_folder() / self.name / Path(source.mirror_path).name.removesuffix(".gz")
         return json.loads(read_text(fetch_file(source, path)))

@@ -1,6 +1,6 @@
-"""Public music by name: fetched once, checked, kept in the cache.
+"""Public music datasets by name: downloaded once, checked, and kept in the cache.
 
-`licence` is what its publishers state.
+`license` is what their publishers state.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ GITHUB = "https://raw.githubusercontent.com"
 
 
 class MusicDataset(NamedTuple):
-    """`files` are one of piano rolls, with its splits inside, or some of tunes."""
+    """A public dataset: one file of piano rolls with all splits, or several files of tunes."""
 
     description: str
     license: str
@@ -35,7 +35,7 @@ def _nottingham_files(checksums: dict[str, str]) -> tuple[RemoteFile, ...]:
 
 MUSIC_DATASETS = {
     "jsb_chorales": MusicDataset(
-        "chorales by J. S. Bach in quarter notes, split as by Boulanger-Lewandowski et al. 2012",
+        "chorales by J. S. Bach in quarter notes, split by Boulanger-Lewandowski et al. 2012",
         "not stated (the music is in the public domain)",
         "https://github.com/czhuang/JSB-Chorales-dataset",
         (
@@ -47,7 +47,7 @@ MUSIC_DATASETS = {
         ),
     ),
     "nottingham": MusicDataset(
-        "1,034 folk tunes with chords; a tenth each is dev and test, by a hash of the tune",
+        "1,034 folk tunes with chords; dev and test are a tenth each, by a hash of the tune",
         "GPL-3.0",
         "https://github.com/jukedeck/nottingham-dataset",
         _nottingham_files(
@@ -73,7 +73,7 @@ MUSIC_DATASETS = {
 
 
 class PublicMusic:
-    """A public set: records as of `Rolls` or `Tunes`."""
+    """A public dataset of music; its records are those of `PianoRollFiles` or `AbcFiles`."""
 
     splits = SPLITS
 
@@ -83,7 +83,7 @@ class PublicMusic:
 
     @cached_property
     def corpus(self) -> PianoRollFiles | AbcFiles:
-        """The first time, the files are downloaded."""
+        """Return the files as a corpus; they are downloaded the first time."""
         folder = cache_folder() / self.name
         paths: list[Path] = [
             fetch_file(file, folder / Path(file.mirror_path).name.removesuffix(".gz"))

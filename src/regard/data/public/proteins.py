@@ -1,7 +1,7 @@
-"""Public proteins with their secondary structure: fetched once, checked, kept in the cache.
+"""Public proteins with their secondary structure: downloaded once, checked, kept in the cache.
 
-`licence` is what their publishers state. The two sets share proteins: never train on one and test
-on the other.
+`license` is what their publishers state. The two datasets share proteins: never train on one and
+test on the other.
 """
 
 from collections import defaultdict
@@ -17,13 +17,13 @@ from regard.data.formats.lines import display_name, read_lines
 from regard.data.formats.proteins import UNKNOWN_STATE, protein_record
 
 GITHUB = "https://raw.githubusercontent.com"
-MIN_SHARED_RESIDUES = 8  # residues in a row that two proteins share, if they are kept in one split
+MIN_SHARED_RESIDUES = 8  # proteins that share 8 consecutive residues are kept in one split
 STATE_COLUMNS = {3: "dssp3", 8: "dssp8"}
-UCI_STATES = {"h": "H", "e": "E", "_": "C"}  # of the UCI files
+UCI_STATES = {"h": "H", "e": "E", "_": "C"}
 
 
 class ProteinDataset(NamedTuple):
-    """`files` are by name; `shares` of its train are dev and test, where they have no file."""
+    """A public dataset: files by name, and the `shares` of train for splits without a file."""
 
     description: str
     license: str
@@ -41,7 +41,7 @@ def _uci_file(name: str, digest: str) -> RemoteFile:
 
 PROTEIN_DATASETS = {
     "cb513": ProteinDataset(
-        "432 chains (of 511 domains) with DSSP's states (Cuff & Barton 1999), split by us by "
+        "432 chains (511 domains) with DSSP states (Cuff & Barton 1999), split here by "
         "families: 70, 10 and 20 percent",
         "not stated",
         "https://www.kaggle.com/datasets/moklesur/cb513-dataset-for-protein-structure-prediction",
@@ -74,7 +74,7 @@ PROTEIN_DATASETS = {
 
 
 class PublicProteins:
-    """A public set: records {"text", "states"} with three states (H, E, C) or DSSP's eight."""
+    """A public dataset: records {"text", "states"} with three states (H, E, C) or DSSP's eight."""
 
     splits = SPLITS
 
@@ -83,11 +83,11 @@ class PublicProteins:
         self.name, self.dataset, self.states = name, PROTEIN_DATASETS[name], states
         if states not in self.dataset.states:
             supported = " or ".join(map(str, self.dataset.states))
-            raise ValueError(f"states: {name} has {supported} of them, not {states}")
+            raise ValueError(f"states: {name} has {supported} states, not {states}")
 
     @cached_property
     def records(self) -> dict[str, list[Record]]:
-        """All of them, by split. The first time, the files are downloaded."""
+        """Return all records by split; the files are downloaded the first time."""
         folder = cache_folder() / self.name
         paths = {
             name: fetch_file(source, folder / Path(source.mirror_path).name.removesuffix(".gz"))
@@ -119,9 +119,9 @@ class PublicProteins:
 
 
 def read_domains(path: Path, column: str) -> dict[str, tuple[str, str]]:
-    """Each chain once: its states, and those that are scored, of the domains that CB513 is of.
+    """Map each chain to its states, and to its scored states, with "?" outside CB513's domains.
 
-    A chain stands in the file once for each of its domains, with a mask of it.
+    The file repeats a chain for each of its domains, with a mask of the domain.
     """
     states, masks = dict[str, str](), dict[str, list[bool]]()
     fields = {"text": "input", "states": column, "mask": "cb513_mask"}
@@ -142,7 +142,11 @@ def read_domains(path: Path, column: str) -> dict[str, tuple[str, str]]:
 def protein_families(
     texts: Iterable[str], min_shared: int = MIN_SHARED_RESIDUES
 ) -> Mapping[str, str]:
-    """One name for all that share so many residues in a row, directly or by others."""
+    """Map each sequence to the name of its family.
+
+    Sequences that share `min_shared` consecutive residues, directly or through others, are one
+    family.
+    """
     family_names: dict[str, str] = {}
     first_texts = dict[str, str]()
     members = defaultdict[str, set[str]](set)
@@ -165,7 +169,7 @@ def protein_families(
 
 
 def read_uci_columns(path: Path) -> Iterator[Record]:
-    """`residue state` on each line, `<>` before a protein, `end` or nothing behind it."""
+    """Read lines of `residue state`; `<>` begins a protein, `end` or a new `<>` ends it."""
     letters, states, start = list[str](), list[str](), 1
 
     def finish_protein() -> Iterator[Record]:
@@ -184,6 +188,6 @@ def read_uci_columns(path: Path) -> Iterator[Record]:
             yield from finish_protein()
         else:
             raise ValueError(
-                f"{display_name(path)}:{number}: {line[:40]!r} is not a residue and its state"
+                f"{display_name(path)}:{number}: not a residue and its state ({line[:40]!r})"
             )
     yield from finish_protein()

@@ -1,6 +1,6 @@
-"""Public sets of questions by name: fetched once, checked, kept in the cache.
+"""Public question datasets by name: downloaded once, checked, and kept in the cache.
 
-The texts belong to those who wrote them; `licence` is what their publishers state.
+`license` is what their publishers state.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ SQUAD_DEV_FILE = RemoteFile(
 
 
 class QuestionDataset(NamedTuple):
-    """`files` are by split; what is not there is held out of train, by contexts."""
+    """A public dataset: files by split; missing splits are held out of train by context."""
 
     description: str
     license: str
@@ -37,8 +37,8 @@ def _squadshifts_file(name: str, digest: str) -> RemoteFile:
 
 QUESTION_DATASETS = {
     "squadshifts": QuestionDataset(
-        "questions on Wikipedia, Reddit and Amazon reviews (Miller et al. 2020: SQuADShifts, which "
-        "was published for testing); its test is the dev set of SQuAD 1.1",
+        "questions on Wikipedia, Reddit and Amazon reviews (Miller et al. 2020: SQuADShifts, "
+        "published as test data); its test is the dev set of SQuAD 1.1",
         "not stated (SQuADShifts); CC BY-SA 4.0 (SQuAD)",
         "https://github.com/modestyachts/squadshifts-website",
         {
@@ -59,7 +59,7 @@ QUESTION_DATASETS = {
         0.05,
     ),
     "squad_dev": QuestionDataset(
-        "questions on Wikipedia: the dev set of SQuAD 1.1 (Rajpurkar et al. 2016), split by us",
+        "questions on Wikipedia: the dev set of SQuAD 1.1 (Rajpurkar et al. 2016), split here",
         "CC BY-SA 4.0",
         "https://rajpurkar.github.io/SQuAD-explorer",
         {"train": (SQUAD_DEV_FILE,)},
@@ -69,7 +69,7 @@ QUESTION_DATASETS = {
 
 
 class PublicQuestions:
-    """A public set: records as those of `Questions`."""
+    """A public dataset of questions; its records are those of `QuestionFiles`."""
 
     splits = SPLITS
 
@@ -78,15 +78,14 @@ class PublicQuestions:
         self.name, self.dataset = name, QUESTION_DATASETS[name]
 
     def read(self, split: str) -> Iterator[Record]:
-        """The first time, the files of this split are downloaded."""
+        """Read a split; its files are downloaded the first time."""
         check_split(split, self.splits)
         files = self.dataset.files
         if split in files and split != "train":
             return QuestionFiles(self.fetch(split), format="squad", held_out=0.0).read("train")
         paths = self.fetch("train")
-        placeholder_test = (
-            paths if "test" in files else None
-        )  # in the place of a test, which is not split off
+        # A test with its own files must not be held out of train: the path only prevents that.
+        placeholder_test = paths if "test" in files else None
         held_out_share = self.dataset.held_out
         return QuestionFiles(
             paths, test=placeholder_test, format="squad", held_out=held_out_share

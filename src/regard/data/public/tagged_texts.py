@@ -1,6 +1,6 @@
-"""Public sets of tagged sentences by name: fetched once, checked, kept in the cache.
+"""Public datasets of tagged sentences by name: downloaded once, checked, kept in the cache.
 
-The texts belong to those who wrote them; `licence` is what their publishers state.
+`license` is what their publishers state.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ SPLIT_FOLDERS = {"train": "train", "dev": "valid", "test": "test"}
 
 
 class TagDataset(NamedTuple):
-    """`files` are by split: one CoNLL file, or those of a folder, by their names in it."""
+    """A public dataset: for each split one CoNLL file, or the files of a folder by name."""
 
     description: str
     license: str
@@ -26,7 +26,7 @@ class TagDataset(NamedTuple):
 
 
 def _slot_files(name: str, checksums: dict[str, str]) -> dict[str, dict[str, RemoteFile]]:
-    """The folders of Goo et al. 2018."""
+    """Return the files of Goo et al. 2018, by split and name."""
     files: dict[str, dict[str, RemoteFile]] = {split: {} for split in SPLITS}
     for key, digest in checksums.items():
         split, file = key.split()
@@ -46,7 +46,7 @@ def _wnut_files(files: dict[str, tuple[str, str]]) -> dict[str, dict[str, Remote
 
 TAG_DATASETS = {
     "wnut17": TagDataset(
-        "tweets and comments with new and rare names (Derczynski et al. 2017); 6 kinds",
+        "tweets and comments with new and rare entities of 6 types (Derczynski et al. 2017)",
         "CC BY 4.0",
         "https://github.com/leondz/emerging_entities_17",
         "conll",
@@ -68,8 +68,8 @@ TAG_DATASETS = {
         ),
     ),
     "atis": TagDataset(
-        "questions about flights, with slots and intents, as Goo et al. 2018 split them",
-        "not stated (ATIS itself is of the LDC)",
+        "questions about flights, with slots and intents, split by Goo et al. 2018",
+        "not stated (the LDC publishes ATIS itself)",
         "https://github.com/MiuLab/SlotGated-SLU",
         "folder",
         _slot_files(
@@ -88,7 +88,7 @@ TAG_DATASETS = {
         ),
     ),
     "snips": TagDataset(
-        "what people ask a voice assistant, with slots and seven intents (Coucke et al. 2018)",
+        "requests to a voice assistant, with slots and seven intents (Coucke et al. 2018)",
         "not stated",
         "https://github.com/MiuLab/SlotGated-SLU",
         "folder",
@@ -111,7 +111,7 @@ TAG_DATASETS = {
 
 
 class PublicTaggedTexts:
-    """A public set: records {"text", "tags"}, and "label" where it has intents."""
+    """A public dataset: records {"text", "tags"}, and "label" if it has intents."""
 
     splits = SPLITS
 
@@ -120,7 +120,7 @@ class PublicTaggedTexts:
         self.name, self.dataset = name, TAG_DATASETS[name]
 
     def read(self, split: str) -> Iterator[Record]:
-        """The first time, the files of this split are downloaded."""
+        """Read a split; its files are downloaded the first time."""
         check_split(split, self.splits)
         folder = cache_folder() / self.name / split
         files = self.dataset.files[split].items()

@@ -1,6 +1,6 @@
-"""Public sets of texts by name, with labels or without: fetched once, checked, kept in the cache.
+"""Public texts by name, labeled or not: downloaded once, checked, and kept in the cache.
 
-The texts belong to those who wrote them; `licence` is what their publishers state.
+`license` is what their publishers state.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ EMOTION_LABELS = {"0": "anger", "1": "joy", "2": "optimism", "3": "sadness"}  # 
 
 
 class TextDataset(NamedTuple):
-    """`files` are by split, and `held_out` of train is for dev if there is none.
+    """A public dataset: files by split; without a dev file, dev is a share `held_out` of train.
 
-    `labels` are the names of the classes that the files have numbers for; none: running text.
+    `labels` maps the class numbers of the files to names; it is empty for running text.
     """
 
     description: str
@@ -38,7 +38,7 @@ def _sst2_files(split: str, digest: str) -> tuple[RemoteFile, ...]:
 
 
 def _imdb_files(split: str, digest: str) -> tuple[RemoteFile, ...]:
-    # Upstream is an archive of one file for each of 50,000 reviews: nobody serves this file.
+    # Upstream is an archive with a file for each of 50,000 reviews; only a mirror has this file.
     return (RemoteFile("", f"classification/imdb_sample/{split}.jsonl.gz", digest),)
 
 
@@ -78,7 +78,7 @@ TEXT_DATASETS = {
         SENTIMENT_LABELS,
     ),
     "imdb_sample": TextDataset(
-        "film reviews, negative or positive: every fifth of IMDB (Maas et al. 2011)",
+        "film reviews, negative or positive: a fifth of IMDB (Maas et al. 2011)",
         "not stated",
         "https://ai.stanford.edu/~amaas/data/sentiment/",
         {
@@ -116,7 +116,8 @@ TEXT_DATASETS = {
         EMOTION_LABELS,
     ),
     "wikitext2": TextDataset(
-        "two million words of Wikipedia, rare ones <unk>; a record is a line (Merity et al. 2016)",
+        "two million words of Wikipedia, one line a record, rare words as <unk> "
+        "(Merity et al. 2016)",
         "CC BY-SA (the text of Wikipedia; the copies state none)",
         "https://github.com/pytorch/examples",
         {
@@ -133,7 +134,7 @@ TEXT_DATASETS = {
         {},
     ),
     "tinyshakespeare": TextDataset(
-        "a million characters of Shakespeare; dev is the last tenth, and there is no test",
+        "a million characters of Shakespeare; dev is the last tenth, no test",
         "public domain (the text; its publisher states none)",
         "https://github.com/karpathy/char-rnn",
         {
@@ -151,11 +152,11 @@ TEXT_DATASETS = {
         unit="file",
     ),
 }
-LINE_BREAK_TAG = "<br />"  # of IMDB's pages: the end of a line
+LINE_BREAK_TAG = "<br />"  # in IMDB
 
 
 class PublicText:
-    """A public set: records {"text", "label"}, or {"text"} where there are no labels."""
+    """A public dataset: records {"text", "label"}, or {"text"} if it has no labels."""
 
     def __init__(self, name: str) -> None:
         check_name("name", name, TEXT_DATASETS)
@@ -171,7 +172,7 @@ class PublicText:
         return ("text", "label") if self.dataset.labels else ("text",)
 
     def read(self, split: str) -> Iterator[Record]:
-        """The first time, the files of this split are downloaded."""
+        """Read a split; its files are downloaded the first time."""
         check_split(split, self.splits)
         labels = self.dataset.labels
         for record in self._read_records(split):
@@ -185,9 +186,8 @@ class PublicText:
         source_split = split if split in files else "train"
         held_out_share = self.dataset.held_out if source_split == "train" else 0.0
         paths = [self.fetch(file) for file in files[source_split]]
-        placeholder_test = (
-            paths if held_out_share else None
-        )  # in the place of a test, which is not split off
+        # Only dev is held out of train: the path prevents that test is held out, too.
+        placeholder_test = paths if held_out_share else None
         if labels:
             corpus = LabeledTextFiles(paths, test=placeholder_test, held_out=held_out_share)
         else:

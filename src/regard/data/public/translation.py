@@ -1,6 +1,6 @@
-"""Public translation corpora by name: fetched once, checked, kept in the cache.
+"""Public translation datasets by name: downloaded once, checked, and kept in the cache.
 
-The texts belong to those who wrote them; `licence` is what their publishers state.
+`license` is what their publishers state.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ GITHUB = "https://raw.githubusercontent.com"
 
 
 class TranslationDataset(NamedTuple):
-    """`files` are by language: of all splits ("train en"), or one of both languages ("en fr")."""
+    """A public dataset: files by split and language ("train en"), or by language pair ("en fr")."""
 
     description: str
     license: str
@@ -28,7 +28,7 @@ class TranslationDataset(NamedTuple):
 def _multi30k_files(
     folder: str, name: str, upstream: str, checksums: dict[str, str]
 ) -> dict[str, RemoteFile]:
-    """`name` is that of the file; its {} are the split, as they call it, and the language."""
+    """Return the files by split and language; `name` has {} for upstream's split and language."""
     splits = {"train": "train", "dev": "val", "test": "test_2016_flickr"}
     files = {}
     for key, digest in checksums.items():
@@ -63,7 +63,7 @@ TRANSLATION_DATASETS = {
         ),
     ),
     "multi30k_tok": TranslationDataset(
-        "Multi30k in lower case, tokenised by its publishers",
+        "Multi30k in lower case, tokenized by its publishers",
         "not stated (texts; the images are for non-commercial research)",
         "https://github.com/multi30k/dataset",
         ("en", "de", "fr"),
@@ -85,12 +85,12 @@ TRANSLATION_DATASETS = {
         ),
     ),
     "tatoeba": TranslationDataset(
-        "sentences of learners with English: 167,130 French, 169,813 German, 43,050 Polish",
+        "sentences for learners with English: 167,130 French, 169,813 German, 43,050 Polish",
         "CC BY 2.0 (tatoeba.org, manythings.org/anki)",
         "http://www.manythings.org/anki/",
         ("en", "de", "fr", "pl"),
         {
-            # Upstream replaces its files every few weeks: these are copies that stay as they are.
+            # Upstream replaces its files every few weeks; these are fixed copies.
             "en fr": RemoteFile(
                 f"{GITHUB}/modelexlab/data/adddaf33ac35572bcfeb421efec29435e7ea9332/fra-eng.zip",
                 "translation/tatoeba/fra-eng.tsv.gz",
@@ -111,11 +111,11 @@ TRANSLATION_DATASETS = {
         },
     ),
 }
-HELD_OUT_PERCENT = 2  # of a hundred English sentences are in dev, and as many in the test
+HELD_OUT_PERCENT = 2  # of the English sentences, in dev and in test each
 
 
 class PublicTranslation:
-    """A public corpus, from one of its languages to another."""
+    """A public translation dataset, from one of its languages to another."""
 
     splits = SPLITS
 
@@ -126,7 +126,7 @@ class PublicTranslation:
         for side, language in (("source", source), ("target", target)):
             check_name(f"{name}: {side}", language, self.dataset.languages)
         if source == target:
-            raise ValueError(f"{name}: source and target are both {source!r}")
+            raise ValueError(f"{name}: source and target are both {source!r}; choose two languages")
         self.is_split_by_hash = "train en" not in self.dataset.files
         if self.is_split_by_hash and "en" not in (source, target):
             raise ValueError(f"{name}: one side must be 'en', not {source!r} and {target!r}")
@@ -144,7 +144,7 @@ class PublicTranslation:
                 yield record
 
     def fetch(self, key: str) -> Path:
-        """The file in the cache; the first time it is downloaded."""
+        """Return the path in the cache; the file is downloaded the first time."""
         source = self.dataset.files[key]
         name = Path(source.mirror_path).name.removesuffix(".gz")
         return fetch_file(source, cache_folder() / self.name / name)
@@ -158,7 +158,10 @@ class PublicTranslation:
 
 
 def english_split(sentence: str) -> str:
-    """By a stable hash, so that all translations of a sentence are in one split."""
+    """Return the split of an English sentence by a stable hash.
+
+    All translations of a sentence are in one split.
+    """
     percentile = int.from_bytes(blake2b(sentence.encode(), digest_size=8).digest()) % 100
     if percentile < HELD_OUT_PERCENT:
         return "dev"
