@@ -86,7 +86,7 @@ def soft(energies):
 def test_the_equations_of_the_paper(without):
     model = wide(**({} if without is None else {without: False}))
     read = lstm(model.recurrent, {"use_words": 2, "use_characters": 3}.get(without, 5))
-    modelling = lstm(model.modelling, 24 if without == "q2c" else 32, 2)
+    modeling = lstm(model.modeling, 24 if without == "q2c" else 32, 2)
     ending = lstm(model.ending, 8)
     w = model.c2q.score.weight.flatten()
     with observe(model) as seen:
@@ -112,7 +112,7 @@ def test_the_equations_of_the_paper(without):
             g.append(torch.cat([h[t], ours, h[t] * ours, *last]))
         if without != "q2c":
             torch.testing.assert_close(seen["q2c"][row, 0, : len(h)], torch.stack(b))
-        m = modelling(g)
+        m = modeling(g)
         m2 = ending(list(m))
         for states, one in ((found.states, m), (found.ends, m2)):
             true = torch.cat([torch.stack(g), one], -1)

@@ -3,11 +3,11 @@
     x      = dropout(LN(E id + P + S segment))                                       fig. 2
     layers of:  x = LN(x + self-attention(x)),  x = LN(x + W2 gelu(W1 x + b1) + b2)   3
     pooled = tanh(W x_1 + b)                          x_1: at [CLS]                   3.1
-    p(word at a masked place) = softmax(E LN(gelu(W x + b)) + c)                      task 1
+    p(word at a masked position) = softmax(E LN(gelu(W x + b)) + c)                   task 1
     p(the second segment follows the first) = softmax(W pooled + b)                   task 2
 
-The equations of the last three lines are those of the authors' code; the paper says them in words.
-b: batch   t: positions   n: masked places   v: size   d: dim
+The last three equations are from the authors' code; the paper describes them in words.
+b: batch   t: positions   n: masked positions   v: size   d: dim
 """
 
 from typing import Literal
@@ -31,12 +31,12 @@ SIZES = {
 
 
 class Bert(nn.Module):
-    """By default the paper's base model, encoder and pooler; `SIZES` has both.
+    """Encoder and pooler; the defaults are the paper's base model. `SIZES` has both sizes.
 
-    `context` is how many tokens it can read, `hidden_dim` the feed-forward layer's, 4 dim by
-    default. `pretrain` adds the heads of the paper's tasks: "masked" words, or "both". `std` is how
-    far weights are from zero at first. DistilBERT has no `segments` and no `pooler`, RoBERTa one
-    segment.
+    `max_positions` is the maximum number of tokens. `hidden_dim` is the width of the feed-forward
+    layer (default: 4 dim). `pretrain` adds the output heads of the paper's tasks: "masked" for
+    words, "both" for words and next sentence. `init_std` is the standard deviation of initial
+    weights. DistilBERT has no `segments` and no `pooler`, RoBERTa has one segment.
     """
 
     def __init__(
@@ -86,12 +86,11 @@ class Bert(nn.Module):
         self.pooler = nn.Linear(dim, dim) if pooler else None
         self.guess = nn.Linear(dim, dim) if has_masked_head else None
         self.guess_norm = nn.LayerNorm(dim, norm_eps) if has_masked_head else None
-        self.following = (
-            nn.Linear(dim, 2) if has_next_head else None
-        )  # 0: it follows, 1: it does not
+        # class 0: the second segment follows the first; class 1: it does not
+        self.following = nn.Linear(dim, 2) if has_next_head else None
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                # differs: the authors cut the normal distribution off at two deviations
+                # differs: the authors truncate the normal distribution at two deviations
                 nn.init.normal_(module.weight, std=init_std)
                 nn.init.zeros_(module.bias)
 
@@ -101,11 +100,11 @@ class Bert(nn.Module):
         valid: Bool[Tensor, "b t"],
         segments: Int[Tensor, "b t"] | None = None,
     ) -> EncoderStates:
-        """`segments` says which of the two texts a token is of; None: all are of the first."""
+        """Encode tokens; `segments` is 0 or 1, the text of each token (None: all 0)."""
         check_valid(valid, ids.shape)
         if ids.shape[1] > self.max_positions:
             raise ValueError(
-                f"ids have {ids.shape[1]} positions, but the context is {self.max_positions}"
+                f"ids have {ids.shape[1]} positions, but max_positions is {self.max_positions}"
             )
         words = self.position(self.words(ids))
         if self.segments is not None:
@@ -113,15 +112,15 @@ class Bert(nn.Module):
                 self.segments.weight[0] if segments is None else self.segments(segments)
             )
         elif segments is not None:
-            raise ValueError("segments are given to a model that has none: leave them out")
+            raise ValueError("segments must be None for a model with segments=0")
         states, _ = self.encoder(dropout(self.norm(words), self.dropout, self.training), valid)
         pooled = None if self.pooler is None else self.pooler(states[:, 0]).tanh()
         return EncoderStates(states, valid, pooled)
 
     def masked_word_states(self, states: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
-        """From the states at masked places to what `output` reads the words from."""
+        """Transform states at masked positions into the inputs of `output`."""
         if self.guess is None or self.guess_norm is None:
-            raise ValueError("there is no head for masked words: set pretrain='masked' or 'both'")
+            raise ValueError("model has no head for masked words; set pretrain='masked' or 'both'")
         return self.guess_norm(self.activation(self.guess(states)))
 
     def logits(self, states: Float[Tensor, "*n d"]) -> Float[Tensor, "*n v"]:
@@ -129,7 +128,7 @@ class Bert(nn.Module):
 
     @property
     def output(self) -> Embedding:
-        """The layer before the softmax over words; `following` is the one of the second task."""
+        """The layer before the softmax over words; `following` is that of the second task."""
         return self.words
 
 
@@ -137,4 +136,4 @@ def check_pretrain(pretrain: str, pooler: bool) -> None:
     if pretrain not in ("none", "masked", "both"):
         raise ValueError(f"pretrain must be 'none', 'masked' or 'both', not {pretrain!r}")
     if pretrain == "both" and not pooler:
-        raise ValueError("pretrain='both' needs the pooler: the second task is asked of its vector")
+        raise ValueError("pretrain='both' needs pooler=True; the second task reads its vector")

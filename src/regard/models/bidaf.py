@@ -1,16 +1,16 @@
 """Seo, Kembhavi, Farhadi, Hajishirzi 2017, "Bidirectional attention flow for machine comprehension"
 (1611.01603).
 
-    x     = two highway layers over [letters of w by convolution; E w]         layers 1, 2
+    x     = two highway layers over [character CNN of w; E w]                  layers 1, 2
     H, U  = the same BiLSTM over the x of the context, and of the question     layer 3
     S_tj  = w . [h_t; u_j; h_t * u_j]                                          layer 4, eq. 1
-    u'_t  = sum_j softmax_j(S_tj) u_j           what a word of the context asks: "c2q"
-    h'    = sum_t softmax_t(max_j S_tj) h_t     what the question asks, one for all t: "q2c"
+    u'_t  = sum_j softmax_j(S_tj) u_j           context to question: "c2q"
+    h'    = sum_t softmax_t(max_j S_tj) h_t     question to context, one for all t: "q2c"
     g_t   = [h_t; u'_t; h_t * u'_t; h_t * h']                                  eq. 2
     M     = two layers of BiLSTM over G,  M2 = one more over M                 layer 5
     p1    = softmax_t(w1 . [g_t; m_t]),  p2 = softmax_t(w2 . [g_t; m2_t])      layer 6, the head
 
-`observe` knows the two attentions as "c2q" and "q2c".
+`observe` records the two attentions as "c2q" and "q2c".
 b: batch   t: words of the context   j: words of the question   c: characters of a word   d: width
 """
 
@@ -34,10 +34,11 @@ from regard.layers.recurrent import Recurrent
 
 
 class Bidaf(nn.Module):
-    """`dim`: word vectors; `letters_dim`: what letters add; `hidden_dim`: each direction.
+    """The encoder of the equations above; the task adds layer 6.
 
-    `words`, `letters`, `c2q` and `q2c` take a part away where they are False, as the paper's table
-    1b does: without c2q, u'_t is the mean of the question; without q2c, g_t has no h_t * h'.
+    Widths: `dim` of word vectors, `character_output_dim` of the character CNN, `hidden_dim` of each
+    direction. `use_words`, `use_characters`, `c2q` and `q2c` remove a part if False, as in table 1b
+    of the paper. Without c2q, u'_t is the mean of the question; without q2c, g_t has no h_t * h'.
     """
 
     pooled_width = None
@@ -64,10 +65,10 @@ class Bidaf(nn.Module):
         check_dropout(dropout)
         if not use_words and not use_characters:
             raise ValueError(
-                "use_words and use_characters are both False: there is nothing to read"
+                "use_words and use_characters are both False; the model needs one of them"
             )
         self.dropout = dropout
-        # with 1 / sqrt(dim) it took over twice the steps to learn to match words (one seed)
+        # with std 1 / sqrt(dim), learning to match words took over twice the steps (one seed)
         self.words = Embedding(size, dim, init_std=1.0) if use_words else None
         # differs: a linear layer follows the convolutions
         self.letters = (
@@ -89,7 +90,7 @@ class Bidaf(nn.Module):
         self.q2c = Attention(Dot()) if q2c else None
         flow_dim = state_dim * (4 if q2c else 3)
         layer_dropout = dropout if layers > 1 else 0.0
-        self.modelling = Recurrent(LSTM, flow_dim, hidden_dim, layers, True, dropout=layer_dropout)
+        self.modeling = Recurrent(LSTM, flow_dim, hidden_dim, layers, True, dropout=layer_dropout)
         self.ending = Recurrent(LSTM, state_dim, hidden_dim, 1, True)
         self.width = flow_dim + state_dim
 
@@ -102,13 +103,13 @@ class Bidaf(nn.Module):
         question_characters: Int[Tensor, "b j c"],
         question_valid: Bool[Tensor, "b j"],
     ) -> SpanStates:
-        """Of each word of the context; states are [G; M], and ends [G; M2]."""
+        """Encode the words of the context: states are [G; M], ends are [G; M2]."""
         if not bool(question_valid.any(1).all()):
-            raise ValueError("question_valid: there is a question without a word")
+            raise ValueError("question_valid has a row without a real word")
         context = self.contextual_states(ids, characters, valid)
         question = self.contextual_states(question_ids, question_characters, question_valid)
         flow = self.attention_flow(context, valid, question, question_valid)
-        first, _ = self.modelling(self.drop(flow), valid)
+        first, _ = self.modeling(self.drop(flow), valid)
         last, _ = self.ending(self.drop(first), valid)
         states, ends = (torch.cat([flow, part], -1) for part in (first, last))
         return SpanStates(states, valid, ends)
@@ -116,7 +117,7 @@ class Bidaf(nn.Module):
     def contextual_states(
         self, ids: Int[Tensor, "b t"], characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
     ) -> Float[Tensor, "b t d"]:
-        """H or U: words and letters, highways, read both ways."""
+        """H or U: word and character vectors, highway layers, BiLSTM."""
         parts = []
         if self.letters is not None:
             parts.append(self.drop(self.letters.embed_words(characters, valid)))
@@ -134,7 +135,7 @@ class Bidaf(nn.Module):
         question: Float[Tensor, "b j d"],
         question_valid: Bool[Tensor, "b j"],
     ) -> Float[Tensor, "b t g"]:
-        """G: each word of the context with what it asks of the question, and the other way."""
+        """g_t of each word of the context, from both attentions."""
         memory = self.c2q.remember(question, question_valid)
         if self.mean is None:
             attended_question = self.c2q(context, memory)
@@ -144,7 +145,7 @@ class Bidaf(nn.Module):
         if self.q2c is not None:
             energy = self.c2q.score(context, memory.keys)
             energy = energy.masked_fill(~question_valid[:, None], -torch.inf)
-            # one query, 1, over keys that are the energies themselves: softmax_t(max_j S)
+            # the query 1 over keys max_j S gives softmax_t(max_j S)
             context_memory = Memory(energy.amax(-1, keepdim=True), context, valid)
             parts.append(context * self.q2c(context.new_ones(len(context), 1, 1), context_memory))
         return torch.cat(parts, -1)

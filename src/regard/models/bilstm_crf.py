@@ -1,9 +1,9 @@
 """Huang, Xu, Yu 2015, "Bidirectional LSTM-CRF models for sequence tagging" (1508.01991), with the
-letters of Ma & Hovy 2016 (1603.01354).
+character CNN of Ma & Hovy 2016 (1603.01354).
 
-    x_t  = [E w_t; max over places of convolutions of the letters of w_t]
+    x_t  = [E w_t; max over positions of convolutions of the characters of w_t]
     h_t  = [forward LSTM; backward LSTM] over x
-    p(y | x) by a conditional random field over W h_t + b: the task's head, `encode.crf`
+    p(y | x) by a conditional random field over W h_t + b: the task's head, `layers.crf`
 
 b: batch   t: words   c: characters of a word
 """
@@ -24,10 +24,11 @@ from regard.layers.recurrent import Recurrent
 
 
 class BilstmCrf(nn.Module):
-    """`dim`: word vectors; `letters_dim`: what letters add; `hidden_dim`: each direction.
+    """The encoder of the equations above; the task adds the CRF.
 
-    By default as Ma & Hovy: letters of 30, thirty convolutions of three, 200 cells, dropout 0.5 on
-    what enters and leaves the LSTM.
+    Widths: `dim` of word vectors, `character_output_dim` of the character CNN, `hidden_dim` of each
+    direction. The defaults are those of Ma & Hovy: character vectors of 30, thirty convolutions of
+    width three, 200 cells. Dropout of 0.5 acts on inputs and outputs of the LSTM.
     """
 
     pooled_width = None

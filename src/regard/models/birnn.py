@@ -1,12 +1,12 @@
-"""The two-way recurrent encoder: Graves & Schmidhuber 2005, "Framewise phoneme classification with
-bidirectional LSTM and other neural network architectures", and on it the self-attentive sentence
+"""The bidirectional recurrent encoder: Graves & Schmidhuber 2005, "Framewise phoneme classification
+with bidirectional LSTM and other neural network architectures", with the self-attentive sentence
 vector of Lin et al. 2017, "A structured self-attentive sentence embedding" (1703.03130).
 
-    h_t  = [forward cell; backward cell] over E x, layer upon layer
+    h_t  = [forward cell; backward cell] over E x, in stacked layers
     a_r  = softmax_t(u_r . tanh(W h_t + b))                      Lin et al., eq. 5 and 6
     v    = [sum_t a_1t h_t; … ; sum_t a_rt h_t]                  one part for each of `hops`, eq. 7
 
-Other poolings than attention: the mean or the maximum of h_t, or each direction's last state.
+Other poolings: the mean or the maximum of h_t, or the last state of each direction.
 b: batch   t: positions   d: width   p: pooled_width
 """
 
@@ -28,10 +28,11 @@ PoolingKind = Literal["last", "mean", "max", "attention"]
 
 
 class BiRnn(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each direction; `align_dim`: the score's, as in W.
+    """Recurrent layers and a pooling.
 
-    `dropout` acts on word vectors, between layers and on states; `state_dropout` on h_{t-1} in
-    products, one mask for a sequence. `observe` knows the attention as "pooling".
+    Widths: `dim` of word vectors, `hidden_dim` of each direction, `align_dim` of W h_t. `dropout`
+    acts on word vectors, between layers and on states. `state_dropout` acts on h_{t-1} in products,
+    with one mask for a sequence. `observe` records the attention as "pooling".
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class BiRnn(nn.Module):
             state_dropout=state_dropout,
         )
         self.width = self.recurrent.output_dim
-        # differs: Lin et al. have no bias in W; the core's score has that of Yang et al. 2016
+        # differs: Lin et al. have no bias b; `Salience` has the one of Yang et al. 2016
         self.pooling = build_pooling(
             pooling,
             self.width,
@@ -82,7 +83,7 @@ class BiRnn(nn.Module):
         self.pooled_width = self.width * hops
 
     def encode(self, ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"]) -> EncoderStates:
-        """Padding is on the right. A text without a word has states and a vector of zeros."""
+        """Encode texts with padding on the right. A text without a word gives only zeros."""
         states, _ = self.recurrent(self.drop(self.words(ids)), valid)
         states = self.drop(states)
         return EncoderStates(states, valid, self.pooling(states, valid))

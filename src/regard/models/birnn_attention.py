@@ -1,11 +1,11 @@
 """Liu & Lane 2016, "Attention-based recurrent neural network models for joint intent detection and
-slot filling" (1609.01454), the aligned two-way model of section 3.2.
+slot filling" (1609.01454), the aligned bidirectional model of section 3.2.
 
     h_i  = [forward LSTM; backward LSTM] over E x
-    c_i  = sum_j a_ij h_j,  a_i = softmax_j(score(h_i, h_j))          what a word sees of the others
+    c_i  = sum_j a_ij h_j,  a_i = softmax_j(score(h_i, h_j))          attention to all words
     slot_i from [h_i; c_i];  intent from sum_i b_i h_i,  b = softmax_i(u . tanh(W h_i + b))
 
-`observe` knows the two attentions as "attention" and "pooling".
+`observe` records the two attentions as "attention" and "pooling".
 b: batch   t: positions   d: width of h
 """
 
@@ -24,10 +24,11 @@ from regard.layers.recurrent import Recurrent
 
 
 class BiRnnAttention(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each direction; in the paper 128 each, one layer.
+    """The encoder of the equations above; the task adds the classifiers of slots and intent.
 
-    `dropout` acts on word vectors, between layers and on what is shown; `state_dropout` on h_{t-1}
-    in products, one mask for a sequence.
+    Widths: `dim` of word vectors, `hidden_dim` of each direction; in the paper 128 each, one layer.
+    `dropout` acts on word vectors, between layers and on h_i. `state_dropout` acts on h_{t-1} in
+    products, with one mask for a sequence.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class BiRnnAttention(nn.Module):
         self.width, self.pooled_width = 2 * state_dim, state_dim
 
     def encode(self, ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"]) -> EncoderStates:
-        """States are [h_i; c_i]; the vector of the whole is that of the intent."""
+        """Encode texts: states are [h_i; c_i], and the pooled vector is for the intent."""
         states, _ = self.recurrent(self.drop(self.words(ids)), valid)
         states = self.drop(states)
         context = self.attention(states, self.attention.remember(states, valid))

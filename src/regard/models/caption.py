@@ -1,18 +1,18 @@
 """Captions: Vinyals et al. 2015, "Show and Tell" (1411.4555), and Xu et al. 2015, "Show, Attend
 and Tell" (1502.03044).
 
-    show_tell      x_{-1} = CNN(I), x_t = E y_t          the image is read once, before the words
+    show_tell      x_{-1} = CNN(I), x_t = E y_t          the image is the first input
                    h_t = LSTM(x_t, h_{t-1}),  p(y_{t+1}) = softmax(W h_t + b)
 
-    show_attend    c_0, h_0 = tanh(W mean_i a_i + b)     a_i: the CNN's vector of a place i
-                   alpha_t  = softmax_i f(a_i, h_{t-1})          f: additive; hard: one place, drawn
+    show_attend    c_0, h_0 = tanh(W mean_i a_i + b)     a_i: the CNN's vector of position i
+                   alpha_t  = softmax_i f(a_i, h_{t-1})          f: additive; hard: one sampled i
                    z_t      = beta_t sum_i alpha_ti a_i          beta_t = sigmoid(w h_{t-1} + b)
                    h_t, c_t = LSTM([E y_{t-1}; z_t], h_{t-1}, c_{t-1})
                    p(y_t)   = softmax(L_o (E y_{t-1} + L_h h_t + L_z z_t))
 
     doubly stochastic:   loss + lambda sum_i (1 - sum_t alpha_ti)^2
 
-b: images   k: places   t: words   n: rows of a search   v: target_size   h: hidden_dim
+b: images   k: positions   t: words   n: rows of a search   v: target_size   h: hidden_dim
 """
 
 from functools import partial
@@ -34,15 +34,16 @@ from regard.layers.recurrent import Recurrent
 
 
 class ShowTellState(NamedTuple):
-    """The state after the image, of which words go on; rows are the second axis."""
+    """The state of the LSTM, at first after reading the image; rows are the second axis."""
 
     h: Float[Tensor, "1 n h"]
     c: Float[Tensor, "1 n h"]
 
 
 class ShowTell(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: the LSTM; `image_dim`: channels of the CNN.
+    """Show and Tell.
 
+    Widths: `dim` of word vectors, `hidden_dim` of the LSTM, `image_dim` of the CNN's channels.
     In the paper 512 and 512, and a GoogLeNet. `dropout` acts on word vectors, the image's vector
     and h_t.
     """
@@ -66,10 +67,10 @@ class ShowTell(nn.Module):
         check_dropout(dropout)
         hidden_dim = hidden_dim or dim
         self.size, self.dropout = height_and_width(size), dropout
-        # differs: the paper's CNN was taught by ImageNet; ours is small, and learns with the rest
+        # differs: the paper's CNN was trained on ImageNet; this one is small and trained jointly
         self.picture = build_image_encoder(channels, image_dim, image_layers, pooling_layers)
         rows, columns = grid_size(self.picture, self.size)
-        # differs: all places side by side; a mean would forget where things are
+        # differs: all positions are concatenated; a mean would lose the locations
         self.of_picture = nn.Linear(rows * columns * image_dim, dim)
         self.target_words = Embedding(target_size, dim)
         self.decoder = Recurrent(LSTM, dim, hidden_dim)
@@ -81,7 +82,7 @@ class ShowTell(nn.Module):
     def remember(
         self,
         source: Float[Tensor, "b c height width"],
-        valid: None = None,  # noqa: ARG002 - of an image all is real
+        valid: None = None,  # noqa: ARG002 - an image has no padding
     ) -> ShowTellState:
         check_size(source, self.size, self.picture)
         image_vector = self.drop(self.of_picture(self.picture(source).flatten(1)))
@@ -114,7 +115,7 @@ class ShowTell(nn.Module):
 
 
 class ShowAttendMemory(NamedTuple):
-    """The places of an image, and the states in which the decoder begins."""
+    """The positions of an image, and the initial states of the decoder."""
 
     memory: Memory
     h: Float[Tensor, "b h"]
@@ -122,7 +123,7 @@ class ShowAttendMemory(NamedTuple):
 
 
 class ShowAttendState(NamedTuple):
-    """Where a search stands: each row's states, what it looks at, and whose image that is."""
+    """The state of a search: h and c of each row, its memory, and the index of its image."""
 
     h: Float[Tensor, "n h"]
     c: Float[Tensor, "n h"]
@@ -131,18 +132,20 @@ class ShowAttendState(NamedTuple):
 
 
 class ShowAttendOutput(NamedTuple):
-    """What the softmax sees at each word, and where each looked, with its gradient."""
+    """Inputs of the output layer and attention weights at each word, with their gradients."""
 
     states: Float[Tensor, "b t d"]
     weights: Float[Tensor, "b t k"]
 
 
 class ShowAttend(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: the LSTM; `align_dim`: the score's; `image_dim`: a_i.
+    """Show, Attend and Tell.
 
-    `normalise` says how it looks: "softmax" is the paper's soft attention, "reinforce" its hard
-    one, for which `reward` and `entropy` are lambda_r and lambda_e, and `expected` how often a
-    sequence reads the expectation. `dropout` acts on word vectors, places and what softmax sees.
+    Widths: `dim` of word vectors, `hidden_dim` of the LSTM, `align_dim` inside the score,
+    `image_dim` of a_i. `normalize` "softmax" is the paper's soft attention, "reinforce" its hard
+    attention. For the latter, `reward_weight` and `entropy_weight` are lambda_r and lambda_e, and
+    `expectation_rate` is the share of sequences that read the expectation. `dropout` acts on word
+    vectors, positions and the input of the output layer.
     """
 
     cross_attentions = ("attention",)
@@ -176,8 +179,8 @@ class ShowAttend(nn.Module):
         )
         self.picture = build_image_encoder(channels, image_dim, image_layers, pooling_layers)
         rows, columns = grid_size(self.picture, self.size)
-        # differs: a place has a learnt vector of its row and one of its column; a VGG of 16 layers
-        # knows where it is by the borders that it sees, ours does not reach them
+        # differs: learned vectors of row and column are added to a_i. A VGG of 16 layers infers
+        # the position from the borders of the image, which this small CNN does not reach.
         self.rows, self.columns = Embedding(rows, image_dim), Embedding(columns, image_dim)
         self.of_mean = nn.Linear(image_dim, 2 * hidden_dim)
         self.target_words = Embedding(target_size, dim)
@@ -194,19 +197,19 @@ class ShowAttend(nn.Module):
         self.of_state = nn.Linear(hidden_dim, dim)
         self.of_context = nn.Linear(image_dim, dim, bias=False)
         self.output = nn.Linear(dim, target_size)
-        # inside the model, because its baseline is a part of what a training goes on with
+        # a part of the model, so that checkpoints include its baseline
         self.reinforce = (
             ReinforceLoss(reward_weight, entropy_weight) if normalize == "reinforce" else None
         )
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of places."""
+        """Return the rows and columns of positions."""
         return self.picture.grid(height, width)
 
     def remember(
         self,
         source: Float[Tensor, "b c height width"],
-        valid: None = None,  # noqa: ARG002 - of an image all is real
+        valid: None = None,  # noqa: ARG002 - an image has no padding
     ) -> ShowAttendMemory:
         check_size(source, self.size, self.picture)
         offsets = self.rows.weight[:, None] + self.columns.weight
@@ -247,14 +250,14 @@ class ShowAttend(nn.Module):
 
     def select(self, state: ShowAttendState, rows: Int[Tensor, " m"]) -> ShowAttendState:
         h, c, origin = (part.index_select(0, rows) for part in (state.h, state.c, state.origin))
-        if torch.equal(origin, state.origin):  # rows moved within their images only
+        if torch.equal(origin, state.origin):  # each row still has the same image
             return ShowAttendState(h, c, state.memory, origin)
         return ShowAttendState(h, c, state.memory.select(rows), origin)
 
     def advance(
         self, word: Tensor, h: Tensor, c: Tensor, memory: Memory
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """E y_{t-1}, h_{t-1}, c_{t-1} -> h_t, c_t, z_t, alpha_t; h_{t-1} looks, not h_t."""
+        """E y_{t-1}, h_{t-1}, c_{t-1} -> h_t, c_t, z_t, alpha_t; the query is h_{t-1}, not h_t."""
         weights = self.attention.weigh(h[:, None], memory)
         z = self.gate(h).sigmoid() * self.attention.read(weights, memory)[:, 0]
         h, c = self.cell(torch.cat([word, z], -1), (h, c))
@@ -270,12 +273,15 @@ class ShowAttend(nn.Module):
 def doubly_stochastic_penalty(
     weights: Float[Tensor, "b t k"], valid: Bool[Tensor, "b t"]
 ) -> Float[Tensor, " b"]:
-    """sum_i (1 - sum_t alpha_ti)^2 over real words: each place should be looked at once."""
+    """sum_i (1 - sum_t alpha_ti)^2 over real words; 0 if the weights of each position sum to 1."""
     return (1 - (weights * valid[..., None]).sum(1)).square().sum(-1)
 
 
 def build_image_encoder(channels: int, dim: int, layers: int, pooling_layers: int) -> ImageEncoder:
-    """Of one image at a time: batches hold captions of one length, which tells what they show."""
+    """Build the CNN, with norms within one image.
+
+    Norms over a batch would leak information: the captions of a batch have one length.
+    """
     norm = partial(nn.GroupNorm, 1)
     return ImageEncoder(
         channels, dim, layers=layers, hidden_dim=dim, pooling_layers=pooling_layers, norm=norm
@@ -287,7 +293,7 @@ def grid_size(image: ImageEncoder, size: tuple[int, int]) -> tuple[int, int]:
     if not rows or not columns:
         min_side = 2**image.pooling_layers
         problem = f"size = {list(size)} is too small for pooling_layers = {image.pooling_layers}"
-        raise ValueError(f"{problem}: each side must be at least {min_side} pixels")
+        raise ValueError(f"{problem}; each side must have at least {min_side} pixels")
     return rows, columns
 
 
@@ -295,4 +301,4 @@ def check_size(images: Tensor, size: tuple[int, int], image: ImageEncoder) -> No
     check_images(images, image.channels, image.out.weight)
     if tuple(images.shape[2:]) != size:
         have = " x ".join(map(str, images.shape[2:]))
-        raise ValueError(f"images are {have} pixels, but the model is for {size[0]} x {size[1]}")
+        raise ValueError(f"images have {have} pixels, but the model is for {size[0]} x {size[1]}")

@@ -1,17 +1,17 @@
 """ELMo: Peters et al. 2018, "Deep contextualized word representations" (1802.05365).
 
     x_k      = character CNN of word k                                   two highways, a projection
-    forward  = LSTM layers from the first word on, backward = others from the last word back    3.1
+    forward  = LSTM layers from first to last word, backward = others from last to first        3.1
                h' = P (o tanh c'), both clipped; from the second layer on, each adds its input
     p(w_{k+1} | … w_k) = softmax(V forward_k + b),  p(w_{k-1} | w_k …) = softmax(V backward_k + b)
     h_{k,0}  = [x_k; x_k],  h_{k,j} = [forward_{k,j}; backward_{k,j}]
     ELMo_k   = gamma sum_j softmax(s)_j h_{k,j}                                              eq. 1
 
-The two directions share the character CNN and the softmax, and nothing else. A sentence comes with
-the words that begin and end it, so that its first word is predicted too, and from both sides.
-# differs: the whole softmax is computed (the paper samples); every sentence starts from zeros (the
-# released model goes on from the batch before); the norm before the mix is of each position alone.
-b: batch   t: words and two marks   c: characters of a word   v: size   d: dim
+The two directions share only the character CNN and the softmax. A sentence begins and ends with a
+special token, so that both directions predict all of its words.
+# differs: the full softmax is computed (the paper samples). Every sentence starts from zeros (the
+# released model continues from the last batch). The norm before the mix is per position.
+b: batch   t: words and two special tokens   c: characters of a word   v: size   d: dim
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,24 +30,24 @@ from regard.layers.encoder_states import EncoderStates
 from regard.layers.recurrent import Recurrent, reversed_indices
 from regard.layers.scalar_mix import ScalarMix
 
-# (width, how many) of the released model: 2048 in all
+# (width, count) of the released model: 2048 filters in total
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 
 
 class ElmoOutput(NamedTuple):
-    """What the softmax sees: `ahead[:, i]` tells word i + 1, `back[:, i]` tells word i."""
+    """Inputs of the softmax: `ahead[:, i]` predicts word i + 1, `back[:, i]` predicts word i."""
 
     ahead: Float[Tensor, "b u d"]
     back: Float[Tensor, "b u d"]
 
 
 class Elmo(nn.Module):
-    """By default the paper's: 93.6 million weights below the softmax.
+    """The model of the equations above; the defaults have 93.6 million weights below the softmax.
 
-    `size` words can be predicted (None: it is not asked to), `characters` letters are known
-    (`text.spelling` has 262). `dim` is what a layer shows in each direction, `hidden_dim` its
-    cells. `clip` holds cells and projections; `norm` normalises each layer before the mix.
-    `dropout` acts on what enters an LSTM and the softmax.
+    `size` is the number of predicted words (None: no softmax), `characters` the number of character
+    ids (262 in `text.spelling`). `dim` is the output width of a layer in each direction,
+    `hidden_dim` that of its cells. `state_clip` bounds cells and projections. `layer_norm`
+    normalizes each layer before the mix. `dropout` acts on the inputs of LSTMs and softmax.
     """
 
     pooled_width = None
@@ -92,32 +92,32 @@ class Elmo(nn.Module):
     def teacher_forced(
         self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
     ) -> ElmoOutput:
-        """For the loss of the language model, both with `valid[:, 1:]` and the weights `output`:
+        """Return the inputs of `output` for the language model loss, both with `valid[:, 1:]`.
 
-        `ahead` is to tell ids[:, 1:], `back` is to tell ids[:, :-1].
+        The targets of `ahead` are ids[:, 1:], those of `back` are ids[:, :-1].
         """
         _, ahead, back = self.read(characters, valid)
         return ElmoOutput(self.drop(ahead[-1][:, :-1]), self.drop(back[-1][:, 1:]))
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         if self.output is None:
-            raise ValueError("this model has no softmax: make it with the size of its vocabulary")
+            raise ValueError("model has no softmax; build it with the size of the vocabulary")
         return self.output(states)
 
     def encode(self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]) -> EncoderStates:
-        """The mix, for the words between the two marks: two positions fewer than came in."""
+        """Return the mix for the words between the special tokens: two positions fewer."""
         return EncoderStates(self.mix(self.all_layers(characters, valid)), valid[:, 2:])
 
     def all_layers(
         self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]
     ) -> Float[Tensor, "b l u wide"]:
-        """h_{k,j} for the words between the two marks, the letters' layer first."""
+        """Return h_{k,j} for the words between the special tokens, with j = 0 first."""
         words, ahead, back = self.read(characters, valid)
         pairs = zip([words, *ahead], [words, *back], strict=True)
         return torch.stack([torch.cat(pair, -1)[:, 1:-1] for pair in pairs], 1)
 
     def read(self, characters: Tensor, valid: Tensor) -> tuple[Tensor, list[Tensor], list[Tensor]]:
-        """x, and what each layer shows in either direction, [b t d] each; 0 at padding."""
+        """Return x, and the outputs of each layer in both directions, [b t d]; 0 at padding."""
         words = self.words.embed_words(characters, valid)
         order = reversed_indices(valid)[..., None].expand_as(words)
         ahead = self.run_layers(self.ahead, words, valid)
@@ -129,7 +129,7 @@ class Elmo(nn.Module):
         for layer in layers:
             x = self.drop(x)
             states, _ = layer(x, valid)
-            x = states + x if outputs else states  # the letters' layer is not added
+            x = states + x if outputs else states  # no residual around the first layer
             outputs.append(x)
         return outputs
 

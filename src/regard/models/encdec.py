@@ -1,5 +1,4 @@
-"""Two encoder-decoders without attention: all that is known of the source is one vector, or one
-state.
+"""Two encoder-decoders without attention: one vector or one state represents the source.
 
 `EncoderDecoder`: Cho et al. 2014, "Learning phrase representations using RNN encoder-decoder"
 (1406.1078), appendix A.
@@ -11,9 +10,9 @@ state.
     h_t   = z h_{t-1} + (1 - z) h~
     p(y_t | …) = softmax(G maxout(O_h h_t + O_y E y_{t-1} + O_c c))
 
-`Seq2Seq`: Sutskever, Vinyals, Le 2014, "Sequence to sequence learning" (1409.3215), sec. 3. One
-deep LSTM reads the source from its last word to its first, another starts from the state of each
-layer and writes; nothing else passes between them. p(y_t | …) = softmax(W h_t).
+`Seq2Seq`: Sutskever, Vinyals, Le 2014, "Sequence to sequence learning" (1409.3215), sec. 3. A deep
+LSTM reads the source from the last word to the first. A second one starts from the final state of
+each layer and writes the target. p(y_t | …) = softmax(W h_t).
 
 b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hidden_dim   d: output
 """
@@ -35,13 +34,13 @@ from regard.layers.recurrent import DropoutMasks, Recurrent, reversed_indices
 
 
 class EncoderDecoderMemory(NamedTuple):
-    """c: the whole source."""
+    """The vector c of the source."""
 
     c: Float[Tensor, "b h"]
 
 
 class EncoderDecoderState(NamedTuple):
-    """Where a search stands: each row's state, the source's summary, and a mask on the state."""
+    """The state of a search: h of each row, the vector of its source, and a mask on h."""
 
     h: Float[Tensor, "n h"]
     c: Float[Tensor, "n h"]
@@ -49,10 +48,11 @@ class EncoderDecoderState(NamedTuple):
 
 
 class EncoderDecoder(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: both GRUs; `output_dim`: maxout units.
+    """The model of Cho et al. 2014.
 
-    In the paper 100, 1000, 500. `dropout` acts on word vectors and maxout units; `state_dropout` on
-    h_{t-1} in products, one mask for a sequence.
+    Widths: `dim` of word vectors, `hidden_dim` of both GRUs, `output_dim` of the maxout layer; in
+    the paper 100, 1000, 500. `dropout` acts on word vectors and maxout units. `state_dropout` acts
+    on h_{t-1} in products, with one mask for a sequence.
     """
 
     cross_attentions = ()
@@ -82,10 +82,10 @@ class EncoderDecoder(nn.Module):
         self.of_summary = nn.Linear(hidden_dim, hidden_dim)
         self.cell = GRU(dim, hidden_dim, reset="after")
         self.into_cell = nn.Linear(hidden_dim, 3 * hidden_dim, bias=False)
-        # differs: O_y and G are of full rank; the paper factors G to make it affordable
+        # differs: O_y and G have full rank; the paper factors G to reduce the cost
         self.deep = DeepOutput([hidden_dim, dim, hidden_dim], output_dim or hidden_dim)
         self.output = nn.Linear(output_dim or hidden_dim, target_size)
-        if init == "paper":  # sec. 4.1.1: N(0, 0.01^2), recurrent weights orthogonal (as cells are)
+        if init == "paper":  # sec. 4.1.1: N(0, 0.01^2); recurrent weights are already orthogonal
             for name, weight in self.named_parameters():
                 if weight.ndim > 1 and not name.endswith("weight_hh"):
                     nn.init.normal_(weight, std=0.01)
@@ -119,7 +119,7 @@ class EncoderDecoder(nn.Module):
     def step(
         self, state: EncoderDecoderState, tokens: Int[Tensor, " n"]
     ) -> tuple[Float[Tensor, "n v"], EncoderDecoderState]:
-        # differs: y_0 is the start token's vector; the paper's is zero
+        # differs: y_0 is the vector of the start token; in the paper it is zero
         words = self.drop(self.target_words(tokens))
         h = self.advance(state.c, state.state_mask)(self.cell.project(words), state.h)
         t = self.drop(self.deep(h, words, state.c))
@@ -130,7 +130,7 @@ class EncoderDecoder(nn.Module):
         return EncoderDecoderState(h, c, select_rows(state.state_mask, rows))
 
     def advance(self, c: Tensor, state_mask: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
-        """(W E y_{t-1}, h_{t-1}) -> h_t: a GRU with reset="after", whose b' is each row's C c."""
+        """Return (W E y_{t-1}, h_{t-1}) -> h_t, a GRU with reset="after" and b' = C c."""
         U, sizes = self.cell.weight_hh.t(), [2 * self.hidden_dim, self.hidden_dim]
         constant = self.into_cell(c) + self.cell.bias_hh
 
@@ -148,7 +148,7 @@ class EncoderDecoder(nn.Module):
 
 
 class Seq2SeqState(NamedTuple):
-    """The state of each layer, [layers b h], and a draw of dropout masks for a sequence."""
+    """The state of each layer, and the dropout masks of a sequence."""
 
     h: Float[Tensor, "l n h"]
     c: Float[Tensor, "l n h"]
@@ -156,10 +156,11 @@ class Seq2SeqState(NamedTuple):
 
 
 class Seq2Seq(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each of the `layers`. In the paper 1000, 1000, 4.
+    """The model of Sutskever et al. 2014.
 
-    `dropout` acts on word vectors, between layers and on h_t; `state_dropout` on h_{t-1} in
-    products, one mask for a sequence.
+    Widths: `dim` of word vectors, `hidden_dim` of each of the `layers`; in the paper 1000, 1000, 4.
+    `dropout` acts on word vectors, between layers and on h_t. `state_dropout` acts on h_{t-1} in
+    products, with one mask for a sequence.
     """
 
     cross_attentions = ()
@@ -197,7 +198,7 @@ class Seq2Seq(nn.Module):
                 nn.init.uniform_(weight, -0.08, 0.08)
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> Seq2SeqState:
-        if self.reverse:  # differs: the end token, which is a part of our sources, is read first
+        if self.reverse:  # differs: the source includes the end token, which is read first
             source = source.gather(1, reversed_indices(valid))
         _, (h, c) = self.encoder(self.drop(self.source_words(source)), valid)
         return Seq2SeqState(h, c)

@@ -5,8 +5,8 @@
     p(y_t | y_<t) = softmax(E LN(x_t))                                      E: the same table
 
 "Layer normalization was moved to the input of each sub-block [...] and an additional layer
-normalization was added after the final self-attention block" (2.3). Weights start from N(0, 0.02),
-those that write into the residual stream from N(0, 0.02 / sqrt(N)), N = 2 layers of these.
+normalization was added after the final self-attention block" (2.3). Weights start from N(0, 0.02).
+The last weights of a residual branch start from N(0, 0.02 / sqrt(N)), with N = 2 layers branches.
 b: batch   t: positions   n: rows of a search   v: size   d: dim
 """
 
@@ -36,21 +36,21 @@ SIZES = {
 
 
 class Gpt2State(NamedTuple):
-    """Keys and values of what each row has read, by layer; None before the first token."""
+    """Keys and values of the tokens read, for each layer; None before the first token."""
 
     rows: int
     past: tuple[Memory, ...] | None
 
 
 class Gpt2(nn.Module):
-    """By default the paper's small model; `SIZES` has the others.
+    """The model of the equations above; the defaults are the small model. `SIZES` has all sizes.
 
-    `context` is how many tokens it can read, `hidden_dim` the feed-forward layer's, 4 dim by
-    default. `dropout` acts on what each sublayer adds; on the sum of word and position and on the
-    attention's weights too, unless `embedding_dropout` and `attention_dropout` say otherwise.
+    `max_positions` is the maximum number of tokens. `hidden_dim` is the width of the feed-forward
+    layer (default: 4 dim). `dropout` acts on the output of each sublayer. `embedding_dropout` acts
+    on the sum of word and position, `attention_dropout` on the weights (default: `dropout`).
     """
 
-    cross_attentions = ()  # there is no source to look at
+    cross_attentions = ()  # a language model has no source
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Gpt2(nn.Module):
         self.dropout = dropout if embedding_dropout is None else embedding_dropout
         check_dropout(self.dropout)
         self.words = Embedding(size, dim, init_std=STD)
-        # differs: the authors' code draws positions from N(0, 0.01), which the paper does not say
+        # differs: in the authors' code, but not in the paper, positions start from N(0, 0.01)
         self.position = LearnedPositions(max_positions, dim, init_std=STD)
         self.decoder = TransformerStack(
             TransformerBlock(
@@ -90,7 +90,7 @@ class Gpt2(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """As the paper starts."""
+        """Initialize all weights as in the paper."""
         residual_std = STD / math.sqrt(2 * len(self.decoder.layers))
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
@@ -101,22 +101,21 @@ class Gpt2(nn.Module):
                 module.reset_parameters()
 
     def begin(self, rows: int) -> Gpt2State:
-        """Nothing read yet."""
+        """Return the state before the first token."""
         return Gpt2State(rows, None)
 
     def read(
         self, state: Gpt2State, ids: Int[Tensor, "n t"]
     ) -> tuple[Float[Tensor, "n t d"], Gpt2State]:
-        """Reads on from `state`; the state at a token is what the next one is predicted from."""
+        """Continue from `state`; return the state at each token, which predicts the next one."""
         rows, past = state
         if len(ids) != rows:
             raise ValueError(f"ids have {len(ids)} rows, but the state has {rows}")
         start = 0 if past is None else past[0].slots
         if start + ids.shape[1] > self.max_positions:
             raise ValueError(
-                f"ids reach position {start + ids.shape[1]}, but the context is "
-                f"{self.max_positions}: "
-                "read less at a time, and begin anew where the context is full"
+                f"ids reach position {start + ids.shape[1]}, but max_positions is "
+                f"{self.max_positions}; read fewer tokens, or begin with a new state"
             )
         words = dropout(self.position(self.words(ids), start), self.dropout, self.training)
         states, past = self.decoder(words, mask=causal, past=past)
@@ -131,7 +130,7 @@ class Gpt2(nn.Module):
         return self.words.logits(states)
 
     def start(self, memory: Gpt2State) -> Gpt2State:
-        """The memory of a language model is a state: what it has read before it writes."""
+        """Return the state itself: the memory of a language model is the state after the prompt."""
         return memory
 
     def step(
@@ -147,7 +146,7 @@ class Gpt2(nn.Module):
         return Gpt2State(len(rows), past)
 
     def detach(self, state: Gpt2State) -> Gpt2State:
-        """The same state; no gradient goes back through it."""
+        """Return the state without its gradient."""
         past = state.past
         return Gpt2State(state.rows, None if past is None else tuple(m.detach() for m in past))
 

@@ -1,5 +1,5 @@
 """HAN: Yang et al. 2016, "Hierarchical attention networks for document classification" (NAACL),
-section 2. A document is sentences of words.
+section 2. A document is a list of sentences.
 
     h_it    = [forward GRU; backward GRU] over E x_it           the words of sentence i     2.2
     alpha_i = softmax_t(u_w . tanh(W_w h_it + b_w))             which words matter          eq. 5, 6
@@ -8,8 +8,8 @@ section 2. A document is sentences of words.
     alpha   = softmax_i(u_s . tanh(W_s h_i + b_s))              which sentences matter      eq. 8, 9
     v       = sum_i alpha_i h_i                                                             eq. 10
 
-u_w and u_s are learned. pooling="mean" puts means in place of both attentions: the paper's HN-AVE.
-b: documents   s: sentences   w: words   n: sentences that have a word   d: width, 2 hidden_dim
+u_w and u_s are learned. pooling="mean" replaces both attentions by means: the paper's HN-AVE.
+b: documents   s: sentences   w: words   n: sentences with a word   d: width, 2 hidden_dim
 """
 
 from typing import Literal
@@ -28,10 +28,11 @@ from regard.layers.recurrent import Recurrent
 
 
 class Han(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each GRU; `align_dim`: of u_w and u_s; as in the paper.
+    """The encoder of the equations above, with the sizes of the paper.
 
-    `dropout`, on word vectors and sentence vectors, is not in the paper. `observe` knows the two
-    attentions as "word_attention" and "sentence_attention".
+    Widths: `dim` of word vectors, `hidden_dim` of each GRU, `align_dim` of u_w and u_s. `dropout`
+    acts on word and sentence vectors; it is not in the paper. `observe` records the two attentions
+    as "word_attention" and "sentence_attention".
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Han(nn.Module):
             raise ValueError(f"pooling must be 'attention' or 'mean', not {pooling!r}")
         self.dropout = dropout
         self.width = self.pooled_width = width = 2 * hidden_dim
-        # differs: eq. 3 has one bias in h~, torch's GRU another one beside U h (it starts at 0)
+        # differs: eq. 3 has one bias in h~; torch's GRU has a second one at U h (it starts at 0)
         self.words = Embedding(size, dim)
         self.word_recurrent = Recurrent(GRU, dim, hidden_dim, bidirectional=True)
         self.word_attention = build_pooling(pooling, width, hidden_dim=align_dim)
@@ -58,14 +59,14 @@ class Han(nn.Module):
         self.sentence_attention = build_pooling(pooling, width, hidden_dim=align_dim)
 
     def encode(self, ids: Int[Tensor, "b s w"], valid: Bool[Tensor, "b s w"]) -> EncoderStates:
-        """A state for each sentence and one vector for the document; words are padded on the right.
+        """Return a state for each sentence and a vector for the document.
 
-        A sentence without a word is not there, wherever it stands: its state is zero, nobody looks
-        at it, and the sentences around it are neighbours.
+        Words are padded on the right. A sentence without a word can be anywhere. It is skipped: its
+        state is zero, its weight is zero, and its neighbors follow each other.
         """
         has_words = valid.any(-1)
         sentences = self.sentences(ids[has_words], valid[has_words])
-        # the n-th sentence that is there: in `there` with gaps, in `packed` without
+        # the positions of sentences: with gaps in `has_words`, without gaps in `packed`
         packed = torch.arange(has_words.shape[1], device=ids.device) < has_words.sum(
             1, keepdim=True
         )
@@ -76,7 +77,7 @@ class Han(nn.Module):
     def sentences(
         self, ids: Int[Tensor, "n w"], valid: Bool[Tensor, "n w"]
     ) -> Float[Tensor, "n d"]:
-        """A vector for each sentence."""
+        """Return a vector for each sentence."""
         if not len(ids):
             return self.words.weight.new_zeros(0, self.width)
         states, _ = self.word_recurrent(self.drop(self.words(ids)), valid)
@@ -89,9 +90,9 @@ class Han(nn.Module):
 def scatter_rows(
     rows: Float[Tensor, "n *d"], has_words: Bool[Tensor, "b s"]
 ) -> Float[Tensor, "b s *d"]:
-    """Rows of those sentences that are there, each in its place; zeros where none is.
+    """Put the rows of sentences with words at their positions; zeros elsewhere.
 
-    So the weights that `observe` saw of words, [n 1 w], become [b s 1 w].
+    It also converts recorded weights of words from [n 1 w] to [b s 1 w].
     """
     table = rows.new_zeros(*has_words.shape, *rows.shape[1:])
     return table.masked_scatter(has_words.view(*has_words.shape, *[1] * (rows.ndim - 1)), rows)

@@ -1,12 +1,12 @@
-"""An LSTM that remembers a sequence in its state alone: what stands beside machines with a memory.
+"""An LSTM whose only memory is its state: the baseline for models with an external memory.
 
-    h_t = LSTM(x_t, h_{t-1}), layer upon layer
+    h_t = LSTM(x_t, h_{t-1}), in stacked layers
     y_t = W h_t + b
 
 Hochreiter & Schmidhuber 1997, with forget gates (Gers et al. 2000). It is the baseline of Graves et
-al. 2014, who stack three layers of 256 for `copy`.
+al. 2014, who use three layers of 256 for the copy task.
 
-# differs: there, every layer sees the input too, and gates see the cell (peepholes).
+# differs: there, every layer also reads the input, and gates read the cell (peepholes).
 b: rows   t: steps
 """
 
@@ -20,9 +20,9 @@ from regard.layers.recurrent import Recurrent
 
 
 class Lstm(nn.Module):
-    """`dropout` acts between layers, and there must be two for it."""
+    """LSTM layers and an output layer; `dropout` acts between layers and needs at least two."""
 
-    cross_attentions = ()  # there is no source to look at
+    cross_attentions = ()  # this model has no source
 
     def __init__(
         self,
@@ -42,19 +42,19 @@ class Lstm(nn.Module):
     def episode(
         self, inputs: Float[Tensor, "b t i"], feedback: Float[Tensor, "b t f"] | None = None
     ) -> Float[Tensor, "b t o"]:
-        """Logits at each step. `feedback`, if there is any, stands beside the inputs."""
+        """Return the logits of each step; `feedback` is concatenated to the inputs."""
         inputs_and_feedback = inputs if feedback is None else torch.cat([inputs, feedback], -1)
         check_sequence("inputs", inputs_and_feedback)
         check_width("inputs and feedback", inputs_and_feedback, self.source_size)
         return self.read(None, inputs_and_feedback)[0]
 
-    def begin(self, rows: int) -> RecurrentState | None:  # noqa: ARG002 - nothing, for any number of rows
-        """Of an episode at its start."""
+    def begin(self, rows: int) -> RecurrentState | None:  # noqa: ARG002 - None for any number
+        """Return the state before the first step of an episode."""
         return None
 
     def read(
         self, state: RecurrentState | None, inputs: Float[Tensor, "b t i"]
     ) -> tuple[Float[Tensor, "b t o"], RecurrentState]:
-        """Logits at steps that follow those of `state`, and the state after them."""
+        """Continue from `state`; return the logits of each step and the state after the last."""
         states, after = self.layers(inputs, state=state)
         return self.out(states), after

@@ -7,9 +7,9 @@
     c_t          = f c~_t + i c^,  h_t = o tanh(c_t)                                        eq. 7-8
     p(y_{t+1})   = softmax(V h_t + b)
 
-The layer is `encode.tape.TapeLSTM`. Of several, each reads h of the one below as its x.
+The layer is `layers.tape_lstm.TapeLSTM`. In a stack, each layer reads h of the layer below as x.
 # differs: the forget bias starts at 1; no skip connections from x to upper layers.
-b: batch   s: source   t: positions   n: rows of a search   v: size   d: what the output sees
+b: batch   s: source   t: positions   n: rows of a search   v: size   d: input of the output layer
 """
 
 from typing import Literal, NamedTuple, cast
@@ -29,20 +29,22 @@ from regard.layers.tape_lstm import FusedTapeLSTM, FusedTapeState, Tape, TapeLST
 
 
 class LstmnState(NamedTuple):
-    """What each row has read: a tape for each layer."""
+    """A tape for each layer."""
 
     tapes: tuple[Tape, ...]
 
 
 class Lstmn(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each of the `layers`; `align_dim`: inside the score.
+    """The language model.
 
-    `tied`: the output is the table of words, behind a projection if `hidden_dim` is not `dim`.
-    `dropout` acts on word vectors, between layers and on h_t where it meets V (Zaremba et al.
-    2014). A tape grows with all that is read; `detach` leaves its last `longest` slots (None: all).
+    Widths: `dim` of word vectors, `hidden_dim` of each of the `layers`, `align_dim` inside the
+    score. With `tie_embeddings` the output layer is the table of words, after a projection if
+    `hidden_dim` is not `dim`. `dropout` acts on word vectors, between layers and on h_t before V
+    (Zaremba et al. 2014). A tape grows with every token. `detach` keeps its last `max_slots` slots
+    (None: all).
     """
 
-    cross_attentions = ()  # there is no source to look at
+    cross_attentions = ()  # a language model has no source
 
     def __init__(
         self,
@@ -74,13 +76,13 @@ class Lstmn(nn.Module):
         self.out = None if tie_embeddings else nn.Linear(hidden_dim, size)
 
     def begin(self, rows: int) -> LstmnState:
-        """Nothing read yet."""
+        """Return the state before the first token."""
         return LstmnState(tuple(layer.initial_tape(rows) for layer in self.stack))
 
     def read(
         self, state: LstmnState, ids: Int[Tensor, "n t"]
     ) -> tuple[Float[Tensor, "n t d"], LstmnState]:
-        """What the output layer sees after each token, and the state after the last."""
+        """Return the input of the output layer after each token, and the state after the last."""
         layers_and_tapes = zip(self.stack, state.tapes, strict=True)
         return self.run_layers(
             LstmnState(tuple(layer.recompute_keys(tape) for layer, tape in layers_and_tapes)), ids
@@ -106,11 +108,11 @@ class Lstmn(nn.Module):
         return LstmnState(tuple(tape.select(rows) for tape in state.tapes))
 
     def start(self, memory: LstmnState) -> LstmnState:
-        """A search goes on from a state that has read the prompt."""
+        """Return the state itself: a search continues from the state after the prompt."""
         return memory
 
     def detach(self, state: LstmnState) -> LstmnState:
-        """The same state, through which no gradient goes back, with tapes cut to `longest`."""
+        """Return the state without its gradient, with at most `max_slots` slots in each tape."""
         return LstmnState(tuple(tape.detach(self.max_slots) for tape in state.tapes))
 
     def teacher_forced(
@@ -135,13 +137,13 @@ class Lstmn(nn.Module):
 
 
 class LstmnFusionMemory(NamedTuple):
-    """The source: for each layer of a deep decoder, or the top layer alone."""
+    """The source, for each layer of a deep decoder; the top layer only for shallow fusion."""
 
     memory: tuple[Memory, ...]
 
 
 class LstmnFusionState(NamedTuple):
-    """Where a search stands: each layer's tape, what was last read or shown, and the source."""
+    """The state of a search: state of each layer, its memory, and the index of its source."""
 
     layers: tuple[FusedTapeState, ...]
     memory: tuple[Memory, ...]
@@ -149,12 +151,12 @@ class LstmnFusionState(NamedTuple):
 
 
 class LstmnFusion(nn.Module):
-    """An encoder and a decoder of tapes (sec. 4), with attention of the one to the other.
+    """An encoder and a decoder of tape LSTMs, with attention from decoder to encoder (sec. 4).
 
-    `fusion` "deep": inside each cell, with a gate of its own, to the tapes of the source's layer
-    (`encode.tape.FusedTapeLSTM`). "shallow": as Bahdanau et al. 2015 do; the top h_{t-1} asks for
-    the source's top h_j, and what is read enters the first layer beside the word.
-    # differs: the decoder's tapes begin empty.
+    Deep `fusion`: each cell attends to the tapes of the same layer of the source, with its own gate
+    (`layers.tape_lstm.FusedTapeLSTM`). Shallow: as in Bahdanau et al. 2015, the top h_{t-1} attends
+    to the top h_j of the source. The context and the word are the input of the first layer.
+    # differs: the decoder's tapes start empty.
     """
 
     def __init__(
@@ -202,7 +204,7 @@ class LstmnFusion(nn.Module):
         self.output = nn.Linear(hidden_dim, target_size)
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> LstmnFusionMemory:
-        """A word never looks at padding, which is behind it."""
+        """Encode the source; padding is on the right, so no word attends to it."""
         x, memory = self.drop(self.source_words(source)), list[Memory]()
         for layer, decoder_layer in zip(self.encoder, self.decoder, strict=True):
             x, tape = cast("TapeLSTM", layer)(x, cast("TapeLSTM", layer).initial_tape(len(x)))
@@ -239,7 +241,7 @@ class LstmnFusion(nn.Module):
 
     def select(self, state: LstmnFusionState, rows: Int[Tensor, " m"]) -> LstmnFusionState:
         memory, origin = state.memory, state.origin.index_select(0, rows)
-        if not torch.equal(origin, state.origin):  # else rows moved within their sentences only
+        if not torch.equal(origin, state.origin):  # else each row still has the same source
             memory = tuple(layer.select(rows) for layer in memory)
         return LstmnFusionState(
             tuple(layer_state.select(rows) for layer_state in state.layers), memory, origin
@@ -264,7 +266,7 @@ class LstmnFusion(nn.Module):
     def decode_shallow(
         self, attention: Attention, state: LstmnFusionState, words: Tensor
     ) -> tuple[Tensor, LstmnFusionState]:
-        """Shallow: each step waits for the top of the one before."""
+        """Decode step by step, because each step needs the top state of the last step."""
         tapes, h, outputs = (
             [layer_state.tape for layer_state in state.layers],
             state.layers[-1].read,

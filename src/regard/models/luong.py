@@ -3,7 +3,7 @@
 
     h_s      the top layer of a deep LSTM over the source, reversed if `reverse`
     h_t      the top layer of another, which starts from the state of each layer of the first
-    a_t      = softmax(score(h_t, h_s))     the state of now asks        eq. 7; score: eq. 8
+    a_t      = softmax(score(h_t, h_s))     query: the current state     eq. 7; score: eq. 8
     c_t      = sum_s a_t(s) h_s
     h~_t     = tanh(W_c [c_t; h_t])                                      eq. 5
     p(y_t | …) = softmax(W_s h~_t)                                       eq. 6
@@ -11,10 +11,10 @@
     score    dot, general, additive (the paper's concat), location
     window   None: global.  "local_m": only |s - t| <= D.  "local_p": only |s - p_t| <= D, with
              p_t = S sigmoid(v . tanh(W h_t)), and a_t(s) times exp(-(s - p_t)^2 / (D^2 / 2))
-    feed     input feeding: the first layer reads [E y_{t-1}; h~_{t-1}], h~ before the first step 0
+    feed     input feeding: the first layer reads [E y_{t-1}; h~_{t-1}]; h~_0 is 0
 
-Slots are always in the order of the source: after a reversed reading the states are turned back, so
-that local_m and alignments mean what they say. A window past the end of the source reads zeros.
+Slots are always in the order of the source, also with `reverse`. So local_m and alignments use the
+positions of the source. A window past the end of the source reads zeros.
 b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hidden_dim
 """
 
@@ -36,19 +36,19 @@ from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.recurrent import Recurrent, reversed_indices
 
-CONCAT_INIT_GAIN = 6.0  # times a linear layer's usual size; states of an LSTM are small
+CONCAT_INIT_GAIN = 6.0  # times the default initial weights, because states of an LSTM are small
 LuongLayers = tuple[RecurrentState, ...]  # (h, c) of each layer, [n h] each
 
 
 class LuongMemory(NamedTuple):
-    """The source's states, and the last state of each layer: h and c, [layers b h]."""
+    """The states of the source, and the last state of each layer: h and c, [layers b h]."""
 
     memory: Memory
     last: RecurrentState
 
 
 class LuongState(NamedTuple):
-    """Where a search stands: h and c of each layer, h~, the step, and what is read."""
+    """The state of a search: h and c of each layer, h~, the step, and the memory of its source."""
 
     layers: LuongLayers
     attentional: Float[Tensor, "n h"]
@@ -59,11 +59,12 @@ class LuongState(NamedTuple):
 
 
 class Luong(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each of the `layers`. In the paper 1000, 1000, 4.
+    """The model of the equations above.
 
-    `radius` is D. `dropout` acts on word vectors, between layers and on h~_t where it meets W_s,
-    anew at each step (Zaremba et al. 2014; 0.2 in the paper); `state_dropout` on h_{t-1} in
-    products, one mask for a sequence. `longest` is how long a source the location score knows.
+    Widths: `dim` of word vectors, `hidden_dim` of each of the `layers`; in the paper 1000, 1000, 4.
+    `radius` is D. `dropout` acts on word vectors, between layers and on h~_t before W_s, with a new
+    mask at each step (Zaremba et al. 2014; 0.2 in the paper). `state_dropout` acts on h_{t-1} in
+    products, with one mask for a sequence. `max_positions` limits the source of the location score.
     """
 
     cross_attentions = ("attention",)
@@ -131,7 +132,7 @@ class Luong(nn.Module):
         if not self.reverse:
             states, last = self.encoder(self.drop(self.source_words(source)), valid)
             return LuongMemory(self.attention.remember(states, valid), last)
-        # differs: the end token, which is a part of our sources, is read first
+        # differs: the source includes the end token, which is read first
         order = reversed_indices(valid)
         words = self.drop(self.source_words(source.gather(1, order)))
         states, last = self.encoder(words, valid)
@@ -141,7 +142,7 @@ class Luong(nn.Module):
     def teacher_forced(
         self, memory: LuongMemory, target: Int[Tensor, "b t"]
     ) -> Float[Tensor, "b t h"]:
-        """h~ for each position; without input feeding, all positions at once."""
+        """Return h~ of each position; without input feeding, all positions run at once."""
         words = self.drop(self.target_words(target))
         if not self.input_feeding:
             states, _ = self.decoder(words, None, memory.last)
@@ -179,7 +180,7 @@ class Luong(nn.Module):
             return part.index_select(0, rows)
 
         origin = select_rows(state.origin)
-        moved = not torch.equal(origin, state.origin)  # else rows stay within their sentences
+        moved = not torch.equal(origin, state.origin)  # else each row still has the same source
         return LuongState(
             tuple(tuple(select_rows(part) for part in layer) for layer in state.layers),
             select_rows(state.attentional),
@@ -192,14 +193,14 @@ class Luong(nn.Module):
         )
 
     def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
-        """The word's part of the first layer's input product, for any number of steps."""
+        """Return the words' part of the input product of the first layer, for any steps."""
         first = self.decoder.stack[0]
         return F.linear(words, first.weight_ih[:, : self.dim], first.bias_ih + first.bias_hh)
 
     def advance(
         self, memory: Memory, state_masks: tuple[Tensor, ...] | None
     ) -> Callable[[Tensor, LuongLayers, Tensor, int], tuple[LuongLayers, Tensor]]:
-        """(of_word, states, h~, t) -> states, h~ one step later."""
+        """Return a function (word projection, states, h~, t) -> states, h~ one step later."""
         first, *upper = self.decoder.stack
         W = first.weight_ih[:, self.dim :].t() if self.input_feeding else None
         masks = state_masks or [None] * self.decoder.layers
@@ -226,10 +227,10 @@ class Luong(nn.Module):
 
 @torch.no_grad()
 def initialize_score(score: Score) -> None:
-    """Scores that tell slots apart by the query from the first step, as dot does.
+    """Initialize a score so that weights depend on the query from the first step, as with dot.
 
-    General begins as dot. Concat's W begins so large that tanh bends: where it is almost straight,
-    the query adds the same to every slot, and softmax takes that away.
+    General starts as dot. The weights of concat start so large that its tanh is not linear. In the
+    linear range, the query adds the same energy to every slot, and softmax removes it.
     """
     match score:
         case General():

@@ -1,18 +1,18 @@
-"""Sequences of an alignment and pairs of residues, side by side: the trunk of AlphaFold 2.
+"""The trunk of AlphaFold 2: states of the aligned sequences and of pairs of residues.
 
 Jumper et al. 2021, "Highly accurate protein structure prediction with AlphaFold", supplement 1.6.
 
     m_si = E x_si + F x_1i                                            algorithm 3
     z_ij = A x_1i + B x_1j + R clip(i - j, -k, k) (+ W f_ij)          algorithms 3, 4 and 5
-    m, z = blocks of: rows of m look, biased by z; columns of m look; z += outer product of m;
-           triangles of z multiply and look (layers/evoformer.py)     algorithm 6
+    m, z = blocks of: row attention of m, biased by z; column attention of m; z += outer product
+           of m; triangle products and attention of z (layers/evoformer.py)     algorithm 6
     states = LN(W m_1),   pairs = LN(z)
 
-x_s are letters of the aligned sequences, the first of which is the one that is asked about; f_ij is
-what is known of a pair before, such as a distance (there it comes from templates, algorithm 2).
+x_s are the letters of the aligned sequences; the first is the sequence to fold. f_ij are given
+features of a pair, such as a distance (in the paper from templates, algorithm 2).
 
-# differs: no extra alignment, no templates, no recycling, no structure module; what leaves is
-# normed, because heads are put on it that expect it; letters alone are read, without profiles.
+# differs: no extra alignment, no templates, no recycling, no structure module. The outputs are
+# normalized, as the heads of the tasks expect. The inputs are letters only, without profiles.
 b: alignments   s: sequences   r: residues   d: dim   p: pair_dim   f: features
 """
 
@@ -27,10 +27,11 @@ from regard.layers.evoformer import EvoformerBlock, TriangleUpdates
 
 
 class Msa(nn.Module):
-    """`relative` is how far apart residues still differ in place: k; 0: their order is not seen.
+    """Embeddings and Evoformer blocks.
 
-    `features` are told of each pair from outside. `head_dim` is that of every attention, and of the
-    outer product. `observe` knows rows, columns and edges of each of the `blocks`.
+    `max_relative_position` is k; with 0, the order of residues is unknown. `features` is the number
+    of given features of a pair. `head_dim` is the width of each head and of the outer product.
+    `observe` records rows, columns and edges of each of the `blocks`.
     """
 
     def __init__(
@@ -82,21 +83,22 @@ class Msa(nn.Module):
         sequence_valid: Bool[Tensor, "b s"] | None = None,
         pair_features: Float[Tensor, "b r r f"] | None = None,
     ) -> PairStates:
-        """States of the residues of the first sequence, and of all pairs of them.
+        """Return states of the residues of the first sequence, and of all their pairs.
 
-        `real` are sequences that there are, `valid` residues; padding is on the right of both.
+        `valid` marks real residues, `sequence_valid` real sequences; padding of both is on the
+        right.
         """
         check_valid(valid, ids[:, 0].shape)
         if (pair_features is None) != (self.feature_projection is None):
-            expected = f"{self.features} features of each pair" if self.features else "no features"
-            raise ValueError(f"this model takes {expected}: make pair_features fit")
+            expected = f"{self.features} features per pair" if self.features else "None"
+            raise ValueError(f"pair_features must be {expected} for this model")
         m, z = self.embed(ids, pair_features)
         for block in self.blocks:
             m, z = block(m, z, valid, sequence_valid)
         return PairStates(self.norm(self.single(m[:, 0])), valid, self.pair_norm(z))
 
     def embed(self, ids: Tensor, pair_features: Tensor | None) -> tuple[Tensor, Tensor]:
-        """What the first block reads."""
+        """Return m and z for the first block."""
         first = ids[:, 0]
         m = self.letters(ids) + self.query_letters(first)[:, None]
         z = self.left(first)[:, :, None] + self.right(first)[:, None]

@@ -1,25 +1,27 @@
-"""The Neural Turing Machine: a network that writes to a memory, and reads what it wrote.
+"""The Neural Turing Machine: a network that writes to a memory and reads from it.
 
     [h_t, state]  = controller(x_t, r_{t-1}, state)       feed-forward: tanh(W x + V r + b); or LSTM
-    k, b, g, s, c = of each head, from h_t               key, strength, gate, shifts, sharpness
+    k, b, g, s, c = W h_t + b, for each head              key, strength, gate, shifts, sharpness
     w^c(i)        = softmax_i(b cos(k, M_{t-1}(i)))                                       eq. 5-6
     w^g           = g w^c + (1 - g) w_{t-1}                                               eq. 7
-    w~(i)         = sum_j w^g(j) s(i - j)                 around the end of the memory    eq. 8
+    w~(i)         = sum_j w^g(j) s(i - j)                 circular                        eq. 8
     w_t(i)        = w~(i)^c / sum_j w~(j)^c                                               eq. 9
-    r_t           = sum_i w_t(i) M_{t-1}(i)               by each head that reads         eq. 2
-    M_t(i)        = M_{t-1}(i) prod (1 - w_t(i) e) + sum w_t(i) a    by those that write  eq. 3-4
+    r_t           = sum_i w_t(i) M_{t-1}(i)               for each read head              eq. 2
+    M_t(i)        = M_{t-1}(i) prod (1 - w_t(i) e) + sum w_t(i) a    over write heads     eq. 3-4
     y_t           = W [h_t; r_t] + b
 
 Graves, Wayne, Danihelka 2014 (1410.5401). b = softplus, g and e = sigmoid, s = softmax, c = 1 +
-softplus. Each head, whether it reads or writes, has a weighting of its own. Equations 2 to 9 are
-in `encode.address`.
+softplus. Each read or write head has its own weights. Equations 2 to 9 are in
+`layers.memory_access`.
 
-# differs: what the paper leaves open is chosen so that training goes well with any seed. M_0 is
-# 1e-6 throughout (Collier & Beel 2018), not drawn. Every head begins at slot 0, w_0 = (1, 0, …):
-# from equal weights a shift leads nowhere. A slot shorter than EPS matches a key in proportion, so
-# that an empty one has no gradient of 1 / |M|. All heads look at M_{t-1}: reading comes first. What
-# w_t hands back to w_{t-1} is cut at `clip`, as the paper cuts gradients to (-10, 10): c multiplies
-# the log-odds of two slots, turn after turn, and what is undecided explodes.
+# differs: where the paper is open, the choice makes training work with any seed.
+# - M_0 is 1e-6 everywhere (Collier & Beel 2018), not random.
+# - Every head starts at slot 0, w_0 = (1, 0, …): a shift does not change equal weights.
+# - A slot with a norm below EPS matches a key in proportion to its norm. So an empty slot has no
+#   gradient of 1 / |M|.
+# - All heads address M_{t-1}: reading comes before writing.
+# - The gradient from w_t to w_{t-1} is clipped at `gradient_clip`, as the paper clips gradients to
+#   (-10, 10). c multiplies the log-odds of two slots at each step, so gradients can explode.
 b: rows   t: steps   h: heads   n: slots   m: slot_dim   d: dim
 """
 
@@ -47,7 +49,7 @@ INITIAL_VALUE, EPS = 1e-6, 1e-2
 
 
 class FeedforwardController(nn.Module):
-    """h = tanh(W x + b): a controller without a state, that is asked as a cell is."""
+    """h = tanh(W x + b): a controller without a state, with the interface of a cell."""
 
     def __init__(self, input_dim: int, hidden_dim: int):
         super().__init__()
@@ -62,13 +64,14 @@ class FeedforwardController(nn.Module):
 
 
 class Ntm(nn.Module):
-    """`episode` shows a sequence, and tells what the machine says at each of its steps.
+    """The model of the equations above; `episode` returns its outputs over a sequence.
 
-    `read_heads` and `write_heads` move at most `shift` slots a step. `reader` and `writer` show
-    the weightings that were read and written with: [rows, heads, steps, slots].
+    `read_heads` and `write_heads` are numbers of heads; a head moves at most `max_shift` slots in a
+    step. `observe` records the weights of reading and writing as "reader" and "writer": [rows,
+    heads, steps, slots].
     """
 
-    cross_attentions = ()  # there is no source to look at
+    cross_attentions = ()  # this model has no source
 
     def __init__(
         self,
@@ -89,7 +92,7 @@ class Ntm(nn.Module):
         for name, size in {**sizes, "read_heads": read_heads, "write_heads": write_heads}.items():
             check_positive(name, size)
         if 2 * max_shift + 1 > slots:
-            raise ValueError(f"max_shift = {max_shift} goes around {slots} slots: make it smaller")
+            raise ValueError(f"max_shift ({max_shift}) must be less than half of slots ({slots})")
         if controller not in ("feedforward", "lstm"):
             raise ValueError(f"controller must be feedforward or lstm, not {controller!r}")
         self.source_size, self.slots, self.slot_dim = source_size, slots, slot_dim
@@ -98,18 +101,18 @@ class Ntm(nn.Module):
         controller_class = LSTM if controller == "lstm" else FeedforwardController
         self.controller = controller_class(source_size + read_heads * slot_dim, dim)
         heads = read_heads + write_heads
-        # of all heads: key and strength, gate, sharpness, shifts; of those that write: erase, add
+        # for all heads: key and strength, gate, sharpness, shifts; for write heads: erase, add
         self.sizes = [heads * (slot_dim + 1), heads, heads, heads * (2 * max_shift + 1)]
         self.sizes += [write_heads * slot_dim] * 2
         self.of_heads = nn.Linear(dim, sum(self.sizes))
         self.out = nn.Linear(dim + read_heads * slot_dim, target_size)
-        softmax_over_slots = partial(torch.softmax, dim=-1)  # every slot can be read: no mask
+        softmax_over_slots = partial(torch.softmax, dim=-1)  # all slots are real: no mask needed
         self.reader, self.writer = (Attention(Cosine(EPS), softmax_over_slots) for _ in range(2))
 
     def episode(
         self, inputs: Float[Tensor, "b t i"], feedback: Float[Tensor, "b t f"] | None = None
     ) -> Float[Tensor, "b t o"]:
-        """Logits at each step. `feedback`, if there is any, stands beside the inputs."""
+        """Return the logits of each step; `feedback` is concatenated to the inputs."""
         inputs_and_feedback = inputs if feedback is None else torch.cat([inputs, feedback], -1)
         check_sequence("inputs", inputs_and_feedback)
         check_width("inputs and feedback", inputs_and_feedback, self.source_size)
@@ -132,11 +135,11 @@ class Ntm(nn.Module):
         return self.out(torch.cat([torch.stack(states, 1), torch.stack(reads, 1)], -1))
 
     def clip_gradient(self, gradient: Tensor) -> Tensor:
-        """Of w_t, from the steps after it."""
+        """Clip the gradient of w_t that comes from later steps."""
         return gradient.clamp(-self.gradient_clip, self.gradient_clip)
 
     def project(self, inputs: Float[Tensor, "b t i"]) -> Float[Tensor, "b t g"]:
-        """What the inputs add to the controller, for all steps at once."""
+        """Return the inputs' part of the controller's product, for all steps at once."""
         controller = self.controller
         bias = (
             controller.bias_ih + controller.bias_hh
@@ -151,7 +154,7 @@ class Ntm(nn.Module):
         before: Float[Tensor, "b h 1 n"],
         matrix: Float[Tensor, "b n m"],
     ) -> AccessResult:
-        """One step of the heads: what was read, where they are now, and the memory after."""
+        """Run one step of the heads; return the read vectors, the weights and the new memory."""
         rows, heads = before.shape[:2]
         *head_parts, erase, add = self.of_heads(state).split(self.sizes, -1)
         parameters = [part.view(rows, heads, 1, -1) for part in head_parts]

@@ -2,10 +2,10 @@
 pointer-generator networks" (1704.04368).
 
     h_i     = [forward LSTM; backward LSTM] over E w
-    s_0     = relu(W [last forward; last backward]), h and c alike                     their code
+    s_0     = relu(W [last forward; last backward]), for h and c                       their code
     x_t     = W_x [E y_{t-1}; h*_{t-1}] + b                                            their code
     s_t     = LSTM(x_t, s_{t-1})
-    c^t     = sum of a^{t'} over t' < t                          what was looked at    eq. 10
+    c^t     = sum of a^{t'} over t' < t                          coverage              eq. 10
     e_i     = v . tanh(W_h h_i + W_s s_t + w_c c_i + b)                                eq. 11
     a^t     = softmax(e),   h*_t = sum_i a_i h_i                                       eq. 2-3
     P_vocab = softmax(V' (V [s_t; h*_t] + b) + b')                                     eq. 4
@@ -13,13 +13,13 @@ pointer-generator networks" (1704.04368).
     P(w)    = p_gen P_vocab(w) + (1 - p_gen) sum of a_i over i with w_i = w            eq. 9
     covloss = sum_i min(a_i, c_i)                                                      eq. 12
 
-Ids beyond the vocabulary stand for the unknown words of one document: the first is `target_size`.
-They can be said by copying alone, and are read as UNKNOWN. The end of a source is a token as others
-are: to look at it is to copy the end. Without `copying` P is P_vocab, and such ids are not for it.
-Coverage enters as one more term of the keys, so that it is weighed by the score as it is.
+Ids from `target_size` on are the unknown words of one document. The model can only copy them, and
+reads them as UNKNOWN. The end token of a source is an ordinary token: attention to it copies the
+end. Without `copying`, P is P_vocab, and such ids are not allowed. Coverage is one more term of the
+keys, so that the additive score needs no change.
 
 b: batch   s: source   t: target   n: rows of a search   r: real positions   h: hidden_dim
-v: target_size   x: v, and the most unknown words that a document of the batch has
+v: target_size   x: v plus the maximum number of unknown words in a document of the batch
 """
 
 from collections.abc import Callable
@@ -40,12 +40,12 @@ from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.recurrent import Recurrent
 
-UNKNOWN = 3  # whose vector stands for all words beyond the vocabulary
-MIN_PROBABILITY = 1e-30  # a smaller share counts as this one: its logarithm stays finite
+UNKNOWN = 3  # the id whose vector all words outside the vocabulary have
+MIN_PROBABILITY = 1e-30  # lower bound of a copy probability, so that its logarithm is finite
 
 
 class PointerMemory(NamedTuple):
-    """The document's states and ids, and the state in which the decoder begins."""
+    """States and ids of the document, and the initial state of the decoder."""
 
     memory: Memory
     first: RecurrentState
@@ -53,7 +53,7 @@ class PointerMemory(NamedTuple):
 
 
 class PointerOutput(NamedTuple):
-    """What the words of a summary are said from: `gates` are the log-odds of p_gen, if any."""
+    """Inputs of the output layer, log-odds of p_gen (None without copying), attention weights."""
 
     states: Float[Tensor, "b t d"]
     gates: Float[Tensor, "b t"] | None
@@ -61,7 +61,7 @@ class PointerOutput(NamedTuple):
 
 
 class PointerState(NamedTuple):
-    """Where a search stands; `beyond` is how many ids there are beyond the vocabulary."""
+    """The state of a search; `extra_ids` is the number of ids outside the vocabulary."""
 
     state: RecurrentState
     context: Float[Tensor, "n 2h"]
@@ -73,10 +73,12 @@ class PointerState(NamedTuple):
 
 
 class Pointer(nn.Module):
-    """`dim`: word vectors, one table for both sides; `hidden_dim`: each LSTM; `align_dim`: the
-    score's. In the paper 128, 256, 512. `dropout` acts on word vectors, h_i and V [s_t; h*_t].
+    """The model of the equations above.
 
-    `coverage` can wait: w_c starts at 0, and stays there until `written` is asked for it.
+    Widths: `dim` of word vectors (one table for both sides), `hidden_dim` of each LSTM, `align_dim`
+    inside the score; in the paper 128, 256, 512. `dropout` acts on word vectors, h_i and V [s_t;
+    h*_t]. Coverage can start late in training: w_c starts at 0, and stays there while
+    `decode_with_attention` is called with use_coverage=False.
     """
 
     cross_attentions = ("attention",)
@@ -121,7 +123,7 @@ class Pointer(nn.Module):
     def decode_with_attention(
         self, memory: PointerMemory, target: Int[Tensor, "b t"], use_coverage: bool = True
     ) -> PointerOutput:
-        """All positions of a summary; not `covered`: as if there were no coverage."""
+        """Run all positions of a summary; `use_coverage=False` ignores coverage."""
         initial = self.start(memory)
         state, context, coverage = initial.state, initial.context, initial.coverage
         advance = self.advance(memory.memory, use_coverage)
@@ -143,11 +145,11 @@ class Pointer(nn.Module):
     def teacher_forced(
         self, memory: PointerMemory, target: Int[Tensor, "b t"]
     ) -> Float[Tensor, "b t d"]:
-        """V [s_t; h*_t] + b for each position."""
+        """Return V [s_t; h*_t] + b for each position."""
         return self.decode_with_attention(memory, target).states
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
-        """Of P_vocab."""
+        """Return the logits of P_vocab."""
         return self.output(states)
 
     def log_likelihood(
@@ -157,7 +159,7 @@ class Pointer(nn.Module):
         target: Int[Tensor, "b t"],
         valid: Bool[Tensor, "b t"],
     ) -> Float[Tensor, " r"]:
-        """log P of the real words of a target, whose ids may be beyond the vocabulary."""
+        """Return log P of the real words of a target, also of ids outside the vocabulary."""
         row, labels = valid.nonzero()[:, 0], target[valid]
         logits = at_least_float32(self.output(output.states[valid]))
         inside = labels.clamp(max=self.size - 1)[:, None]
@@ -181,7 +183,7 @@ class Pointer(nn.Module):
         source: Int[Tensor, "*#b s"],
         extra_ids: int,
     ) -> Float[Tensor, "*b x"]:
-        """P over the vocabulary and `beyond` ids more; a word that comes twice is copied twice."""
+        """Return P over the vocabulary and `extra_ids`; the weights of a repeated word add up."""
         p = self.output(states).softmax(-1)
         if gates is None:
             return p
@@ -219,7 +221,7 @@ class Pointer(nn.Module):
             return part.index_select(0, rows)
 
         origin = select_rows(state.origin)
-        moved = not torch.equal(origin, state.origin)  # else rows stay within their documents
+        moved = not torch.equal(origin, state.origin)  # else each row still has the same document
         return PointerState(
             tuple(select_rows(part) for part in state.state),
             select_rows(state.context),
@@ -235,7 +237,7 @@ class Pointer(nn.Module):
     ) -> Callable[
         [Tensor, RecurrentState, Tensor, Tensor], tuple[Tensor, RecurrentState, Tensor, Tensor]
     ]:
-        """(of_word, s_{t-1}, h*_{t-1}, c^t) -> x_t, s_t, a^t, h*_t."""
+        """Return a function (word projection, s_{t-1}, h*_{t-1}, c^t) -> x_t, s_t, a^t, h*_t."""
         recurrence, W = self.cell.recurrence(), self.merge.weight[:, self.dim :].t()
         of_coverage = self.of_coverage if use_coverage else None
 
@@ -256,18 +258,18 @@ class Pointer(nn.Module):
     def output_states_and_gates(
         self, state: Float[Tensor, "*b h"], context: Float[Tensor, "*b c"], x: Float[Tensor, "*b e"]
     ) -> tuple[Float[Tensor, "*b d"], Float[Tensor, "*b"] | None]:
-        """V [s_t; h*_t] + b, and the log-odds of p_gen."""
+        """Return V [s_t; h*_t] + b, and the log-odds of p_gen."""
         states = self.drop(self.combine(torch.cat([state, context], -1)))
         if self.gate is None:
             return states, None
         return states, self.gate(torch.cat([context, state, x], -1))[..., 0]
 
     def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b e"]:
-        """The word's part of x_t, for any number of steps."""
+        """Return the words' part of x_t, for any number of steps."""
         return F.linear(words, self.merge.weight[:, : self.dim], self.merge.bias)
 
     def word_vectors(self, ids: Int[Tensor, "*b"]) -> Float[Tensor, "*b e"]:
-        """Of words; all those beyond the vocabulary have one."""
+        """Return the vectors of words; all words outside the vocabulary share one."""
         return self.words(ids.masked_fill(ids >= self.size, UNKNOWN))
 
     def drop(self, x: Tensor) -> Tensor:
@@ -275,11 +277,11 @@ class Pointer(nn.Module):
 
 
 def at_least_float32(x: Tensor) -> Tensor:
-    """In float32 at least: half numbers are too coarse for a loss."""
+    """Convert half precision to float32, because it is too coarse for a loss."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def coverage_loss(weights: Float[Tensor, "b t s"], valid: Bool[Tensor, "b t"]) -> Float[Tensor, ""]:
-    """sum_t sum_i min(a_i^t, c_i^t) over the real words: what is looked at again."""
+    """sum_t sum_i min(a_i^t, c_i^t) over the real words: repeated attention."""
     before = weights.cumsum(1) - weights
     return (torch.minimum(weights, before).sum(-1) * valid).sum()

@@ -1,17 +1,17 @@
 """RNMT+: Chen et al. 2018, "The best of both worlds: combining recent advances in neural machine
 translation" (1804.09849), sec. 3 and figure 2.
 
-    encoder   layers of LSTM from both ends, joined; from the third on x + LSTM(x); then W [->; <-]
-    decoder   c_t   = multi-head additive attention of h1_{t-1}, the first layer's output before
+    encoder   bidirectional LSTM layers; from the third on x + LSTM(x); then W [->; <-]
+    decoder   c_t   = multi-head additive attention, query h1_{t-1} (output of the first layer)
               h1_t  = LSTM([E y_{t-1}; c_t])
               hl_t  = LSTM([x_t; c_t]),  from the third layer on x_t + LSTM([x_t; c_t])
     p(y_t | …) = softmax(W [h_t; c_t] + b)
 
-context="current" is what the authors' code does unless told otherwise: the layers above the first
-and the softmax read with h1_t, and the first layer reads that context a step later.
+query_state="current" is the default of the authors' code: the query is h1_t. The upper layers and
+the softmax read this context at step t, the first layer at step t + 1.
 
-Each gate of each LSTM is normalised on its own (`norm`, see `encode.cell`). The upper layers of the
-decoder do not wait for attention: teacher forcing runs them over all steps at once.
+With `layer_norm`, each gate of each LSTM is normalized separately (see `layers.cells`). The upper
+layers of the decoder do not affect attention, so teacher forcing runs them over all steps at once.
 b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hidden_dim   d: 2 h
 """
 
@@ -33,17 +33,17 @@ from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.recurrent import Recurrent
 
-LAYERS_WITHOUT_RESIDUAL = 2  # layers without a residual, at the bottom of each stack
+LAYERS_WITHOUT_RESIDUAL = 2  # at the bottom of each stack
 
 
 class RnmtMemory(NamedTuple):
-    """The source's keys and values in each head."""
+    """Keys and values of the source in each head."""
 
     memory: Memory
 
 
 class RnmtState(NamedTuple):
-    """Where a search stands: h and c of each layer, [n h], what was and is read, whose row."""
+    """The state of a search: h and c of each layer, [n h], context, memory, index of the source."""
 
     layers: tuple[RecurrentState, ...]
     context: Float[Tensor, "n h"]
@@ -52,10 +52,11 @@ class RnmtState(NamedTuple):
 
 
 class Rnmt(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each LSTM; in the paper both 1024, 6 + 8 layers, 4 heads.
+    """The model of the equations above.
 
-    `dropout` acts on word vectors and on the output of every LSTM where it goes upwards,
-    `attention_dropout` on weights. `longest` is how long a source the location score knows.
+    Widths: `dim` of word vectors, `hidden_dim` of each LSTM; in the paper both 1024, with 6 + 8
+    layers and 4 heads. `dropout` acts on word vectors and on the output of every LSTM to the layer
+    above, `attention_dropout` on weights. `max_positions` limits the source of the location score.
     """
 
     cross_attentions = ("attention",)
@@ -101,9 +102,9 @@ class Rnmt(nn.Module):
             heads=heads,
             dropout=attention_dropout,
         )
-        # differs: the authors' code reads the states themselves; here values are projected too
+        # differs: in the authors' code, values are the states; here they are projected
         self.attention = MultiHead(attention, hidden_dim, heads)
-        # differs: h = o tanh(c), as everywhere; the authors' code has h = o c
+        # differs: h = o tanh(c), as usual; the authors' code has h = o c
         self.first = lstm(dim + hidden_dim, hidden_dim)
         self.upper = nn.ModuleList(
             Recurrent(lstm, 2 * hidden_dim, hidden_dim) for _ in range(upper_count)
@@ -120,7 +121,7 @@ class Rnmt(nn.Module):
     def teacher_forced(
         self, memory: RnmtMemory, target: Int[Tensor, "b t"]
     ) -> Float[Tensor, "b t d"]:
-        """[h_t; c_t] for each position."""
+        """Return [h_t; c_t] for each position."""
         (state, *_), context, *_ = self.start(memory)
         advance, outputs, contexts = self.advance(memory.memory), list[Tensor](), list[Tensor]()
         for word in self.project_words(self.drop(self.target_words(target))).unbind(1):
@@ -136,7 +137,7 @@ class Rnmt(nn.Module):
         return self.output(states)
 
     def start(self, memory: RnmtMemory) -> RnmtState:
-        """Every layer begins at zero; the source comes by attention alone."""
+        """Return states of zeros; the decoder reads the source by attention only."""
         batch = len(memory.memory.keys)
         origin = torch.arange(batch, device=memory.memory.keys.device)
         layers = tuple(self.first.initial_state(batch) for _ in range(1 + len(self.upper)))
@@ -160,14 +161,14 @@ class Rnmt(nn.Module):
     def select(self, state: RnmtState, rows: Int[Tensor, " m"]) -> RnmtState:
         layers = tuple(tuple(p.index_select(0, rows) for p in layer) for layer in state.layers)
         context, origin = (x.index_select(0, rows) for x in (state.context, state.origin))
-        if torch.equal(origin, state.origin):  # rows moved within their sentences only
+        if torch.equal(origin, state.origin):  # each row still has the same source
             return RnmtState(layers, context, state.memory, origin)
         return RnmtState(layers, context, state.memory.select(rows), origin)
 
     def run_upper_layers(
         self, x: Tensor, context: Tensor, run_layer: Callable[[int, Tensor], Tensor]
     ) -> Tensor:
-        """Through the upper layers, at one step or at all: `go` runs one of them."""
+        """Run the upper layers at one or all steps; `run_layer` runs one of them."""
         x = self.drop(x)
         for index in range(len(self.upper)):
             y = self.drop(run_layer(index, torch.cat([x, context], -1)))
@@ -175,7 +176,7 @@ class Rnmt(nn.Module):
         return torch.cat([x, context], -1)
 
     def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
-        """The word's part of the first layer's input product, for any number of steps."""
+        """Return the words' part of the input product of the first layer, for any steps."""
         cell, bias = self.first, self.first.bias_hh
         bias = bias if cell.gain is not None else bias + cell.bias_ih
         return F.linear(words, cell.weight_ih[:, : self.dim], bias)
@@ -183,7 +184,7 @@ class Rnmt(nn.Module):
     def advance(
         self, memory: Memory
     ) -> Callable[[Tensor, RecurrentState, Tensor], tuple[Tensor, RecurrentState]]:
-        """(of_word, state of the first layer, context before) -> c_t, its next state."""
+        """Return a function (word projection, state of the first layer, last c) -> c_t, state."""
         recurrence, W = self.first.recurrence(), self.first.weight_ih[:, self.dim :].t()
 
         def step(
@@ -200,7 +201,7 @@ class Rnmt(nn.Module):
 
     @property
     def upper_layers(self) -> list[Recurrent]:
-        """The decoder's layers but the first."""
+        """All layers of the decoder except the first."""
         return [cast(Recurrent, layer) for layer in self.upper]
 
     def drop(self, x: Tensor) -> Tensor:

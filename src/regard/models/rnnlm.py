@@ -2,15 +2,15 @@
 "Recurrent neural network based language model".
 
     x_t = E y_t
-    h_t = cell(x_t, h_{t-1}), layer upon layer       Elman: sigma(W x_t + U h_{t-1} + b); LSTM; GRU
+    h_t = cell(x_t, h_{t-1}), in stacked layers      Elman: sigma(W x_t + U h_{t-1} + b); LSTM; GRU
     p(y_{t+1} | y_1 … y_t) = softmax(V h_t + b)      tied: softmax(E P h_t + b), P if widths differ
 
-Dropout as in Zaremba et al. 2014, on what is not recurrent: word vectors, between layers, and h_t
-where it meets V. Tied weights: Press & Wolf 2017; Inan et al. 2017.
+Dropout acts as in Zaremba et al. 2014 on connections that are not recurrent: word vectors, between
+layers, and h_t before V. Tied weights: Press & Wolf 2017; Inan et al. 2017.
 
-# differs: Elman 1990 learns from one step back only, Mikolov et al. 2010 from about five; here from
-# as many as `read` is given. Mikolov et al. merge rare words, and their units are sigmoid.
-b: batch   t: positions   n: rows of a search   v: size   d: what the output sees
+# differs: gradients go back one step in Elman 1990 and about five in Mikolov et al. 2010; here over
+# all steps of one `read`. Mikolov et al. merge rare words, and their units are sigmoid.
+b: batch   t: positions   n: rows of a search   v: size   d: input of the output layer
 """
 
 from functools import partial
@@ -36,22 +36,23 @@ CELLS = {
 
 
 class RnnlmState(NamedTuple):
-    """What each row has read: h (and c) of each layer, and its masks of variational dropout."""
+    """h (and c) of each layer, and the masks of variational dropout."""
 
     cells: Cells  # [layers n h] each
     masks: DropoutMasks | None
 
 
 class Rnnlm(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each of the `layers`, by default as wide.
+    """The model of the equations above.
 
-    `cell` "sigmoid" is Elman's with the sigmoid of Mikolov et al. 2010. `dropout` is Zaremba's,
-    anew at each step; `input_dropout` (on what enters a layer) and `state_dropout` (on h_{t-1} in
-    products) are drawn by `begin`, and again by `detach`: one mask for each row of a window
-    (Gal & Ghahramani 2016).
+    Widths: `dim` of word vectors, `hidden_dim` of each of the `layers` (default: `dim`). `cell`
+    "sigmoid" is Elman's with the sigmoid of Mikolov et al. 2010. `dropout` is Zaremba's, with a new
+    mask at each step. `input_dropout` (on the input of a layer) and `state_dropout` (on h_{t-1} in
+    products) have one mask for each row of a window (Gal & Ghahramani 2016). `begin` and `detach`
+    draw these masks.
     """
 
-    cross_attentions = ()  # there is no source to look at
+    cross_attentions = ()  # a language model has no source
 
     def __init__(
         self,
@@ -87,13 +88,13 @@ class Rnnlm(nn.Module):
         self.out = None if tie_embeddings else nn.Linear(hidden_dim, size)
 
     def begin(self, rows: int) -> RnnlmState:
-        """Nothing read yet."""
+        """Return the state before the first token."""
         return RnnlmState(self.layers.initial_state(rows), self.layers.draw_masks(rows))
 
     def read(
         self, state: RnnlmState, ids: Int[Tensor, "n t"]
     ) -> tuple[Float[Tensor, "n t d"], RnnlmState]:
-        """What the output layer sees after each token, and the state after the last."""
+        """Return the input of the output layer after each token, and the state after the last."""
         words = self.drop(self.words(ids))
         masks = state.masks if self.training else None
         states, cells = self.layers(words, None, state.cells, masks)
@@ -112,11 +113,11 @@ class Rnnlm(nn.Module):
         return RnnlmState(select_state(state.cells, rows), masks)
 
     def start(self, memory: RnnlmState) -> RnnlmState:
-        """A search goes on from a state that has read the prompt."""
+        """Return the state itself: a search continues from the state after the prompt."""
         return memory
 
     def detach(self, state: RnnlmState) -> RnnlmState:
-        """The same state, through which no gradient goes back: truncated BPTT."""
+        """Return the state without its gradient, for truncated BPTT, with new dropout masks."""
         cells = tuple(part.detach() for part in state.cells)
         return RnnlmState(cells, self.layers.draw_masks(cells[0].shape[1]))
 

@@ -2,14 +2,14 @@
 and translate" (1409.0473), appendix A.
 
     h_j   = [forward GRU; backward GRU] over E x                 annotations            A.2.1
-    s_0   = tanh(W_s backward h_1)                               it has read all of the source
-    e_ij  = v . tanh(W_a s_{i-1} + U_a h_j)                      the state before asks  A.1.2
+    s_0   = tanh(W_s backward h_1)                               final state of the backward GRU
+    e_ij  = v . tanh(W_a s_{i-1} + U_a h_j)                      query: the last state  A.1.2
     c_i   = sum_j softmax(e_i)_j h_j
     s_i   = GRU(s_{i-1}, [E y_{i-1}; c_i])                       reset before the product
     t_i   = maxout(U_o s_{i-1} + V_o E y_{i-1} + C_o c_i + b)    A.2.2
     p(y_i | …) = softmax(W_o t_i + b)
 
-The gate of the paper that renews is stored as the gate that keeps, z = 1 - u (see `encode.cell`).
+The paper's update gate u is stored as the gate that keeps, z = 1 - u (see `layers.cells`).
 b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hidden_dim   d: output
 """
 
@@ -34,14 +34,14 @@ from regard.layers.recurrent import Recurrent
 
 
 class RnnSearchMemory(NamedTuple):
-    """The annotations, and the state in which the decoder begins."""
+    """The annotations, and the initial state of the decoder."""
 
     memory: Memory
     first: Float[Tensor, "b h"]
 
 
 class RnnSearchState(NamedTuple):
-    """Where a search stands: each row's state, what it reads, and from which sentence it came."""
+    """The state of a search: s of each row, its dropout mask, memory and index of the source."""
 
     s: Float[Tensor, "n h"]
     state_mask: Float[Tensor, "n h"] | None
@@ -50,11 +50,13 @@ class RnnSearchState(NamedTuple):
 
 
 class RnnSearch(nn.Module):
-    """`dim`: word vectors; `hidden_dim`: each GRU; `align_dim`: the score's; `output_dim`: of t_i.
+    """The model of the equations above.
 
-    In the paper 620, 1000, 1000, 500. `dropout` acts on word vectors, annotations and t_i;
-    `state_dropout` on s_{i-1} and h_{j-1} in products, one mask for a sequence. `readout` says from
-    which state t_i is made: the paper's s_{i-1}, or s_i. `longest` is for the location score.
+    Widths: `dim` of word vectors, `hidden_dim` of each GRU, `align_dim` inside the score,
+    `output_dim` of t_i; in the paper 620, 1000, 1000, 500. `dropout` acts on word vectors,
+    annotations and t_i. `state_dropout` acts on s_{i-1} and h_{j-1} in products, with one mask for
+    a sequence. `readout` is the state in t_i: "previous", s_{i-1} as in the paper, or "current",
+    s_i. `max_positions` limits the source of the location score.
     """
 
     cross_attentions = ("attention",)
@@ -109,8 +111,8 @@ class RnnSearch(nn.Module):
             self.initialize_as_in_paper()
 
     def initialize_as_in_paper(self) -> None:
-        """B.1: recurrent weights orthogonal (as cells are), W_a and U_a N(0, 0.001^2), v and every
-        bias 0, all else N(0, 0.01^2)."""
+        """Initialize as in B.1: W_a and U_a from N(0, 0.001^2), v and every bias 0, all others from
+        N(0, 0.01^2). Recurrent weights are already orthogonal."""
         for name, weight in self.named_parameters():
             if weight.ndim < 2:
                 nn.init.zeros_(weight)
@@ -129,7 +131,7 @@ class RnnSearch(nn.Module):
     def teacher_forced(
         self, memory: RnnSearchMemory, target: Int[Tensor, "b t"]
     ) -> Float[Tensor, "b t d"]:
-        """t_i for each position. Only attention and GRU wait for the step before."""
+        """Return t_i for each position; only attention and GRU run step by step."""
         words, s = self.drop(self.target_words(target)), memory.first
         advance = self.advance(memory.memory, self.draw(s))
         states, contexts = [s], list[Tensor]()
@@ -160,12 +162,12 @@ class RnnSearch(nn.Module):
     def select(self, state: RnnSearchState, rows: Int[Tensor, " m"]) -> RnnSearchState:
         s, origin = state.s.index_select(0, rows), state.origin.index_select(0, rows)
         state_mask = None if state.state_mask is None else state.state_mask.index_select(0, rows)
-        if torch.equal(origin, state.origin):  # rows moved within their sentences only
+        if torch.equal(origin, state.origin):  # each row still has the same source
             return RnnSearchState(s, state_mask, state.memory, origin)
         return RnnSearchState(s, state_mask, state.memory.select(rows), origin)
 
     def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
-        """The word's part of the GRU's input product, W E y + b, for any number of steps."""
+        """Return W E y + b, the words' part of the input product of the GRU, for any steps."""
         cell, bias = self.cell, self.cell.bias_ih
         bias = bias if cell.reset == "after" else bias + cell.bias_hh
         return F.linear(words, cell.weight_ih[:, : self.dim], bias)
@@ -173,7 +175,7 @@ class RnnSearch(nn.Module):
     def advance(
         self, memory: Memory, state_mask: Tensor | None
     ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """(of_word, s_{i-1}) -> c_i, s_i."""
+        """Return a function (word projection, s_{i-1}) -> c_i, s_i."""
         recurrence, C = self.cell.recurrence(state_mask), self.cell.weight_ih[:, self.dim :].t()
 
         def step(word: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
@@ -186,7 +188,7 @@ class RnnSearch(nn.Module):
         return dropout(x, self.dropout, self.training)
 
     def draw(self, s: Tensor) -> Tensor | None:
-        """One mask on s for a whole sequence (Gal & Ghahramani 2016)."""
+        """Draw one dropout mask on s for all steps (Gal & Ghahramani 2016)."""
         if not (self.training and self.state_dropout):
             return None
         return dropout(torch.ones_like(s), self.state_dropout)

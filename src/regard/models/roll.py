@@ -1,16 +1,16 @@
-"""Piano rolls, step by step: from the keys that sounded to the keys that sound next.
+"""Models of piano rolls: they predict the keys of the next step from all steps before it.
 
-    roll_rnn    h_t = cell(x_t, h_{t-1}), layer upon layer
+    roll_rnn    h_t = cell(x_t, h_{t-1}), in stacked layers
     roll_gpt    h_t = LN(causal blocks over W x_t + P_t)
-    p(x_{t+1, k} = 1 | x_1 … x_t) = sigma(V h_t + b)_k        each of the keys by itself
+    p(x_{t+1, k} = 1 | x_1 … x_t) = sigma(V h_t + b)_k        keys are independent
 
-x_t has a 1 for each key that sounds at step t. `roll_rnn` is the recurrent network that
+x_t has a 1 for each key that sounds at step t. `roll_rnn` is the recurrent baseline of
 Boulanger-Lewandowski et al. 2012 ("Modeling temporal dependencies in high-dimensional sequences",
-1206.6392) compare theirs with, with the cells of Chung et al. 2014 (1412.3555) and, as there and in
-Bai et al. 2018 (1803.01271), independent keys. `roll_gpt` has the blocks of Radford et al. 2019.
+1206.6392), with the cells of Chung et al. 2014 (1412.3555). Keys are independent, as in Chung et
+al. and in Bai et al. 2018 (1803.01271). `roll_gpt` has the blocks of Radford et al. 2019.
 
-# differs: dropout of Zaremba et al. 2014 (what leaves a layer) or of Gal & Ghahramani 2016, where
-# Chung et al. have weight noise. `roll_gpt` has sinusoidal positions, so that no piece is too long.
+# differs: dropout of Zaremba et al. 2014 (outputs of a layer) or of Gal & Ghahramani 2016; Chung et
+# al. have weight noise. `roll_gpt` has sinusoidal positions, so that a piece can have any length.
 n: rows   t: steps   k: size, the keys   d: dim
 """
 
@@ -34,20 +34,21 @@ CELLS: dict[str, type[Cell]] = {"lstm": LSTM, "gru": GRU, "elman": Elman}
 
 
 class RollRnnState(NamedTuple):
-    """What each row has heard: h (and c) of each layer, and its masks of variational dropout."""
+    """h (and c) of each layer, and the masks of variational dropout."""
 
     cells: Cells  # [layers n d] each
     masks: DropoutMasks | None
 
 
 class RollRnn(nn.Module):
-    """`dropout` acts between layers and on h_t where it meets V, anew at each step.
+    """The recurrent model. `dropout` acts between layers and on h_t before V, with a new mask at
+    each step.
 
-    `input_dropout` (on what enters a layer) and `state_dropout` (on h_{t-1} in products) are drawn
-    by `begin`: one mask for each row of a batch.
+    `input_dropout` (on the input of a layer) and `state_dropout` (on h_{t-1} in products) have one
+    mask for each row of a batch, drawn by `begin`.
     """
 
-    cross_attentions = ()  # there is no source to look at
+    cross_attentions = ()  # this model has no source
 
     def __init__(
         self,
@@ -112,16 +113,16 @@ class RollRnn(nn.Module):
 
 
 class RollGptState(NamedTuple):
-    """Keys and values of what each row has heard, by layer; None before the first step."""
+    """Keys and values of the steps read, for each layer; None before the first step."""
 
     rows: int
     past: tuple[Memory, ...] | None
 
 
 class RollGpt(nn.Module):
-    """`hidden_dim` is the feed-forward layer's, 4 dim by default; each step looks back at all."""
+    """The transformer; `hidden_dim` is the width of the feed-forward layer (default: 4 dim)."""
 
-    cross_attentions = ()  # there is no source to look at
+    cross_attentions = ()  # this model has no source
 
     def __init__(
         self,
@@ -178,14 +179,14 @@ class RollGpt(nn.Module):
     def select(self, state: RollGptState, rows: Int[Tensor, " m"]) -> RollGptState:
         past = state.past
         return RollGptState(
-            len(rows), None if past is None else tuple(one.select(rows) for one in past)
+            len(rows), None if past is None else tuple(layer.select(rows) for layer in past)
         )
 
     def detach(self, state: RollGptState) -> RollGptState:
         """The same state, through which no gradient goes back."""
         past = state.past
         return RollGptState(
-            state.rows, None if past is None else tuple(one.detach() for one in past)
+            state.rows, None if past is None else tuple(layer.detach() for layer in past)
         )
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b k"]:

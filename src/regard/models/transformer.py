@@ -5,9 +5,9 @@
     decoder   layers of:  LN(x + causal self-attention), LN(x + attention to the encoder's output),
               LN(x + feed-forward)
     attention(q, k, v) = softmax(q k' / sqrt(d / heads)) v in each head          eq. 1
-    p(y_t | …) = softmax(E x_t)                 E: the same table, if `shared`   3.4
+    p(y_t | …) = softmax(E x_t)                 E: the same table, if tied       3.4
 
-norm="pre" puts LN inside the residual branch and one behind each stack (Xiong et al. 2020).
+norm="pre" puts LN inside the residual branch, and one more after each stack (Xiong et al. 2020).
 b: batch   s: source   t: target   n: rows of a search   v: target_size   d: dim
 """
 
@@ -31,13 +31,13 @@ from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 
 class TransformerMemory(NamedTuple):
-    """The source's keys and values for each layer of the decoder."""
+    """Keys and values of the source, for each layer of the decoder."""
 
     memory: tuple[Memory, ...]
 
 
 class TransformerState(NamedTuple):
-    """Keys and values of what was written, by layer; the source's; each row's sentence."""
+    """Keys and values of target and source, for each layer, and the index of the source."""
 
     past: tuple[Memory, ...] | None
     memory: tuple[Memory, ...]
@@ -45,14 +45,15 @@ class TransformerState(NamedTuple):
 
 
 class Transformer(nn.Module):
-    """The paper's base model: dim=512, heads=8, layers=6, dropout=0.1, shared="all".
+    """The encoder-decoder of the equations above.
 
-    `hidden_dim` is the feed-forward layer's, 4 dim by default. `shared`: "all" has one table for
-    source words, target words and output, "decoder" one for the latter two. `attention_dropout` (on
-    weights) and `hidden_dropout` (after ReLU) are not in the paper. `longest` is how many positions
-    are known where they are learned, and to the location score. `positions="halves"` has all sines
-    before the cosines; `output_bias` gives a shared table a bias on its way out, which a table of
-    its own has anyway: MarianNMT (Junczys-Dowmunt et al. 2018) has both, and swish.
+    The paper's base model is dim=512, heads=8, layers=6, dropout=0.1, tie_embeddings="all".
+    `hidden_dim` is the width of the feed-forward layer (default: 4 dim). `tie_embeddings` "all" has
+    one table for source words, target words and output, "decoder" one for target words and output.
+    `attention_dropout` (on weights) and `hidden_dropout` (after ReLU) are not in the paper.
+    `max_positions` limits learned positions and the location score. `positions` "halves" has all
+    sines before the cosines. `output_bias` gives a tied output layer a bias; an untied one always
+    has one. MarianNMT (Junczys-Dowmunt et al. 2018) has both, and swish.
     """
 
     def __init__(
@@ -103,7 +104,7 @@ class Transformer(nn.Module):
         table = partial(Embedding, dim=dim, scaled=scale_embeddings)
         self.dropout, depth = dropout, decoder_layers or layers
         self.source_words = table(source_size, bias=output_bias and tie_embeddings == "all")
-        # a second name for one table would be saved twice
+        # None: a second name for the table would save it twice
         bias = output_bias and tie_embeddings == "decoder"
         self.target_words = None if tie_embeddings == "all" else table(target_size, bias=bias)
         self.source_position, self.target_position = build_position(dim), build_position(dim)
@@ -111,7 +112,7 @@ class Transformer(nn.Module):
         self.decoder = TransformerStack(block(memory_dim=dim) for _ in range(depth))
         self.out = nn.Linear(dim, target_size) if tie_embeddings == "none" else None
         self.cross_attentions = tuple(f"decoder.layers.{i}.cross_attention" for i in range(depth))
-        for module in self.modules():  # not in the paper; as in the authors' tensor2tensor
+        for module in self.modules():  # from the authors' tensor2tensor; not in the paper
             if isinstance(module, nn.Linear):
                 for weight in module.parameters():
                     nn.init.xavier_uniform_(weight) if weight.ndim > 1 else nn.init.zeros_(weight)
@@ -150,7 +151,7 @@ class Transformer(nn.Module):
         if past is not None:
             past = tuple(layer.select(rows) for layer in past)
         selected = origin.index_select(0, rows)
-        if not torch.equal(selected, origin):  # else rows moved within their sentences only
+        if not torch.equal(selected, origin):  # else each row still has the same source
             memory = tuple(layer.select(rows) for layer in memory)
         return TransformerState(past, memory, selected)
 
@@ -172,7 +173,7 @@ class Transformer(nn.Module):
 
 
 def build_positions(positions: str, max_positions: int) -> Callable[[int], nn.Module]:
-    """What adds positions to states of a width."""
+    """Return a function from a width to the module that adds positions."""
     match positions:
         case "sinusoidal":
             return SinusoidalPositions

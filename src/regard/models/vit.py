@@ -5,14 +5,14 @@
     z_l  = z'_l + W2 gelu(W1 LN(z'_l) + b1) + b2                                        eq. 3
     y    = LN(z_L) at the class token                                                   eq. 4
 
-Patches are in reading order. Of an image of another size than the model's, P is interpolated over
-the grid of its patches, and the class token keeps its own row (3.2).
+Patches are in reading order. For an image of another size than the model's, P is interpolated over
+the grid of patches; the row of the class token does not change (3.2).
 
-# differs: P is interpolated by cubics, as is usual since; the authors' code does it by lines.
-# differs: with stem = "convolution", E is a row of 3x3 convolutions that halve the image, as in
-# Xiao et al. 2021 (2106.14881), 3; they have batch norms, which let an image see its batch, and
-# here is a layer norm over all of an image. For small data: it knows that neighbours belong
-# together. The paper's own hybrid (3.1) puts a whole ResNet there.
+# differs: P is interpolated by cubics, as in later work; the authors' code does it linearly.
+# differs: with stem = "convolution", E is a stack of 3x3 convolutions that halve the image, as in
+# Xiao et al. 2021 (2106.14881), 3. They have batch norms, which depend on the other images of a
+# batch; here a layer norm covers one image. This stem helps with small data, because it relates
+# neighboring pixels. The paper's hybrid (3.1) has a ResNet there.
 b: images   c: channels   h, w: pixels   t: 1 + patches   d: dim
 """
 
@@ -38,7 +38,7 @@ from regard.layers.positions import LearnedPositions
 from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 STD = 0.02
-SIZES = {  # table 1; the counts are with a layer for 1000 classes, of images of 224 x 224
+SIZES = {  # table 1; weights include an output layer for 1000 classes, images of 224 x 224
     "base": {"dim": 768, "heads": 12, "layers": 12},  # 86,567,656 weights with patch 16
     "large": {"dim": 1024, "heads": 16, "layers": 24},  # 304,326,632
     "huge": {"dim": 1280, "heads": 16, "layers": 32},  # 632,045,800 with patch 14
@@ -46,11 +46,11 @@ SIZES = {  # table 1; the counts are with a layer for 1000 classes, of images of
 
 
 class Vit(nn.Module):
-    """By default the paper's base model with patches of 16 x 16; `SIZES` has the others.
+    """The encoder of the equations above; the defaults are the paper's base model.
 
-    `size` is height and width in pixels, one number for a square. `hidden_dim` is the feed-forward
-    layer's, 4 dim by default. `dropout` acts on z_0, on what each sublayer adds and, unless
-    `attention_dropout` is set, on weights.
+    `SIZES` has all sizes. `size` is height and width in pixels, or one number for a square.
+    `hidden_dim` is the width of the feed-forward layer (default: 4 dim). `dropout` acts on z_0 and
+    on the output of each sublayer, `attention_dropout` on weights (default: `dropout`).
     """
 
     def __init__(
@@ -93,20 +93,20 @@ class Vit(nn.Module):
         )
         for module in self.encoder.modules():
             if isinstance(module, nn.Linear):
-                nn.init.xavier_uniform_(module.weight)  # as the authors' code has it
+                nn.init.xavier_uniform_(module.weight)  # from the authors' code
                 nn.init.zeros_(module.bias)
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
-        """Rows and columns of patches in an image of so many pixels."""
+        """Return the rows and columns of patches in an image of this size."""
         if not height or not width or height % self.patch_size or width % self.patch_size:
             raise ValueError(
                 f"images of {height} x {width} pixels cannot be cut into patches of "
-                f"{self.patch_size} x {self.patch_size}: each side must be a multiple of it"
+                f"{self.patch_size} x {self.patch_size}; each side must be a multiple of it"
             )
         return height // self.patch_size, width // self.patch_size
 
     def encode(self, images: Float[Tensor, "b c h w"]) -> EncoderStates:
-        """The class token first, then the patches in reading order; pooled is the class token."""
+        """Return states of the class token and the patches; pooled is that of the class token."""
         check_images(images, self.channels, self.first)
         grid = self.grid(*images.shape[2:])
         patches = grid_to_slots(self.stem(images))
@@ -118,7 +118,7 @@ class Vit(nn.Module):
         return EncoderStates(states, valid, states[:, 0])
 
     def position_vectors(self, grid: tuple[int, int]) -> Float[Tensor, "t d"]:
-        """P for an image of so many rows and columns of patches."""
+        """Return P for this number of rows and columns of patches."""
         trained_grid = self.grid(*self.size)
         return resize_position_table(self.position.weight, trained_grid, grid)
 
@@ -126,12 +126,11 @@ class Vit(nn.Module):
 def build_stem(
     kind: Literal["patch", "convolution"], channels: int, patch_size: int, dim: int
 ) -> nn.Module:
-    """From an image to a vector for each of its patches."""
+    """Build the layer from an image to a vector for each patch."""
     if kind == "patch":
         convolution = nn.Conv2d(channels, dim, patch_size, patch_size)
-        nn.init.trunc_normal_(
-            convolution.weight, std=(channels * patch_size**2) ** -0.5
-        )  # as the authors'
+        # from the authors' code
+        nn.init.trunc_normal_(convolution.weight, std=(channels * patch_size**2) ** -0.5)
         if convolution.bias is not None:
             nn.init.zeros_(convolution.bias)
         return convolution
