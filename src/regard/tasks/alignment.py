@@ -8,7 +8,7 @@ b: batch   l: layers   h: heads   t: target tokens   s: source tokens   m, n: th
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,7 @@ from regard.data.corpus import Record
 from regard.data.formats.text_pairs import read_pairs
 from regard.metrics.alignment import Agreement, agreement, best_links, flipped, word_weights
 from regard.metrics.alignment_files import GoldAlignment, Links, parse_links, read_gold
+from regard.models.protocols import Model
 from regard.tasks.generation import RECORDS_PER_CHUNK, TOKENS_PER_BATCH
 from regard.text.tokenizer import Tokenizer
 
@@ -33,7 +34,9 @@ ProgressCallback = Callable[[int], None]
 class AlignableTask(Protocol):
     """A task whose model reads a source and writes a target, with attention between them."""
 
-    model: Any
+    @property
+    def model(self) -> Model: ...
+
     source: Tokenizer
     target: Tokenizer
 

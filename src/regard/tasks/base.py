@@ -32,6 +32,8 @@ from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
+from regard.files import JsonObject
+from regard.models.protocols import Model
 from regard.tasks.comparison import Comparison
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.loss import Loss
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT")
+ModelT = TypeVar("ModelT", bound=Model)
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 Metrics = dict[str, float | str]
@@ -51,13 +54,15 @@ ProgressCallback = Callable[[int], None]
 
 
 @runtime_checkable
-class Vocabulary(Protocol):
-    """What a run keeps beside its weights: a tokenizer, the names of labels, a database."""
+class RunAsset(Protocol):
+    """A file of a run beside its weights: a tokenizer, the names of labels, a database."""
 
     def save(self, path: Path) -> None: ...
 
 
-VocabularyLoader = Callable[[Path], Vocabulary]
+Vocabularies = Mapping[str, RunAsset]
+"""The assets of a run by name; NAME is kept in NAME.json."""
+VocabularyLoader = Callable[[Path], RunAsset]
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class Prediction:
 
     text: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Return plain data for `--json` and the HTTP server."""
         return {"text": self.text}
 
@@ -110,7 +115,7 @@ class Readout(NamedTuple):
     predict_class: Callable[[Sequence[int]], int] | None = None
 
 
-class Task(ABC, Generic[ExampleT, BatchT]):
+class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     """A model, its vocabularies, and everything that is asked of them."""
 
     name: ClassVar[str]
@@ -119,7 +124,7 @@ class Task(ABC, Generic[ExampleT, BatchT]):
     accepts_target: ClassVar[bool] = False  # whether `attention_map` can show a given output
     accepts_layer: ClassVar[bool] = False  # whether `render` can show one layer
     best_resets_after: int = 0  # step after which the objective changes and the best score restarts
-    model: Any  # the methods it needs depend on the task; its class names them
+    model: ModelT
     fields: tuple[str, ...] = ("text",)  # of a record, which hold text
     packed: bool = True  # whether examples are ids and nothing else
     streamed: bool = True  # whether an example needs its own record only
@@ -181,7 +186,7 @@ class Task(ABC, Generic[ExampleT, BatchT]):
     ) -> Sequence[Prediction]:
         """Return a prediction for each record, in order; targets in the records are not read."""
 
-    def details(self, record: Record) -> dict[str, Any]:  # noqa: ARG002 - most have none
+    def details(self, record: Record) -> JsonObject:  # noqa: ARG002 - most have none
         """Return more fields for JSON output that take time to compute."""
         return {}
 
@@ -243,7 +248,7 @@ class Task(ABC, Generic[ExampleT, BatchT]):
         """Return the names of the attentions that `attention_map` shows, in its order."""
         return tuple(named_attentions(self.model))
 
-    def exportable_model(self) -> nn.Module:
+    def exportable_model(self) -> Model:
         """Return the model, or its encoder, that can be written in another format."""
         raise ValueError(f"the task {self.name} cannot be exported")
 
@@ -260,7 +265,11 @@ class Task(ABC, Generic[ExampleT, BatchT]):
         raise ValueError(f"--force-attention does not support the task {self.name}")
 
 
-class TaskBuilder(ABC, Generic[SettingsT]):
+AnyTask = Task[Any, Any, Any]
+"""A task whose examples, batches and model nobody looks into."""
+
+
+class TaskBuilder(ABC, Generic[SettingsT, ModelT]):
     """Reads the settings of a task and builds its parts: where settings stop."""
 
     comparison_class: ClassVar[type[Comparison]] = Comparison
@@ -274,24 +283,25 @@ class TaskBuilder(ABC, Generic[SettingsT]):
         """Return how each vocabulary of a run is loaded; NAME is kept in NAME.json."""
 
     @abstractmethod
-    def build_vocabularies(self, settings: SettingsT, corpus: Corpus) -> dict[str, Vocabulary]:
+    def build_vocabularies(self, settings: SettingsT, corpus: Corpus) -> dict[str, RunAsset]:
         """Build vocabularies from the training data."""
 
     @abstractmethod
-    def build_model(self, settings: SettingsT, vocabularies: Mapping[str, Any]) -> nn.Module:
+    def build_model(self, settings: SettingsT, vocabularies: Vocabularies) -> ModelT:
         """Return a model with random weights."""
 
     @abstractmethod
-    def build_task(
-        self, settings: SettingsT, vocabularies: Mapping[str, Any], model: nn.Module
-    ) -> Task[Any, Any]:
+    def build_task(self, settings: SettingsT, vocabularies: Vocabularies, model: ModelT) -> AnyTask:
         """Return the task with this model."""
 
-    def load_pretrained(self, settings: SettingsT, model: nn.Module) -> None:
+    def load_pretrained(self, settings: SettingsT, model: ModelT) -> None:
         """Replace random weights by those of another run, if the settings name one."""
 
     @abstractmethod
     def check_data(
         self, settings: SettingsT, progress: Progress, memory_probe: MemoryProbe
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Examine the data of the settings: counts, leaks, lengths and warnings as plain data."""
+
+
+AnyTaskBuilder = TaskBuilder[Any, Any]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -12,10 +12,14 @@ from regard.config.base import Config
 from regard.config.settings import Settings
 from regard.config.text import TextConfig
 from regard.data.corpus import Corpus
-from regard.tasks.base import BatchOptions
+from regard.tasks.base import BatchOptions, Vocabularies
 from regard.tasks.catalogue import find_task
+from regard.text.external import ExternalTokenizer
+from regard.text.special_ids import AnyTokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.text.train import train_tokenizer
+
+VocabularyT = TypeVar("VocabularyT")
 
 MAX_VOCABULARY_RECORDS = 1_000_000  # records that a vocabulary is built from
 
@@ -44,6 +48,25 @@ class UntrainedRun:
     @property
     def model(self) -> Any:
         return self.task.model
+
+
+def find_vocabulary(
+    vocabularies: Vocabularies, name: str, vocabulary_class: type[VocabularyT]
+) -> VocabularyT:
+    """Return the vocabulary with this name; a TypeError if it is of another class."""
+    vocabulary = vocabularies[name]
+    if not isinstance(vocabulary, vocabulary_class):
+        kind = type(vocabulary).__name__
+        raise TypeError(f"{name}: this run has no {vocabulary_class.__name__}, but a {kind}")
+    return vocabulary
+
+
+def find_tokenizer(vocabularies: Vocabularies, name: str = "text") -> AnyTokenizer:
+    """Return the tokenizer with this name, ours or an external one."""
+    vocabulary = vocabularies[name]
+    if isinstance(vocabulary, ExternalTokenizer):
+        return vocabulary
+    return find_vocabulary(vocabularies, name, Tokenizer)
 
 
 def build_untrained_run(settings: Settings, corpus: Corpus) -> UntrainedRun:

@@ -2,14 +2,14 @@
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from regard.config.base import Config
 from regard.config.errors import choice_message, classes_by_kind
 from regard.config.settings import Settings
 
 if TYPE_CHECKING:
-    from regard.tasks.base import TaskBuilder
+    from regard.tasks.base import AnyTaskBuilder
 
 DEFAULT_TASK = "translate"
 
@@ -24,7 +24,7 @@ class TaskEntry(NamedTuple):
     def settings_class(self) -> type[Settings]:
         return getattr(import_module(f"{self.package}.settings"), self.settings)
 
-    def builder(self) -> "TaskBuilder[Any]":
+    def builder(self) -> "AnyTaskBuilder":
         return import_module(f"{self.package}.build").BUILDER
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from regard.config.settings import Settings
 from regard.data.corpus import Record
 from regard.view.terminal import Surface
 
 if TYPE_CHECKING:
-    from regard.tasks.base import ProgressCallback, Task
+    from regard.tasks.base import AnyTask, ProgressCallback
 
 DIFFERENT_TOKENS = "perplexities and losses count different tokens, and cannot be compared"
 
@@ -58,16 +58,16 @@ class Comparison:
         tokenizers = {settings.text.model_dump_json() for settings in models.values()}
         return [DIFFERENT_TOKENS] if len(tokenizers) > 1 else []
 
-    def measure(self, task: "Task[Any, Any]", on_progress: "ProgressCallback") -> Measurement:
+    def measure(self, task: "AnyTask", on_progress: "ProgressCallback") -> Measurement:
         """Score one model."""
         metrics = task.score(self.records, on_progress=on_progress)
         values = {name: value for name, value in metrics.items() if isinstance(value, float)}
         return Measurement({**values}, {})
 
-    def render_attention(self, task: "Task[Any, Any]", surface: Surface) -> str | None:
+    def render_attention(self, task: "AnyTask", surface: Surface) -> str | None:
         """Return the attention for the first record as text; None if the model has none."""
         return task.render(self.records[0], surface) if task.has_attention() else None
 
-    def attention_png(self, name: str, task: "Task[Any, Any]") -> bytes | None:  # noqa: ARG002
+    def attention_png(self, name: str, task: "AnyTask") -> bytes | None:  # noqa: ARG002
         """Return the attention for the first record as a picture, if the task draws one."""
         return None

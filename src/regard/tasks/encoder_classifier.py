@@ -5,7 +5,7 @@ b: inputs   c: classes
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -14,21 +14,26 @@ from torch import Tensor
 from regard.config.encoder_head import HeadConfig
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record, location
+from regard.files import JsonObject
+from regard.layers.encoder_states import EncoderStates
 from regard.layers.output_heads import ClassifierHead, Pooling, build_pooling
 from regard.metrics.classification import accuracy, macro_f1
+from regard.models.protocols import Encoder
 from regard.tasks.base import ExampleT, Metrics, Prediction
 from regard.tasks.comparison import Comparison
 from regard.tasks.encoding import EncoderModel, EncoderTask
 from regard.tasks.loss import Loss
 from regard.text.labels import Labels
 
+StateEncoderT = TypeVar("StateEncoderT", bound=Encoder[EncoderStates])
 
-class EncoderClassifier(EncoderModel):
+
+class EncoderClassifier(EncoderModel[StateEncoderT]):
     """Class logits from the pooled vector of an encoder, or from its states pooled here."""
 
     def __init__(
         self,
-        encoder: Any,
+        encoder: StateEncoderT,
         classes: int,
         *,
         pooling: Pooling | None = None,
@@ -37,7 +42,7 @@ class EncoderClassifier(EncoderModel):
         frozen: bool = False,
     ):
         super().__init__(encoder, frozen=frozen)
-        pooled_width: int | None = encoder.pooled_width
+        pooled_width = encoder.pooled_width
         if pooled_width is None and pooling is None:
             pooling = "attention"  # the encoder has no pooled vector
         self.pooling = None if pooling is None else build_pooling(pooling, encoder.width)
@@ -53,8 +58,8 @@ class EncoderClassifier(EncoderModel):
 
 
 def build_classifier(
-    encoder: Any, classes: int, head: HeadConfig, *, frozen: bool
-) -> EncoderClassifier:
+    encoder: StateEncoderT, classes: int, head: HeadConfig, *, frozen: bool
+) -> EncoderClassifier[StateEncoderT]:
     """Return the encoder with the head that the settings describe."""
     return EncoderClassifier(
         encoder,
@@ -85,16 +90,19 @@ class ClassPrediction(Prediction):
     def label(self) -> str:
         return self.text
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {"label": self.label, "probabilities": self.probabilities}
 
 
-class EncoderClassifierTask(EncoderTask[ExampleT, ClassBatch]):
+class EncoderClassifierTask(
+    EncoderTask[ExampleT, ClassBatch, EncoderClassifier[StateEncoderT]],
+    Generic[ExampleT, StateEncoderT],
+):
     """A classifier and the names of its classes; subclasses read the inputs."""
 
     def __init__(
         self,
-        model: EncoderClassifier,
+        model: EncoderClassifier[StateEncoderT],
         labels: Labels,
         *,
         max_tokens: int = 256,

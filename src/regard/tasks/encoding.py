@@ -8,40 +8,56 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from regard.attention.observe import observe
 from regard.batching.batches import iterate_by_length
+from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
 from regard.layers.lora import add_lora
 from regard.models.catalogue import build_model
-from regard.tasks.base import BatchT, ExampleT, ParameterGroup, Task, TaskBuilder, VocabularyLoader
-from regard.tasks.building import model_options, train_tokenizer_on_corpus
+from regard.models.protocols import AnyEncoder
+from regard.tasks.base import (
+    BatchT,
+    ExampleT,
+    ParameterGroup,
+    SettingsT,
+    Task,
+    TaskBuilder,
+    Vocabularies,
+    VocabularyLoader,
+)
+from regard.tasks.building import find_tokenizer, model_options, train_tokenizer_on_corpus
 from regard.tasks.generation import TOKENS_PER_BATCH
 from regard.tasks.loss import Loss
 from regard.tasks.pretrained import (
     TOKENIZER_FILE,
     layer_decay_groups,
     load_encoder_weights,
+    start_config,
     with_pretrained_settings,
 )
 from regard.text.special_ids import AnyTokenizer, load_tokenizer, special_ids
 
+EncoderT = TypeVar("EncoderT", bound=AnyEncoder)
+EncoderModelT = TypeVar("EncoderModelT", bound="EncoderModel[Any]")
 
-class EncoderModel(nn.Module):
+
+class EncoderModel(nn.Module, Generic[EncoderT]):
     """An encoder, trained or frozen; subclasses add a head."""
 
-    def __init__(self, encoder: Any, *, frozen: bool = False):
+    def __init__(self, encoder: EncoderT, *, frozen: bool = False):
         super().__init__()
-        self.encoder, self.frozen = encoder, frozen
+        self.encoder: EncoderT = encoder
+        self.frozen = frozen
         if frozen:  # a mixture of layers belongs to the task, and is always trained
             for name, weight in encoder.named_parameters():
                 weight.requires_grad_(name.startswith("mix."))
 
-    def train(self, mode: bool = True) -> "EncoderModel":
+    def train(self: EncoderModelT, mode: bool = True) -> EncoderModelT:
         """Set the mode; a frozen encoder stays in evaluation mode, without dropout."""
         super().train(mode)
         if self.frozen:
@@ -49,20 +65,20 @@ class EncoderModel(nn.Module):
         return self
 
 
-class EncoderTask(Task[ExampleT, BatchT]):
+class EncoderTask(Task[ExampleT, BatchT, EncoderModelT]):
     """A task whose model is an encoder with a head."""
 
     packed: bool = False
 
     def __init__(
         self,
-        model: EncoderModel,
+        model: EncoderModelT,
         *,
         max_tokens: int = 256,
         label_smoothing: float = 0.0,
         layer_decay: float = 1.0,
     ):
-        self.model: Any = model
+        self.model = model
         self.max_tokens, self.label_smoothing = max_tokens, label_smoothing
         self.layer_decay = layer_decay
 
@@ -105,10 +121,10 @@ class EncoderTask(Task[ExampleT, BatchT]):
     def parameter_groups(self) -> list[ParameterGroup]:
         if self.layer_decay == 1.0:
             return super().parameter_groups()
-        return layer_decay_groups(self.model, self.layer_decay)
+        return layer_decay_groups(self.model, self.model.encoder, self.layer_decay)
 
 
-class EncoderBuilder(TaskBuilder[Any]):
+class EncoderBuilder(TaskBuilder[SettingsT, EncoderModelT]):
     """Builds an encoder of text with a head, from scratch or from the run that `start.run` names.
 
     Subclasses define `build_vocabularies`, `build_head` and `build_task`. The vocabulary of the
@@ -117,52 +133,55 @@ class EncoderBuilder(TaskBuilder[Any]):
 
     special_token_count: ClassVar[int]  # positions that special tokens take
 
-    def resolve_settings(self, settings: Any) -> Any:
+    def resolve_settings(self, settings: SettingsT) -> SettingsT:
         return with_pretrained_settings(settings)
 
-    def vocabulary_loaders(self, settings: Any) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: SettingsT) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {"text": load_tokenizer}
 
-    def build_tokenizer(self, settings: Any, corpus: Corpus, *fields: str) -> AnyTokenizer:
+    def build_tokenizer(self, settings: SettingsT, corpus: Corpus, *fields: str) -> AnyTokenizer:
         """Return the tokenizer of the pretrained run, or train one on these fields."""
-        if settings.start.run is not None:
-            return load_tokenizer(Path(settings.start.run) / TOKENIZER_FILE)
+        folder = start_config(settings).run
+        if folder is not None:
+            return load_tokenizer(Path(folder) / TOKENIZER_FILE)
         return train_tokenizer_on_corpus(settings.text, corpus, *fields)
 
-    def build_model(self, settings: Any, vocabularies: Mapping[str, Any]) -> EncoderModel:
+    def build_model(self, settings: SettingsT, vocabularies: Vocabularies) -> EncoderModelT:
         """Return the encoder with its head, then with LoRA if the settings have it."""
         encoder = self.build_encoder(settings, vocabularies)
         model = self.build_head(settings, vocabularies, encoder)
-        if settings.start.lora_rank:
-            add_lora(encoder, settings.start.lora_rank)
+        rank = start_config(settings).lora_rank
+        if rank:
+            add_lora(encoder, rank)
         return model
 
-    def build_encoder(self, settings: Any, vocabularies: Mapping[str, Any]) -> Any:
+    def build_encoder(self, settings: SettingsT, vocabularies: Vocabularies) -> nn.Module:
         """Return an encoder with random weights for the vocabulary of the text."""
         kind, options = settings.model.kind, model_options(settings.model)
         if kind == "elmo":  # which reads characters
             return build_model(kind, options)
-        tokenizer = vocabularies["text"]
+        tokenizer = find_tokenizer(vocabularies)
         size = special_ids(tokenizer).size if kind == "bert" else tokenizer.size
         return build_model(kind, {**options, "size": size})
 
     @abstractmethod
     def build_head(
-        self, settings: Any, vocabularies: Mapping[str, Any], encoder: Any
-    ) -> EncoderModel:
+        self, settings: SettingsT, vocabularies: Vocabularies, encoder: nn.Module
+    ) -> EncoderModelT:
         """Return the model: the encoder and a head with random weights."""
 
-    def load_pretrained(self, settings: Any, model: Any) -> None:
+    def load_pretrained(self, settings: SettingsT, model: EncoderModelT) -> None:
         """Load the encoder of the run that `start.run` names; its head is not used."""
-        if settings.start.run is not None:
-            load_encoder_weights(model.encoder, Path(settings.start.run))
+        folder = start_config(settings).run
+        if folder is not None:
+            load_encoder_weights(model.encoder, Path(folder))
 
-    def max_tokens(self, settings: Any) -> int:
+    def max_tokens(self, settings: SettingsT) -> int:
         """Return the maximum number of tokens of text that is read at once."""
         return max_tokens(settings, self.special_token_count)
 
 
-def max_tokens(settings: Any, special_token_count: int = 0) -> int:
+def max_tokens(settings: Settings, special_token_count: int = 0) -> int:
     """Return `train.max_tokens`, or fewer where the model has no positions for that many."""
     positions = getattr(settings.model, "max_positions", math.inf)
     return int(min(settings.train.max_tokens, positions - special_token_count))

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.observe import observe
 from regard.batching.text_windows import TextWindow
@@ -30,6 +30,7 @@ from regard.decoding.prompts import (
 )
 from regard.decoding.stepper import Hypothesis
 from regard.models.catalogue import build_model
+from regard.models.protocols import AnyLanguageModel, LanguageModel, require_model
 from regard.tasks.base import ExampleT, ProgressCallback, Task
 from regard.tasks.building import model_options
 from regard.tasks.generation import TOKENS_PER_BATCH, Decoding, TextOutput, sampling_seeds
@@ -46,22 +47,19 @@ from regard.text.token_bytes import TokenBytes
 from regard.text.tokenizer import Tokenizer
 
 
-class LanguageModelTask(Task[ExampleT, TextWindow]):
-    """A language model, its vocabulary, and how continuations are found.
-
-    The model has begin, read, output, logits and the steps of a search.
-    """
+class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
+    """A language model, its vocabulary, and how continuations are found."""
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnyLanguageModel,
         text: AnyTokenizer,
         *,
         decoding: Decoding,
         label_smoothing: float = 0.0,
     ):
-        self.model: Any = model
-        self.text, self.decoding, self.label_smoothing = text, decoding, label_smoothing
+        self.model, self.text = model, text
+        self.decoding, self.label_smoothing = decoding, label_smoothing
         self.max_positions = float(getattr(model, "max_positions", math.inf))
         self.end = end_id(text)
 
@@ -258,7 +256,7 @@ def end_id(text: AnyTokenizer) -> int:
     return text.special.end
 
 
-def build_language_model(settings: Settings, text: AnyTokenizer) -> nn.Module:
+def build_language_model(settings: Settings, text: AnyTokenizer) -> AnyLanguageModel:
     """Return a language model with random weights, with the size of the vocabulary."""
     options = {**model_options(settings.model), "size": text.size}
-    return build_model(settings.model.kind, options)
+    return require_model(build_model(settings.model.kind, options), LanguageModel)

@@ -1,12 +1,12 @@
 """Attention maps and terminal text of language models."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch.nn.functional import pad
 
 from regard.attention.observe import observe
+from regard.tasks.base import ExampleT
 from regard.tasks.language_model import LanguageModelTask
 from regard.tasks.map_tools import token_choices, token_map
 from regard.view.annotations import MapAnnotations
@@ -16,7 +16,7 @@ from regard.view.terminal import Surface, render_heatmap, render_legend
 NEXT_TOKENS_SHOWN = 5
 
 
-def language_map(task: LanguageModelTask[Any], ids: Sequence[int], title: str) -> AttentionMap:
+def language_map(task: LanguageModelTask[ExampleT], ids: Sequence[int], title: str) -> AttentionMap:
     """Return the attention of each token to those before it, and the likeliest next tokens."""
     ids = ids[task.prompt_slice(0)]
     with torch.no_grad(), observe(task.model.eval()) as recorded:
@@ -31,7 +31,7 @@ def language_map(task: LanguageModelTask[Any], ids: Sequence[int], title: str) -
     return token_map(weights, tokens, title, MapAnnotations(choices=choices))
 
 
-def render_language(task: LanguageModelTask[Any], text: str, surface: Surface) -> str:
+def render_language(task: LanguageModelTask[ExampleT], text: str, surface: Surface) -> str:
     """Return a heat map and the next tokens: rows are tokens, columns those they attend to."""
     tokens, weights = task.text_attention(text)
     following = ", ".join(

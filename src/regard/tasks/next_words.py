@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.models.protocols import AnyLanguageModel
 from regard.text.token_bytes import REPLACEMENT_CHARACTER, TokenBytes, TypedText, first_word
 
 MAX_PREFIXES = 256  # beginnings of words that are read
@@ -64,7 +65,9 @@ class NextWordSearch:
         opening_ids = [n for n, opens_word in enumerate(pieces.begins_with_space) if opens_word]
         self.ending_ids = torch.tensor([*opening_ids, end])
 
-    def search(self, model: Any, prompt_ids: list[int], batch_size: int) -> list[tuple[str, float]]:
+    def search(
+        self, model: AnyLanguageModel, prompt_ids: list[int], batch_size: int
+    ) -> list[tuple[str, float]]:
         """Return words with their probabilities after these ids."""
         state = model.begin(1)
         if len(prompt_ids) > 1:
@@ -146,7 +149,7 @@ class NextWordSearch:
 
 
 def next_log_probs(
-    model: Any, state: Any, last: int, prefixes: list[WordPrefix]
+    model: AnyLanguageModel, state: Any, last: int, prefixes: list[WordPrefix]
 ) -> Float[Tensor, "n v"]:
     """Return log-probabilities of the next token after each beginning.
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import safetensors.torch
 from torch import Tensor, nn
 
+from regard.config.encoder_head import StartConfig
 from regard.config.settings import Settings
-from regard.tasks.base import ParameterGroup
+from regard.models.protocols import Model
+from regard.tasks.base import ParameterGroup, SettingsT
 from regard.tasks.load import load_settings
 from regard.tasks.run_folder import CONFIG_FILE, WEIGHTS_FILE, check_run_files
 
@@ -26,18 +27,27 @@ def pretrained_settings(folder: Path | str) -> Settings:
     return settings
 
 
-def with_pretrained_settings(settings: Any) -> Any:
+def start_config(settings: Settings) -> StartConfig:
+    """Return the table [start], which the settings of every task with an encoder of text have."""
+    start = getattr(settings, "start", None)
+    if not isinstance(start, StartConfig):
+        raise TypeError(f"{type(settings).__name__} has no [start]")
+    return start
+
+
+def with_pretrained_settings(settings: SettingsT) -> SettingsT:
     """Return settings with [model] and [text] of the run that `start.run` names."""
-    if settings.start.run is None:
+    folder = start_config(settings).run
+    if folder is None:
         return settings
-    pretrained = pretrained_settings(settings.start.run)
+    pretrained = pretrained_settings(folder)
     model = pretrained.model
     if model.kind == "bert":
         model = model.model_copy(update={"pretrain": "none"})
     return settings.model_copy(update={"model": model, "text": pretrained.text})
 
 
-def load_encoder_weights(encoder: nn.Module, folder: Path) -> None:
+def load_encoder_weights(encoder: Model, folder: Path) -> None:
     """Load the weights of the encoder of a run, without those of its head."""
     path = folder / WEIGHTS_FILE
     if pretrained_settings(folder).task == "pretrain":
@@ -56,7 +66,7 @@ def read_encoder_weights(path: Path) -> dict[str, Tensor]:
     }
 
 
-def load_matching_weights(encoder: nn.Module, weights: Mapping[str, Tensor], path: Path) -> None:
+def load_matching_weights(encoder: Model, weights: Mapping[str, Tensor], path: Path) -> None:
     """Load weights of an encoder, which must all be present; they come from the file `path`."""
     encoder_state = encoder.state_dict()
     matched: dict[str, Tensor] = {}
@@ -70,12 +80,11 @@ def load_matching_weights(encoder: nn.Module, weights: Mapping[str, Tensor], pat
     encoder.load_state_dict({**encoder_state, **matched})
 
 
-def layer_decay_groups(model: Any, layer_decay: float) -> list[ParameterGroup]:
+def layer_decay_groups(model: Model, encoder: Model, layer_decay: float) -> list[ParameterGroup]:
     """Return the trained parameters by layer: the head at full rate, each layer below slower.
 
     The rate of a layer is `layer_decay` times that of the layer above; embeddings are the lowest.
     """
-    encoder = model.encoder
     layers = getattr(getattr(encoder, "encoder", None), "layers", None)
     if layers is None:
         kind = type(encoder).__name__

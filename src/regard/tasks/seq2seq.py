@@ -10,17 +10,25 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.observe import observe
 from regard.batching.batches import iterate_by_length
 from regard.batching.example import Batch, Example, collate
-from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
 from regard.decoding.stepper import Hypothesis, Stepper
 from regard.models.catalogue import build_model
-from regard.tasks.base import ProgressCallback, Task, TaskBuilder
-from regard.tasks.building import model_options, train_tokenizer_on_corpus
+from regard.models.protocols import AnySeq2SeqModel, Seq2SeqModel, require_model
+from regard.tasks.base import (
+    ProgressCallback,
+    RunAsset,
+    SettingsT,
+    Task,
+    TaskBuilder,
+    Vocabularies,
+    VocabularyLoader,
+)
+from regard.tasks.building import find_vocabulary, model_options, train_tokenizer_on_corpus
 from regard.tasks.generation import (
     TOKENS_PER_BATCH,
     Decoding,
@@ -43,7 +51,7 @@ class Alignment(NamedTuple):
     weights: Float[Tensor, "t s"]
 
 
-class Seq2SeqTask(Task[Example, Batch]):
+class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
     """A model, the vocabularies of its two sides, and how outputs are found."""
 
     fields = SIDES
@@ -51,7 +59,7 @@ class Seq2SeqTask(Task[Example, Batch]):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnySeq2SeqModel,
         source: Tokenizer,
         target: Tokenizer,
         *,
@@ -59,8 +67,7 @@ class Seq2SeqTask(Task[Example, Batch]):
         max_tokens: int = 256,
         label_smoothing: float = 0.0,
     ):
-        self.model: Any = model
-        self.source, self.target = source, target
+        self.model, self.source, self.target = model, source, target
         self.decoding, self.max_tokens, self.label_smoothing = decoding, max_tokens, label_smoothing
 
     def collate(self, examples: Sequence[Example]) -> Batch:
@@ -217,17 +224,20 @@ class Seq2SeqTask(Task[Example, Batch]):
         return self.cross_attentions
 
 
-class Seq2SeqBuilder(TaskBuilder[Any]):
+class Seq2SeqBuilder(TaskBuilder[SettingsT, AnySeq2SeqModel]):
     """Builds two vocabularies, or one for both sides, and a model with their sizes."""
 
-    def vocabulary_loaders(self, settings: Settings) -> dict[str, Any]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: SettingsT) -> dict[str, VocabularyLoader]:  # noqa: ARG002
         return dict.fromkeys(SIDES, Tokenizer.load)
 
-    def build_vocabularies(self, settings: Settings, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(self, settings: SettingsT, corpus: Corpus) -> dict[str, RunAsset]:
         if settings.text.joint:
             return dict.fromkeys(SIDES, train_tokenizer_on_corpus(settings.text, corpus, *SIDES))
         return {side: train_tokenizer_on_corpus(settings.text, corpus, side) for side in SIDES}
 
-    def build_model(self, settings: Settings, vocabularies: Any) -> nn.Module:
-        sizes = {f"{side}_size": vocabularies[side].size for side in SIDES}
-        return build_model(settings.model.kind, {**model_options(settings.model), **sizes})
+    def build_model(self, settings: SettingsT, vocabularies: Vocabularies) -> AnySeq2SeqModel:
+        sizes = {
+            f"{side}_size": find_vocabulary(vocabularies, side, Tokenizer).size for side in SIDES
+        }
+        model = build_model(settings.model.kind, {**model_options(settings.model), **sizes})
+        return require_model(model, Seq2SeqModel)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.batching.text_windows import (
@@ -24,6 +24,7 @@ from regard.batching.text_windows import (
 )
 from regard.data.corpus import Corpus, Record
 from regard.metrics.language import bits_per_character, perplexity
+from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
 from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding
 from regard.tasks.language_model import LanguageModelTask
@@ -50,7 +51,7 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnyLanguageModel,
         text: AnyTokenizer,
         *,
         decoding: Decoding,

@@ -5,8 +5,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
+from torch import nn
+
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
+from regard.models.protocols import Encoder, require_model
 from regard.tasks.answer.check import check_questions
 from regard.tasks.answer.inputs import JoinedLayout, Layout, SeparateLayout, split_words
 from regard.tasks.answer.model import SpanReader
@@ -21,7 +24,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.text.train import train_tokenizer
 
 
-class AnswerBuilder(EncoderBuilder):
+class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
     """Reads `AnswerSettings`."""
 
     special_token_count: ClassVar = 3  # START, and END twice
@@ -49,10 +52,10 @@ class AnswerBuilder(EncoderBuilder):
         self,
         settings: AnswerSettings,
         vocabularies: Mapping[str, Any],  # noqa: ARG002
-        encoder: Any,
+        encoder: nn.Module,
     ) -> SpanReader:
         return SpanReader(
-            encoder,
+            require_model(encoder, Encoder),
             separate_context=settings.model.kind == "bidaf",
             hidden_dim=settings.head.hidden_dim,
             dropout=settings.head.dropout,
@@ -60,7 +63,7 @@ class AnswerBuilder(EncoderBuilder):
         )
 
     def build_task(
-        self, settings: AnswerSettings, vocabularies: Mapping[str, Any], model: Any
+        self, settings: AnswerSettings, vocabularies: Mapping[str, Any], model: SpanReader
     ) -> AnswerTask:
         head = settings.head
         return AnswerTask(

@@ -4,14 +4,15 @@ b: windows   t: positions of a row   p: no answer, then the tokens of a context
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from regard.layers.encoder_states import SpanStates
+from regard.layers.encoder_states import EncoderStates, SpanStates
 from regard.layers.output_heads import ClassifierHead
+from regard.models.protocols import Encoder
 from regard.tasks.encoding import EncoderModel
 
 
@@ -22,7 +23,7 @@ class SpanLogits(NamedTuple):
     ends: Float[Tensor, "b p"]
 
 
-class SpanReader(EncoderModel):
+class SpanReader(EncoderModel[Encoder[EncoderStates | SpanStates]]):
     """An encoder with a head for the first and a head for the last token of an answer.
 
     The first position of a row (BERT's [CLS]) stands for no answer. With `separate_context` the
@@ -34,7 +35,7 @@ class SpanReader(EncoderModel):
 
     def __init__(
         self,
-        encoder: Any,
+        encoder: Encoder[EncoderStates | SpanStates],
         *,
         separate_context: bool = False,
         hidden_dim: int | None = None,

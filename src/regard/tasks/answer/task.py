@@ -56,7 +56,7 @@ class AnswerBatch:
     ends: Int[Tensor, " b"]
 
 
-class AnswerTask(EncoderTask[Example, AnswerBatch]):
+class AnswerTask(EncoderTask[Example, AnswerBatch, SpanReader]):
     """A model, how it reads questions and contexts, and which answers are allowed.
 
     The target of an example is [start of the context in the row, first, last token of the answer].

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
-
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.synthetic.environments import BanditSpec, EnvironmentSpec, MdpSpec
 from regard.models.catalogue import build_model, model_settings
+from regard.models.protocols import ActingLearner, AnyActingLearner, require_model
 from regard.tasks.bandit.check import check_environments
 from regard.tasks.bandit.ppo import PpoOptions
 from regard.tasks.bandit.settings import BanditSettings
@@ -18,7 +17,7 @@ from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 
 
-class BanditBuilder(TaskBuilder[BanditSettings]):
+class BanditBuilder(TaskBuilder[BanditSettings, AnyActingLearner]):
     """Reads `BanditSettings`; there is no vocabulary."""
 
     def vocabulary_loaders(self, settings: BanditSettings) -> dict[str, Any]:  # noqa: ARG002
@@ -27,18 +26,23 @@ class BanditBuilder(TaskBuilder[BanditSettings]):
     def build_vocabularies(self, settings: BanditSettings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
         return {}
 
-    def build_model(self, settings: BanditSettings, vocabularies: Mapping[str, Any]) -> nn.Module:  # noqa: ARG002
+    def build_model(
+        self,
+        settings: BanditSettings,
+        vocabularies: Mapping[str, Any],  # noqa: ARG002
+    ) -> AnyActingLearner:
         spec, model = build_spec(settings), settings.model
         sizes = {"source_size": BanditTask.input_width(spec), "target_size": spec.actions + 1}
         if "steps" in model_settings(model.kind):
             sizes["steps"] = spec.steps
-        return build_model(model.kind, {**model_options(model), **sizes})
+        learner = build_model(model.kind, {**model_options(model), **sizes})
+        return require_model(learner, ActingLearner)
 
     def build_task(
         self,
         settings: BanditSettings,
         vocabularies: Mapping[str, Any],  # noqa: ARG002
-        model: nn.Module,
+        model: AnyActingLearner,
     ) -> BanditTask:
         train = settings.train
         ppo = PpoOptions(

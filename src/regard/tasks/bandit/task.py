@@ -16,7 +16,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.observe import observe
 from regard.batching.rollouts import RolloutBatches
@@ -36,6 +36,7 @@ from regard.metrics.bandit import (
     random_policy,
     thompson_policy,
 )
+from regard.models.protocols import AnyActingLearner
 from regard.tasks.bandit import view
 from regard.tasks.bandit.ppo import PpoOptions, Rollout, RolloutBatch, ppo_loss, rollout_tensors
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
@@ -71,7 +72,7 @@ class EpisodePrediction(Prediction):
         return {"text": self.text, "return": self.total_reward}
 
 
-class BanditTask(Task[Environments, RolloutBatch]):
+class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     """A model that acts in environments of one form.
 
     A record is an environment, or a `history`: the text of an episode so far. The prediction for
@@ -84,13 +85,13 @@ class BanditTask(Task[Environments, RolloutBatch]):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnyActingLearner,
         spec: EnvironmentSpec,
         *,
         ppo: PpoOptions | None = None,
         environment_seed: int = 0,
     ):
-        self.model: Any = model  # has `episode`, `begin` and `read`
+        self.model = model
         self.spec, self.ppo, self.environment_seed = spec, ppo or PpoOptions(), environment_seed
 
     # --- training

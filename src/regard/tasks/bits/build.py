@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
-
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.synthetic.bits import BitFormat, CopyFormat, RecallFormat
 from regard.models.catalogue import build_model
+from regard.models.protocols import Learner, require_model
 from regard.tasks.base import TaskBuilder
 from regard.tasks.bits.check import check_bits
 from regard.tasks.bits.settings import CopySettings, RecallSettings
@@ -17,7 +16,7 @@ from regard.tasks.building import max_positions, model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 
 
-class BitsBuilder(TaskBuilder[Any]):
+class BitsBuilder(TaskBuilder[CopySettings | RecallSettings, Learner]):
     """Reads `CopySettings` or `RecallSettings`; there is no vocabulary."""
 
     def vocabulary_loaders(self, settings: CopySettings | RecallSettings) -> dict[str, Any]:  # noqa: ARG002
@@ -34,19 +33,20 @@ class BitsBuilder(TaskBuilder[Any]):
         self,
         settings: CopySettings | RecallSettings,
         vocabularies: Mapping[str, Any],  # noqa: ARG002
-    ) -> nn.Module:
+    ) -> Learner:
         sequence_format = build_format(settings)
         sizes = {
             "source_size": sequence_format.width + len(sequence_format.markers),
             "target_size": sequence_format.width,
         }
-        return build_model(settings.model.kind, {**model_options(settings.model), **sizes})
+        model = build_model(settings.model.kind, {**model_options(settings.model), **sizes})
+        return require_model(model, Learner)
 
     def build_task(
         self,
         settings: CopySettings | RecallSettings,
         vocabularies: Mapping[str, Any],  # noqa: ARG002
-        model: nn.Module,
+        model: Learner,
     ) -> BitsTask:
         return BitsTask(
             model,

@@ -52,9 +52,7 @@ def check_bits(settings: Settings, progress: Progress) -> JsonObject:
             **{name: value for name, value in anomalies.items() if name in REPORTED_KEYS},
         }
     if not train_lengths.examples:
-        raise ValueError(
-            "train: no example is left; is the data empty, or train.max_tokens small?"
-        )
+        raise ValueError("train: no example is left; is the data empty, or train.max_tokens small?")
     report = {
         "data": corpus.describe(),
         "splits": splits,

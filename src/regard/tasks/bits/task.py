@@ -21,7 +21,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.observe import observe
 from regard.batching.batches import iterate_by_length
@@ -29,6 +29,7 @@ from regard.batching.example import Example
 from regard.data.corpus import Record
 from regard.data.synthetic.bits import BitFormat
 from regard.metrics.bits import BITS_SIGNATURE, bits_per_sequence, wrong_bits
+from regard.models.protocols import Learner
 from regard.tasks.base import Metrics, Prediction, ProgressCallback, Task
 from regard.tasks.bits import view
 from regard.tasks.generation import TOKENS_PER_BATCH
@@ -76,7 +77,7 @@ class StepAttention(NamedTuple):
     weights: dict[str, Tensor]
 
 
-class BitsTask(Task[Example, BitsBatch]):
+class BitsTask(Task[Example, BitsBatch, Learner]):
     """A model that reads sequences of one format and repeats a part of them."""
 
     unit: ClassVar = "sequences"
@@ -85,14 +86,14 @@ class BitsTask(Task[Example, BitsBatch]):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: Learner,
         sequence_format: BitFormat,
         *,
         name: str = "copy",
         max_tokens: int = 256,
         test_sizes: Sequence[int] = (),
     ):
-        self.model: Any = model  # has `episode`
+        self.model = model
         self.sequence_format = sequence_format
         # two tasks of the catalogue share this class
         self.name = name  # pyright: ignore[reportAttributeAccessIssue]

@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any, ClassVar
 
-from torch import nn
-
 from regard.batching.images import ImagePreprocessor
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.formats.captions import record_captions
 from regard.data.formats.images import ImageReader
 from regard.models.catalogue import build_model
+from regard.models.protocols import AnyCaptionModel, CaptionModel, require_model
 from regard.tasks.base import TaskBuilder
 from regard.tasks.building import (
     MAX_VOCABULARY_RECORDS,
@@ -28,7 +27,7 @@ from regard.tasks.generation import build_decoding
 from regard.text.tokenizer import Tokenizer
 
 
-class CaptionBuilder(TaskBuilder[CaptionSettings]):
+class CaptionBuilder(TaskBuilder[CaptionSettings, AnyCaptionModel]):
     """Reads `CaptionSettings`."""
 
     comparison_class: ClassVar = CaptionComparison
@@ -41,16 +40,19 @@ class CaptionBuilder(TaskBuilder[CaptionSettings]):
         texts = (caption for record in records for caption in record_captions(record))
         return {"text": train_tokenizer_on_texts(settings.text, texts)}
 
-    def build_model(self, settings: CaptionSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+    def build_model(
+        self, settings: CaptionSettings, vocabularies: Mapping[str, Any]
+    ) -> AnyCaptionModel:
         sizes = {
             "target_size": vocabularies["text"].size,
             "size": settings.image.size,
             "channels": settings.image.channels,
         }
-        return build_model(settings.model.kind, {**model_options(settings.model), **sizes})
+        model = build_model(settings.model.kind, {**model_options(settings.model), **sizes})
+        return require_model(model, CaptionModel)
 
     def build_task(
-        self, settings: CaptionSettings, vocabularies: Mapping[str, Any], model: nn.Module
+        self, settings: CaptionSettings, vocabularies: Mapping[str, Any], model: AnyCaptionModel
     ) -> CaptionTask:
         image, train, positions = settings.image, settings.train, max_positions(settings.model)
         reader = ImageReader(image.size, image.channels, image.fit)

@@ -10,6 +10,7 @@ from regard.data.corpus import Record
 from regard.data.formats.captions import record_captions
 from regard.data.formats.images import ImageLike, ImageReader, image_size
 from regard.metrics.caption import Box, pointing_accuracy
+from regard.models.caption import ShowAttend
 from regard.tasks.caption.examples import CaptionExample
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def measure_pointing(task: "CaptionTask", records: Sequence[Record]) -> float | 
 
     The model reads the first caption of each record. None if there are no boxes or no attention.
     """
-    if not task.model.cross_attentions or not all("boxes" in record for record in records):
+    model = task.model
+    if not isinstance(model, ShowAttend) or not all("boxes" in record for record in records):
         return None
     captions = [record_captions(record)[0] for record in records]
     encoded = task.text.encode_with_offsets(captions)
@@ -31,7 +33,7 @@ def measure_pointing(task: "CaptionTask", records: Sequence[Record]) -> float | 
             for record, (ids, _) in zip(records, encoded, strict=True)
         ]
     )
-    cell_size = 2**task.model.picture.pooling_layers
+    cell_size = 2**model.picture.pooling_layers
     points: list[tuple[float, float]] = []
     boxes: list[Box] = []
     for record, caption, (_, spans), weights in zip(

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.observe import observe
-from regard.attention.reinforce import sample_attention
+from regard.attention.reinforce import ReinforceLoss, sample_attention
 from regard.batching.batches import Batches, InMemoryExamples
 from regard.batching.example import padded
 from regard.batching.images import ImagePreprocessor
@@ -28,7 +28,8 @@ from regard.decoding.stepper import Hypothesis
 from regard.metrics.caption import bleu_1_to_4, cider
 from regard.metrics.language import perplexity
 from regard.metrics.translation import exact_match
-from regard.models.caption import doubly_stochastic_penalty
+from regard.models.caption import ShowAttend, doubly_stochastic_penalty
+from regard.models.protocols import AnyCaptionModel
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
 from regard.tasks.caption import view
 from regard.tasks.caption.examples import CaptionBatch, CaptionExample
@@ -59,7 +60,7 @@ class CaptionAttention(NamedTuple):
     weights: Float[Tensor, "t rows columns"]
 
 
-class CaptionTask(Task[CaptionExample, CaptionBatch]):
+class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     """An image into a sentence.
 
     In training, images move by up to `crop_padding` pixels. Hard attention reads all places in
@@ -76,7 +77,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnyCaptionModel,
         images: ImagePreprocessor,
         text: Tokenizer,
         *,
@@ -87,7 +88,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
         doubly_stochastic_weight: float = 0.0,
         soft_attention_steps: int = 0,
     ):
-        self.model: Any = model
+        self.model = model
         self.images, self.text = images, text
         self.decoding, self.max_tokens, self.label_smoothing = decoding, max_tokens, label_smoothing
         self.crop_padding = crop_padding
@@ -141,10 +142,11 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
     def loss(self, batch: CaptionBatch, step: int) -> Loss:
         """Return -log p of the captions, with REINFORCE or the doubly stochastic penalty."""
         model, valid = self.model, batch.target_valid
-        if getattr(model, "reinforce", None) is not None:
+        if isinstance(model, ShowAttend) and model.reinforce is not None:
             is_soft = step < self.soft_attention_steps
-            return self.reinforce_loss(batch, 1.0 if is_soft else model.expectation_rate)
-        if not self.doubly_stochastic_weight:
+            rate = 1.0 if is_soft else model.expectation_rate
+            return self.reinforce_loss(batch, model, model.reinforce, rate)
+        if not (self.doubly_stochastic_weight and isinstance(model, ShowAttend)):
             return self.cross_entropy(batch, self.label_smoothing)
         decoder_output = model.decode_with_attention(model.remember(batch.images), batch.target_in)
         loss = cross_entropy(
@@ -164,19 +166,25 @@ class CaptionTask(Task[CaptionExample, CaptionBatch]):
             self.model.output, states, batch.target_out, batch.target_valid, smoothing=smoothing
         )
 
-    def reinforce_loss(self, batch: CaptionBatch, expectation_rate: float) -> Loss:
+    def reinforce_loss(
+        self,
+        batch: CaptionBatch,
+        model: ShowAttend,
+        reinforce: ReinforceLoss,
+        expectation_rate: float,
+    ) -> Loss:
         """Return the loss of hard attention, whose reward is the log-likelihood of a caption.
 
         Xu et al. 2015, sec. 4.1. A share `expectation_rate` of captions reads all places.
         """
-        model, valid = self.model, batch.target_valid
+        valid = batch.target_valid
         with sample_attention(model, expectation_rate) as episode:
             states = model.teacher_forced(model.remember(batch.images), batch.target_in)
         token_log_probs = (
             model.logits(states).log_softmax(-1).gather(-1, batch.target_out[..., None])
         )
         log_likelihood = (token_log_probs[..., 0] * valid).sum(-1)
-        total = (model.reinforce(log_likelihood, episode, valid) - log_likelihood).sum()
+        total = (reinforce(log_likelihood, episode, valid) - log_likelihood).sum()
         return Loss(total, int(valid.sum()))
 
     @torch.no_grad()

@@ -9,11 +9,11 @@ from typing import Any
 import safetensors
 import safetensors.torch
 import torch
-from torch import nn
 
 from regard.config.decode import DecodeConfig, GreedyConfig
 from regard.config.settings import Settings
 from regard.data.database import Database
+from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import TaskBuilder
 from regard.tasks.building import MAX_VOCABULARY_RECORDS, train_tokenizer_on_texts
 from regard.tasks.chat.rerank import ReplyReranker
@@ -34,7 +34,7 @@ from regard.tasks.run_folder import (
 from regard.text.special_ids import load_tokenizer
 
 
-class ChatBuilder(TaskBuilder[ChatSettings]):
+class ChatBuilder(TaskBuilder[ChatSettings, AnyLanguageModel]):
     """Reads `ChatSettings`."""
 
     def vocabulary_loaders(self, settings: ChatSettings) -> dict[str, Any]:  # noqa: ARG002
@@ -50,11 +50,13 @@ class ChatBuilder(TaskBuilder[ChatSettings]):
         )
         return {"text": train_tokenizer_on_texts(settings.text, texts), "database": database}
 
-    def build_model(self, settings: ChatSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+    def build_model(
+        self, settings: ChatSettings, vocabularies: Mapping[str, Any]
+    ) -> AnyLanguageModel:
         return build_language_model(settings, vocabularies["text"])
 
     def build_task(
-        self, settings: ChatSettings, vocabularies: Mapping[str, Any], model: nn.Module
+        self, settings: ChatSettings, vocabularies: Mapping[str, Any], model: AnyLanguageModel
     ) -> ChatTask:
         decode, reranker = settings.decode, build_reply_reranker(settings.rerank)
         return ChatTask(

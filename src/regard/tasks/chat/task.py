@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.batching.batches import iterate_by_length
 from regard.batching.example import Example, padded
@@ -23,6 +23,7 @@ from regard.decoding.prompts import TokenCallback
 from regard.metrics.dialogue import distinct_ngrams
 from regard.metrics.language import perplexity
 from regard.metrics.translation import bleu
+from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import Metrics, Prediction, ProgressCallback
 from regard.tasks.chat import view
 from regard.tasks.chat.prediction import ChatPrediction, ChatReply, database_metrics
@@ -61,7 +62,7 @@ class ChatTask(LanguageModelTask[Example]):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnyLanguageModel,
         text: AnyTokenizer,
         database: Database,
         *,

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from torch import nn
+
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
+from regard.models.protocols import Encoder, require_model
 from regard.tasks.base import VocabularyLoader
 from regard.tasks.classify.settings import ClassifySettings
-from regard.tasks.classify.task import ClassifyTask
+from regard.tasks.classify.task import ClassifyTask, TextClassifier
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.texts import check_labeled
 from regard.tasks.encoder_classifier import (
     ClassifierComparison,
-    EncoderClassifier,
     build_classifier,
 )
 from regard.tasks.encoder_inputs import build_inputs
@@ -21,7 +23,7 @@ from regard.text.labels import Labels
 from regard.text.special_ids import load_tokenizer
 
 
-class ClassifyBuilder(EncoderBuilder):
+class ClassifyBuilder(EncoderBuilder[ClassifySettings, TextClassifier]):
     """Reads `ClassifySettings`."""
 
     comparison_class: ClassVar = ClassifierComparison
@@ -36,13 +38,15 @@ class ClassifyBuilder(EncoderBuilder):
         return {"text": self.build_tokenizer(settings, corpus, *fields), "labels": labels}
 
     def build_head(
-        self, settings: ClassifySettings, vocabularies: Mapping[str, Any], encoder: Any
-    ) -> EncoderClassifier:
+        self, settings: ClassifySettings, vocabularies: Mapping[str, Any], encoder: nn.Module
+    ) -> TextClassifier:
         classes, frozen = vocabularies["labels"].size, settings.start.freeze
-        return build_classifier(encoder, classes, settings.head, frozen=frozen)
+        return build_classifier(
+            require_model(encoder, Encoder), classes, settings.head, frozen=frozen
+        )
 
     def build_task(
-        self, settings: ClassifySettings, vocabularies: Mapping[str, Any], model: Any
+        self, settings: ClassifySettings, vocabularies: Mapping[str, Any], model: TextClassifier
     ) -> ClassifyTask:
         segments = getattr(settings.model, "segments", 0) > 1
         return ClassifyTask(

@@ -5,11 +5,13 @@ from itertools import islice
 from typing import ClassVar, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.batching.example import Example
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
+from regard.layers.encoder_states import EncoderStates
+from regard.models.protocols import Encoder
 from regard.tasks.base import BatchOptions, ProgressCallback, Readout
 from regard.tasks.classify import view
 from regard.tasks.encoder_classifier import (
@@ -35,7 +37,10 @@ class WeightedSentence(NamedTuple):
     weights: list[float]
 
 
-class ClassifyTask(EncoderClassifierTask[Example]):
+TextClassifier = EncoderClassifier[Encoder[EncoderStates]]
+
+
+class ClassifyTask(EncoderClassifierTask[Example, Encoder[EncoderStates]]):
     """A classifier, the inputs that it reads, and the names of its classes."""
 
     name: ClassVar = "classify"
@@ -43,7 +48,7 @@ class ClassifyTask(EncoderClassifierTask[Example]):
 
     def __init__(
         self,
-        model: EncoderClassifier,
+        model: TextClassifier,
         inputs: Inputs,
         labels: Labels,
         *,
@@ -148,7 +153,7 @@ class ClassifyTask(EncoderClassifierTask[Example]):
     def readout(self, record: Record) -> Readout:
         return view.classification_readout(self, record)
 
-    def exportable_model(self) -> nn.Module:
+    def exportable_model(self) -> Encoder[EncoderStates]:
         """Return the encoder; other formats cannot hold LoRA weights."""
         if any("parametrizations" in name for name, _ in self.model.encoder.named_parameters()):
             raise ValueError("weights with LoRA (start.lora_rank) cannot be exported")

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from torch import nn
-
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus
@@ -13,6 +11,7 @@ from regard.data.formats.images import ImageReader
 from regard.data.synthetic.episodes import Prototypes
 from regard.layers.images import ImageEncoder
 from regard.models.catalogue import build_model, model_settings
+from regard.models.protocols import Learner, require_model
 from regard.tasks.base import TaskBuilder
 from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
@@ -23,7 +22,7 @@ from regard.tasks.fewshot.settings import FewshotSettings
 from regard.tasks.fewshot.task import FewshotTask
 
 
-class FewshotBuilder(TaskBuilder[FewshotSettings]):
+class FewshotBuilder(TaskBuilder[FewshotSettings, EpisodeClassifier]):
     """Reads `FewshotSettings`; there is no vocabulary, because each episode has its own classes."""
 
     def vocabulary_loaders(self, settings: FewshotSettings) -> dict[str, Any]:  # noqa: ARG002
@@ -48,17 +47,15 @@ class FewshotBuilder(TaskBuilder[FewshotSettings]):
         sizes = {"source_size": width + data.ways, "target_size": data.ways}
         if "steps" in model_settings(model.kind):
             sizes["steps"] = data.ways * data.shots + 1
-        learner = build_model(model.kind, {**model_options(model), **sizes})
+        learner = require_model(build_model(model.kind, {**model_options(model), **sizes}), Learner)
         return EpisodeClassifier(image_encoder, learner, data.ways)
 
     def build_task(
         self,
         settings: FewshotSettings,
         vocabularies: Mapping[str, Any],  # noqa: ARG002
-        model: nn.Module,
+        model: EpisodeClassifier,
     ) -> FewshotTask:
-        if not isinstance(model, EpisodeClassifier):
-            raise TypeError(f"{type(model).__name__} does not classify episodes")
         train, optimal_class = settings.train, None
         if settings.data.kind == "prototypes":
             corpus = build_corpus(settings.data)

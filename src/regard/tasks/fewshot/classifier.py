@@ -12,7 +12,6 @@ e: episodes   s: labeled examples   q: queries   n: both   w: ways (classes)   d
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.layers.images import ImageEncoder
+from regard.models.protocols import Learner
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class FewshotBatch:
 class EpisodeClassifier(nn.Module):
     """`embed` converts an example to a vector (None: it is one); `learner` reads the sequence."""
 
-    def __init__(self, embed: ImageEncoder | None, learner: nn.Module, ways: int):
+    def __init__(self, embed: ImageEncoder | None, learner: Learner, ways: int):
         super().__init__()
         self.embed, self.ways = embed, ways
-        self.learner: Any = learner  # has `episode`
+        self.learner: Learner = learner
         self.norm = None if embed is None else nn.BatchNorm1d(embed.out.out_features, affine=False)
 
     def forward(self, batch: FewshotBatch) -> Float[Tensor, "e q w"]:

@@ -50,7 +50,7 @@ class FewshotPrediction(Prediction):
         return {"label": self.text, "probabilities": self.probabilities}
 
 
-class FewshotTask(Task[FewshotEpisode, FewshotBatch]):
+class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
     """A model that learns classes from examples in its input.
 
     `optimal_class` returns the likeliest class of an episode, where the data lets it be computed.
@@ -71,7 +71,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch]):
         label_smoothing: float = 0.0,
         optimal_class: Callable[[Record], int] | None = None,
     ):
-        self.model: Any = model
+        self.model = model
         self.ways, self.shots, self.parse_support = model.ways, shots, parse_support
         self.queries, self.vary_shots, self.label_smoothing = queries, vary_shots, label_smoothing
         self.optimal_class = optimal_class

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
-
 from regard.config.data.proteins import is_distance_data
 from regard.data.corpus import Corpus
 from regard.metrics.fold import UNKNOWN_STATE
 from regard.models.catalogue import build_model
+from regard.models.msa import Msa
+from regard.models.protocols import Encoder, require_model
 from regard.tasks.base import TaskBuilder, VocabularyLoader
 from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
@@ -21,7 +21,7 @@ from regard.tasks.fold.states import ResidueStateTask
 from regard.text.labels import Labels
 
 
-class FoldBuilder(TaskBuilder[FoldSettings]):
+class FoldBuilder(TaskBuilder[FoldSettings, ResidueClassifier | PairClassifier]):
     """Reads `FoldSettings`, whose data decides between states of residues and distances."""
 
     def vocabulary_loaders(self, settings: FoldSettings) -> Mapping[str, VocabularyLoader]:
@@ -34,24 +34,29 @@ class FoldBuilder(TaskBuilder[FoldSettings]):
         states = {state for record in corpus.read("train") for state in record["states"]}
         return {"states": Labels(sorted(states - {UNKNOWN_STATE}))}
 
-    def build_model(self, settings: FoldSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+    def build_model(
+        self, settings: FoldSettings, vocabularies: Mapping[str, Any]
+    ) -> ResidueClassifier | PairClassifier:
         """Return the encoder with its head."""
         options, head = model_options(settings.model) | {"size": RESIDUE_ID_COUNT}, settings.head
         if is_distance_data(settings.data):
             encoder = build_model(settings.model.kind, {**options, "features": FEATURE_COUNT})
-            return PairClassifier(encoder, head.bins, dropout=head.dropout)
+            return PairClassifier(require_model(encoder, Msa), head.bins, dropout=head.dropout)
         return ResidueClassifier(
-            build_model(settings.model.kind, options),
+            require_model(build_model(settings.model.kind, options), Encoder),
             vocabularies["states"].size,
             hidden_dim=head.hidden_dim,
             dropout=head.dropout,
         )
 
     def build_task(
-        self, settings: FoldSettings, vocabularies: Mapping[str, Any], model: Any
+        self,
+        settings: FoldSettings,
+        vocabularies: Mapping[str, Any],
+        model: ResidueClassifier | PairClassifier,
     ) -> ResidueStateTask | DistanceTask:
         label_smoothing, head = settings.train.label_smoothing, settings.head
-        if is_distance_data(settings.data):
+        if isinstance(model, PairClassifier):
             return DistanceTask(
                 model,
                 bins=head.bins,

@@ -87,7 +87,7 @@ class DistancePrediction(Prediction):
         }
 
 
-class DistanceTask(EncoderTask[DistanceExample, DistanceBatch]):
+class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
     """A classifier of pairs into bins of distance; a pair below `contact_distance` is a contact."""
 
     name: ClassVar = "fold"

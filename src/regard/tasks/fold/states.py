@@ -94,7 +94,7 @@ class StatePrediction(Prediction):
         return self.sequence, self.states
 
 
-class ResidueStateTask(EncoderTask[StateExample, StateBatch]):
+class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier]):
     """A classifier of residues and the names of their states.
 
     With `use_alignment` the encoder reads aligned sequences, else the first sequence alone.

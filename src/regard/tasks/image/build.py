@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from torch import nn
+
 from regard.batching.images import ImagePreprocessor
 from regard.config.image_size import check_patch_size
 from regard.config.settings import Settings
@@ -11,6 +13,8 @@ from regard.data.corpus import Corpus
 from regard.data.formats.images import ImageReader
 from regard.layers.images import resize_position_table
 from regard.models.catalogue import build_model
+from regard.models.protocols import require_model
+from regard.models.vit import Vit
 from regard.tasks.base import VocabularyLoader
 from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
@@ -31,7 +35,7 @@ from regard.text.labels import Labels
 POSITION_WEIGHTS = "position.weight"
 
 
-class ImageBuilder(EncoderBuilder):
+class ImageBuilder(EncoderBuilder[ImageSettings, EncoderClassifier[Vit]]):
     """Reads `ImageSettings`; an encoder of another run may have read another size of images."""
 
     comparison_class: ClassVar = ClassifierComparison
@@ -61,18 +65,21 @@ class ImageBuilder(EncoderBuilder):
     def build_vocabularies(self, settings: ImageSettings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
         return {"labels": Labels.from_data(record["label"] for record in corpus.read("train"))}
 
-    def build_encoder(self, settings: ImageSettings, vocabularies: Mapping[str, Any]) -> Any:  # noqa: ARG002
+    def build_encoder(self, settings: ImageSettings, vocabularies: Mapping[str, Any]) -> nn.Module:  # noqa: ARG002
         sizes = {"size": settings.image.size, "channels": settings.image.channels}
         return build_model(settings.model.kind, {**model_options(settings.model), **sizes})
 
     def build_head(
-        self, settings: ImageSettings, vocabularies: Mapping[str, Any], encoder: Any
-    ) -> EncoderClassifier:
+        self, settings: ImageSettings, vocabularies: Mapping[str, Any], encoder: nn.Module
+    ) -> EncoderClassifier[Vit]:
         classes, frozen = vocabularies["labels"].size, settings.start.freeze
-        return build_classifier(encoder, classes, settings.head, frozen=frozen)
+        return build_classifier(require_model(encoder, Vit), classes, settings.head, frozen=frozen)
 
     def build_task(
-        self, settings: ImageSettings, vocabularies: Mapping[str, Any], model: Any
+        self,
+        settings: ImageSettings,
+        vocabularies: Mapping[str, Any],
+        model: EncoderClassifier[Vit],
     ) -> ImageTask:
         image, train = settings.image, settings.train
         reader = ImageReader(image.size, image.channels, image.fit)
@@ -86,7 +93,7 @@ class ImageBuilder(EncoderBuilder):
             layer_decay=settings.start.layer_decay,
         )
 
-    def load_pretrained(self, settings: ImageSettings, model: Any) -> None:
+    def load_pretrained(self, settings: ImageSettings, model: EncoderClassifier[Vit]) -> None:
         """Load the encoder of the pretrained run, with positions resized to these images."""
         if settings.start.run is None:
             return

@@ -18,6 +18,7 @@ from regard.batching.images import ImagePreprocessor
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.formats.images import ImageLike
+from regard.models.vit import Vit
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
 from regard.tasks.encoder_classifier import (
     ClassBatch,
@@ -52,7 +53,7 @@ class ImageExample:
         return (self.label,)
 
 
-class ImageTask(EncoderClassifierTask[ImageExample]):
+class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
     """A classifier, how it reads images, and the names of its classes."""
 
     name: ClassVar = "image"
@@ -62,7 +63,7 @@ class ImageTask(EncoderClassifierTask[ImageExample]):
 
     def __init__(
         self,
-        model: EncoderClassifier,
+        model: EncoderClassifier[Vit],
         images: ImagePreprocessor,
         labels: Labels,
         *,

@@ -4,10 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
-
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
+from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import TaskBuilder
 from regard.tasks.building import train_tokenizer_on_corpus
 from regard.tasks.doctor.counts import MemoryProbe, Progress
@@ -20,7 +19,7 @@ from regard.tasks.text_stream import stream_options
 from regard.text.special_ids import load_tokenizer
 
 
-class LanguageBuilder(TaskBuilder[LanguageSettings]):
+class LanguageBuilder(TaskBuilder[LanguageSettings, AnyLanguageModel]):
     """Reads `LanguageSettings`."""
 
     def vocabulary_loaders(self, settings: LanguageSettings) -> dict[str, Any]:  # noqa: ARG002
@@ -29,11 +28,13 @@ class LanguageBuilder(TaskBuilder[LanguageSettings]):
     def build_vocabularies(self, settings: LanguageSettings, corpus: Corpus) -> dict[str, Any]:
         return {"text": train_tokenizer_on_corpus(settings.text, corpus, "text")}
 
-    def build_model(self, settings: LanguageSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+    def build_model(
+        self, settings: LanguageSettings, vocabularies: Mapping[str, Any]
+    ) -> AnyLanguageModel:
         return build_language_model(settings, vocabularies["text"])
 
     def build_task(
-        self, settings: LanguageSettings, vocabularies: Mapping[str, Any], model: nn.Module
+        self, settings: LanguageSettings, vocabularies: Mapping[str, Any], model: AnyLanguageModel
     ) -> LanguageTask:
         return LanguageTask(
             model,

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import nn
-
 from regard.data.corpus import Record
+from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import ProgressCallback
 from regard.tasks.generation import TextPrediction
 from regard.tasks.text_stream import TextStreamTask
@@ -32,5 +31,5 @@ class LanguageTask(TextStreamTask):
             for prompt, best in zip(prompts, outputs, strict=True)
         ]
 
-    def exportable_model(self) -> nn.Module:
+    def exportable_model(self) -> AnyLanguageModel:
         return self.model

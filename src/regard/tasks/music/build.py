@@ -4,13 +4,18 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
-
 from regard.config.data.notes import is_roll_data
 from regard.config.decode import SampleConfig
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.models.catalogue import build_model
+from regard.models.protocols import (
+    AnyLanguageModel,
+    AnyRollModel,
+    LanguageModel,
+    RollModel,
+    require_model,
+)
 from regard.tasks.base import TaskBuilder
 from regard.tasks.building import max_positions, model_options, train_tokenizer_on_corpus
 from regard.tasks.doctor.counts import MemoryProbe, Progress
@@ -27,7 +32,7 @@ MAX_ATTEMPTS = 20  # tunes that are drawn until one can be played
 SEED_STRIDE = 7919  # between the seeds of attempts
 
 
-class MusicBuilder(TaskBuilder[MusicSettings]):
+class MusicBuilder(TaskBuilder[MusicSettings, AnyLanguageModel | AnyRollModel]):
     """Reads `MusicSettings`, whose data decides between piano rolls and tunes."""
 
     def vocabulary_loaders(self, settings: MusicSettings) -> dict[str, Any]:
@@ -39,19 +44,24 @@ class MusicBuilder(TaskBuilder[MusicSettings]):
             return {}
         return {"text": train_tokenizer_on_corpus(settings.text, corpus, "text")}
 
-    def build_model(self, settings: MusicSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+    def build_model(
+        self, settings: MusicSettings, vocabularies: Mapping[str, Any]
+    ) -> AnyLanguageModel | AnyRollModel:
         if not is_roll_data(settings.data):
             return build_language_model(settings, vocabularies["text"])
         options = {**model_options(settings.model), "size": KEY_COUNT}
-        return build_model(settings.model.kind, options)
+        return require_model(build_model(settings.model.kind, options), RollModel)
 
     def build_task(
-        self, settings: MusicSettings, vocabularies: Mapping[str, Any], model: nn.Module
+        self,
+        settings: MusicSettings,
+        vocabularies: Mapping[str, Any],
+        model: AnyLanguageModel | AnyRollModel,
     ) -> PianoRollTask | TuneTask:
         decode = settings.decode
         if is_roll_data(settings.data):
             return PianoRollTask(
-                model,
+                require_model(model, RollModel),
                 max_steps=int(min(settings.train.max_tokens, max_positions(settings.model))),
                 new_steps=decode.max_length,
                 temperature=decode.temperature,
@@ -59,7 +69,10 @@ class MusicBuilder(TaskBuilder[MusicSettings]):
             )
         decodings = [build_attempt(decode, attempt) for attempt in range(MAX_ATTEMPTS)]
         return TuneTask(
-            model, vocabularies["text"], decodings=decodings, **stream_options(settings)
+            require_model(model, LanguageModel),
+            vocabularies["text"],
+            decodings=decodings,
+            **stream_options(settings),
         )
 
     def check_data(

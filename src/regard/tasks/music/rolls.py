@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.observe import named_attentions, observe
 from regard.batching.batches import iterate_by_length
@@ -29,6 +29,7 @@ from regard.metrics.music import (
     FIRST_STEP_PREDICTED_SIGNATURE,
     frame_nll,
 )
+from regard.models.protocols import AnyRollModel
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
 from regard.tasks.generation import TOKENS_PER_BATCH
 from regard.tasks.loss import Loss
@@ -78,7 +79,7 @@ class RollPrediction(MusicPrediction):
         return self.text + "\n"
 
 
-class PianoRollTask(Task[RollExample, RollBatch], Composer):
+class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
     """A model of piano rolls, which has begin, read, step and logits of keys.
 
     Longer pieces than `max_steps` are trained on in parts. A composition adds `new_steps` steps.
@@ -94,7 +95,7 @@ class PianoRollTask(Task[RollExample, RollBatch], Composer):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnyRollModel,
         *,
         max_steps: int = 512,
         new_steps: int = 64,
@@ -103,7 +104,7 @@ class PianoRollTask(Task[RollExample, RollBatch], Composer):
     ):
         if not 0 < temperature < math.inf:
             raise ValueError(f"temperature must be positive, not {temperature}")
-        self.model: Any = model
+        self.model = model
         self.max_steps, self.new_steps = max_steps, new_steps
         self.temperature, self.seed = temperature, seed
 

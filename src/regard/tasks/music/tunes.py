@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from torch import nn
-
 from regard.data.corpus import Record
 from regard.data.formats.abc_notation import FIELD, parse_tune
+from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import ProgressCallback
 from regard.tasks.generation import Decoding, TextOutput
 from regard.tasks.music.composition import Composer, MusicPrediction
@@ -60,7 +59,7 @@ class TuneTask(TextStreamTask, Composer):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnyLanguageModel,
         text: AnyTokenizer,
         *,
         decodings: Sequence[Decoding],

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.batching.batches import iterate_by_length
 from regard.batching.example import padded
 from regard.data.corpus import Record
 from regard.metrics.language import perplexity
+from regard.models.elmo import Elmo
 from regard.tasks.base import Metrics, Prediction, ProgressCallback
 from regard.tasks.encoder_inputs import CharacterInputs
 from regard.tasks.generation import TOKENS_PER_BATCH
@@ -81,15 +82,15 @@ class PerplexityPrediction(Prediction):
         }
 
 
-class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch]):
+class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
     """An ELMo, which reads the characters of words and predicts words of its vocabulary."""
 
     unit: ClassVar = "words"
     packed = False  # examples hold words
     special_token_count: ClassVar = 2  # START and END of a sentence
 
-    def __init__(self, model: nn.Module, text: AnyTokenizer, *, max_tokens: int = 128):
-        self.model: Any = model
+    def __init__(self, model: Elmo, text: AnyTokenizer, *, max_tokens: int = 128):
+        self.model = model
         self.text, self.inputs, self.max_tokens = text, CharacterInputs(text), max_tokens
 
     # --- training
@@ -120,6 +121,8 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch]):
         """Return -log p of all but START from the left, and of all but END from the right."""
         forward_states, backward_states = self.model.teacher_forced(batch.characters, batch.valid)
         output, valid = self.model.output, batch.valid[:, 1:]
+        if output is None:
+            raise ValueError("model: this ELMo predicts no words; build it with a vocabulary size")
         forward_loss = cross_entropy(output, forward_states, batch.ids[:, 1:], valid)
         backward_loss = cross_entropy(output, backward_states, batch.ids[:, :-1], valid)
         return BiLmLoss(forward_loss.total, backward_loss.total, forward_loss.count)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
-
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
+from regard.models.bert import Bert
 from regard.models.catalogue import build_model
+from regard.models.elmo import Elmo
+from regard.models.protocols import require_model
 from regard.tasks.base import TaskBuilder, VocabularyLoader
 from regard.tasks.building import model_options, train_tokenizer_on_corpus
 from regard.tasks.doctor.counts import MemoryProbe, Progress
@@ -19,7 +20,7 @@ from regard.tasks.pretrain.task import PretrainTask
 from regard.text.special_ids import load_tokenizer, special_ids
 
 
-class PretrainBuilder(TaskBuilder[PretrainSettings]):
+class PretrainBuilder(TaskBuilder[PretrainSettings, Bert | Elmo]):
     """Reads `PretrainSettings`."""
 
     def vocabulary_loaders(
@@ -31,16 +32,19 @@ class PretrainBuilder(TaskBuilder[PretrainSettings]):
     def build_vocabularies(self, settings: PretrainSettings, corpus: Corpus) -> dict[str, Any]:
         return {"text": train_tokenizer_on_corpus(settings.text, corpus, "text")}
 
-    def build_model(self, settings: PretrainSettings, vocabularies: Mapping[str, Any]) -> nn.Module:
+    def build_model(
+        self, settings: PretrainSettings, vocabularies: Mapping[str, Any]
+    ) -> Bert | Elmo:
         kind, tokenizer = settings.model.kind, vocabularies["text"]
         size = tokenizer.size if kind == "elmo" else special_ids(tokenizer).size
-        return build_model(kind, {**model_options(settings.model), "size": size})
+        model = build_model(kind, {**model_options(settings.model), "size": size})
+        return model if isinstance(model, Bert) else require_model(model, Elmo)
 
     def build_task(
-        self, settings: PretrainSettings, vocabularies: Mapping[str, Any], model: nn.Module
+        self, settings: PretrainSettings, vocabularies: Mapping[str, Any], model: Bert | Elmo
     ) -> PretrainTask | BiLmTask:
         tokenizer, mask = vocabularies["text"], settings.mask
-        if settings.model.kind == "elmo":
+        if isinstance(model, Elmo):
             limit = max_tokens(settings, BiLmTask.special_token_count)
             return BiLmTask(model, tokenizer, max_tokens=limit)
         return PretrainTask(

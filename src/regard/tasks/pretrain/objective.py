@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from regard.data.corpus import Record
-from regard.tasks.base import BatchT, ExampleT, Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.base import BatchT, ExampleT, Metrics, ModelT, Prediction, ProgressCallback, Task
 from regard.tasks.loss import Loss
 
 
-class PretrainingObjective(Task[ExampleT, BatchT]):
+class PretrainingObjective(Task[ExampleT, BatchT, ModelT]):
     """An encoder that learns from plain text; its score is how likely it finds hidden words."""
 
     name: ClassVar = "pretrain"

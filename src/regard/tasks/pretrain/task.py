@@ -12,13 +12,14 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Int
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 
 from regard.batching.batches import Batches, iterate_by_length
 from regard.batching.example import Example, padded
 from regard.batching.store import store_examples
 from regard.data.corpus import Corpus, Record
 from regard.metrics.language import perplexity
+from regard.models.bert import Bert
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
 from regard.tasks.generation import TOKENS_PER_BATCH
 from regard.tasks.loss import Loss, cross_entropy
@@ -80,7 +81,7 @@ class FilledTextPrediction(Prediction):
         return {"filled": self.text, "masks": masks}
 
 
-class PretrainTask(PretrainingObjective[Example, PretrainBatch]):
+class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
     """A BERT with its heads, and a vocabulary."""
 
     unit: ClassVar = "pairs"
@@ -88,7 +89,7 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch]):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: Bert,
         text: AnyTokenizer,
         *,
         max_tokens: int = 128,
@@ -96,7 +97,7 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch]):
         whole_words: bool = False,
         next_sentence: bool = True,
     ):
-        self.model: Any = model
+        self.model = model
         self.text, self.max_tokens = text, max_tokens
         self.rate, self.next_sentence = rate, next_sentence
         self.special_ids = special_ids(text)
@@ -181,6 +182,8 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch]):
             correct_words = int((self.model.logits(word_states).argmax(-1) == targets).sum())
         pairs_loss, correct_pairs = word_loss.total.new_zeros(()), 0
         if self.next_sentence:
+            if self.model.following is None:
+                raise ValueError("model: this BERT does not predict whether sentences are adjacent")
             logits = self.model.following(encoded.pooled)
             pairs_loss = F.cross_entropy(logits, batch.next_sentence_labels, reduction="sum")
             correct_pairs = int((logits.argmax(-1) == batch.next_sentence_labels).sum())
@@ -287,7 +290,7 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch]):
     ) -> str:
         return view.render_last_layer(self.attention_map(record), surface)
 
-    def exportable_model(self) -> nn.Module:
+    def exportable_model(self) -> Bert:
         return self.model
 
 

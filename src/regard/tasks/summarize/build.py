@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from torch import nn
-
 from regard.config.settings import Settings
+from regard.models.protocols import AnySeq2SeqModel
 from regard.tasks.building import max_positions
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.pairs import check_pairs
@@ -17,13 +16,13 @@ from regard.tasks.summarize.task import SummarizeTask
 from regard.text.special import UNKNOWN
 
 
-class SummarizeBuilder(Seq2SeqBuilder):
+class SummarizeBuilder(Seq2SeqBuilder[SummarizeSettings]):
     """Reads `SummarizeSettings`."""
 
     comparison_class: ClassVar = SummarizeComparison
 
     def build_task(
-        self, settings: SummarizeSettings, vocabularies: Mapping[str, Any], model: nn.Module
+        self, settings: SummarizeSettings, vocabularies: Mapping[str, Any], model: AnySeq2SeqModel
     ) -> SummarizeTask:
         train, positions = settings.train, max_positions(settings.model)
         return SummarizeTask(

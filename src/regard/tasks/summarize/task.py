@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.batching.batches import Batches, StreamedExamples
 from regard.batching.example import Batch, Example, collate
@@ -23,7 +23,8 @@ from regard.decoding.stepper import Hypothesis
 from regard.metrics.language import perplexity
 from regard.metrics.summary import copy_rate, repetition_rate, rouge
 from regard.metrics.translation import exact_match
-from regard.models.pointer import coverage_loss
+from regard.models.pointer import Pointer, coverage_loss
+from regard.models.protocols import AnySeq2SeqModel
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
 from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding, TextOutput, TextPrediction
 from regard.tasks.loss import Loss, cross_entropy
@@ -72,7 +73,7 @@ class SummarizeTask(Seq2SeqTask):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnySeq2SeqModel,
         source: Tokenizer,
         target: Tokenizer,
         *,
@@ -182,7 +183,7 @@ class SummarizeTask(Seq2SeqTask):
         With `coverage` None, the attention does not read coverage either.
         """
         model = self.model
-        if not hasattr(model, "decode_with_attention"):
+        if not isinstance(model, Pointer):
             return super().cross_entropy(batch, smoothing)
         memory = model.remember(batch.source, batch.source_valid)
         decoder_output = model.decode_with_attention(memory, batch.target_in, coverage is not None)
@@ -297,12 +298,15 @@ class SummarizeTask(Seq2SeqTask):
     @torch.no_grad()
     def copy_traces(self, source: str, target: Sequence[int]) -> list[CopyTrace]:
         """Return the origin of each word of a summary and of its end; none without copying."""
-        if not self.can_copy:
+        model = self.model.eval()
+        if not isinstance(model, Pointer):
             return []
         [example] = self.source_examples([source])
-        batch, model = collate([example._replace(target=target)]), self.model.eval()
+        batch = collate([example._replace(target=target)])
         memory = model.remember(batch.source, batch.source_valid)
         decoder_output = model.decode_with_attention(memory, batch.target_in)
+        if decoder_output.gates is None:  # the model cannot copy
+            return []
         p_gen = decoder_output.gates[0].sigmoid()
         log_likelihoods = model.log_likelihood(
             decoder_output, batch.source, batch.target_out, batch.target_valid

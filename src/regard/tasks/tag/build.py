@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from torch import nn
+
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
 from regard.data.tag_schemes import convert_tags
+from regard.models.protocols import Encoder, require_model
 from regard.tasks.base import VocabularyLoader
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.texts import check_labeled
@@ -18,7 +21,7 @@ from regard.text.labels import Labels
 from regard.text.special_ids import load_tokenizer
 
 
-class TagBuilder(EncoderBuilder):
+class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger]):
     """Reads `TagSettings` or `UnderstandSettings`; the latter add labels of sentences."""
 
     special_token_count: ClassVar = 2  # START and END
@@ -50,11 +53,11 @@ class TagBuilder(EncoderBuilder):
         self,
         settings: TagSettings | UnderstandSettings,
         vocabularies: Mapping[str, Any],
-        encoder: Any,
+        encoder: nn.Module,
     ) -> SequenceTagger:
         head, labels = settings.head, vocabularies.get("labels")
         return SequenceTagger(
-            encoder,
+            require_model(encoder, Encoder),
             vocabularies["tags"].names,
             0 if labels is None else labels.size,
             scheme=head.scheme,
@@ -68,7 +71,7 @@ class TagBuilder(EncoderBuilder):
         self,
         settings: TagSettings | UnderstandSettings,
         vocabularies: Mapping[str, Any],
-        model: Any,
+        model: SequenceTagger,
     ) -> TagTask:
         segments = getattr(settings.model, "segments", 0) > 1
         inputs = build_word_inputs(settings.model.kind, vocabularies["text"], segments=segments)

@@ -4,7 +4,7 @@ b: sentences   t: positions   w: words   k: tags   c: classes
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -12,7 +12,9 @@ from torch import Tensor
 
 from regard.data.tag_schemes import OUTSIDE, TagScheme, can_follow
 from regard.layers.crf import CRF
+from regard.layers.encoder_states import EncoderStates
 from regard.layers.output_heads import ClassifierHead, build_pooling
+from regard.models.protocols import Encoder
 from regard.tasks.encoding import EncoderModel
 from regard.tasks.tag.inputs import word_states
 
@@ -25,12 +27,12 @@ class TagLogits(NamedTuple):
     label: Float[Tensor, "b c"] | None
 
 
-class SequenceTagger(EncoderModel):
+class SequenceTagger(EncoderModel[Encoder[EncoderStates]]):
     """An encoder with a head for each word, and a head for the sentence if there are classes."""
 
     def __init__(
         self,
-        encoder: Any,
+        encoder: Encoder[EncoderStates],
         tags: Sequence[str],
         labels: int = 0,
         *,

@@ -93,7 +93,7 @@ class TagPrediction(Prediction):
         return fields
 
 
-class TagTask(EncoderTask[TagExample, TagBatch]):
+class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
     """A tagger, the inputs that it reads, and the names of its tags."""
 
     name: ClassVar = "tag"

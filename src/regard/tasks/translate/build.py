@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from torch import nn
-
 from regard.config.settings import Settings
+from regard.models.protocols import AnySeq2SeqModel
 from regard.tasks.building import max_positions
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.pairs import check_pairs
@@ -17,13 +16,13 @@ from regard.tasks.translate.settings import TranslateSettings, TranslateTrainCon
 from regard.tasks.translate.task import MAX_EVALUATION_TOKENS, TranslateTask
 
 
-class TranslateBuilder(Seq2SeqBuilder):
+class TranslateBuilder(Seq2SeqBuilder[TranslateSettings]):
     """Reads `TranslateSettings`."""
 
     comparison_class: ClassVar = TranslateComparison
 
     def build_task(
-        self, settings: TranslateSettings, vocabularies: Mapping[str, Any], model: nn.Module
+        self, settings: TranslateSettings, vocabularies: Mapping[str, Any], model: AnySeq2SeqModel
     ) -> TranslateTask:
         train, positions = settings.train, max_positions(settings.model)
         guide = None
@@ -52,7 +51,7 @@ class TranslateBuilder(Seq2SeqBuilder):
         return check_pairs(settings, progress, memory_probe)
 
 
-def cross_attentions(model: Any) -> tuple[str, ...]:
+def cross_attentions(model: AnySeq2SeqModel) -> tuple[str, ...]:
     if not model.cross_attentions:
         raise ValueError(f"model {type(model).__name__} has no attention to the source to guide")
     return model.cross_attentions

@@ -15,7 +15,7 @@ from regard.tasks.alignment import (
     gold_from_files,
     gold_from_records,
 )
-from regard.tasks.base import ProgressCallback, Task
+from regard.tasks.base import AnyTask, ProgressCallback
 from regard.tasks.comparison import Comparison, ComparisonOptions, Measurement
 from regard.view import chart
 
@@ -42,7 +42,7 @@ class TranslateComparison(Comparison):
             notes.append(f"BLEU by length: sentences of 1 to {count} consecutive pairs, joined")
         return notes + super().comparison_notes(models)
 
-    def measure(self, task: Task[Any, Any], on_progress: ProgressCallback) -> Measurement:
+    def measure(self, task: AnyTask, on_progress: ProgressCallback) -> Measurement:
         start = time.perf_counter()
         predictions = task.predict(self.records, on_progress=on_progress)
         seconds = time.perf_counter() - start

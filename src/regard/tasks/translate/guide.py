@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
-from regard.attention.observe import observe
+from regard.attention.observe import ModuleTree, observe
 from regard.batching.example import Batch, Example
 from regard.data.corpus import Record
 from regard.metrics.alignment_files import Links, numbered_lines, parse_links
@@ -73,7 +73,7 @@ class AlignmentGuide:
                     positions = token_links(links, encoded_source.words, encoded_target.words)
                     yield Example(index, source_ids, target_ids, positions)
 
-    def loss(self, model: nn.Module, batch: Batch, base_loss: Callable[[], Loss]) -> Loss:
+    def loss(self, model: ModuleTree, batch: Batch, base_loss: Callable[[], Loss]) -> Loss:
         """Return the base loss plus the weighted alignment loss of the guided attention."""
         if batch.guide is None:
             raise ValueError("batch has no guide: take its examples from AlignmentGuide.examples")

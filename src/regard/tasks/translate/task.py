@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Int
-from torch import Tensor, nn
+from torch import Tensor
 
 from regard.attention.observe import Edit
 from regard.batching.batches import Batches
@@ -18,6 +18,7 @@ from regard.data.corpus import Corpus, Record
 from regard.decoding.tracing import TracingStepper
 from regard.metrics.language import perplexity
 from regard.metrics.translation import bleu, chrf, exact_match, ter
+from regard.models.protocols import AnySeq2SeqModel
 from regard.tasks.alignment import Aligner
 from regard.tasks.base import BatchOptions, Metrics, Prediction, Readout
 from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding
@@ -41,7 +42,7 @@ class TranslateTask(Seq2SeqTask):
 
     def __init__(
         self,
-        model: nn.Module,
+        model: AnySeq2SeqModel,
         source: Tokenizer,
         target: Tokenizer,
         *,
