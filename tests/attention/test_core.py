@@ -192,7 +192,7 @@ class TestBadInput:
                 torch.zeros(3, 3, 8),
                 r"query has leading axes \(3,\), which do not fit the memory's \(2,\)",
             ),
-            (torch.zeros(8), "query needs at least two axes"),
+            (torch.zeros(8), r"query must be \[\.\.\., positions, width\], not of shape \(8,\)"),
             (
                 torch.zeros(2, 3, 8).double(),
                 r"query is torch\.float64 but memory is torch\.float32",
@@ -212,7 +212,7 @@ class TestBadInput:
         [
             (torch.zeros(2, 5, 7), "states must be 8 wide, not 7"),
             (torch.zeros(2, 5, 8).int(), r"states must be floating point, not torch\.int32"),
-            (torch.zeros(8), "states needs at least two axes"),
+            (torch.zeros(8), r"states must be \[\.\.\., positions, width\], not of shape \(8,\)"),
             (nan_at(0, 4, 7, shape=(2, 5, 8)), r"states holds NaN, first at \(0, 4, 7\)"),
         ],
     )
@@ -246,13 +246,13 @@ class TestBadInput:
 
     def test_weights(self):
         attention, memory = remembered()
-        with pytest.raises(ValueError, match="weights have 4 slots, memory has 5"):
+        with pytest.raises(ValueError, match="weights have 4 slots, but memory 5"):
             attention.read(torch.zeros(2, 3, 4), memory)
 
     def test_too_many_slots_for_a_location(self):
         attention, memory = remembered(Attention(LocationScore(8, 4)))
         with pytest.raises(
-            ValueError, match="memory has 5 slots; the location score was made for 4"
+            ValueError, match="memory has 5 slots, but the location score has at most 4"
         ):
             attention(torch.zeros(2, 3, 8), memory)
 

@@ -155,7 +155,7 @@ class TestBadInput:
         ):
             pass
         with (
-            pytest.raises(ValueError, match="no attention 'x'; there are own, aligned"),
+            pytest.raises(ValueError, match="no attention 'x'; choose from own, aligned"),
             intervene(Small(), {"x": zero()}),
         ):
             pass
@@ -168,9 +168,9 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("name", "edit", "says"),
         [
-            ("own", zero(heads=[2]), r"heads \[2\] do not all exist: this attention has 2"),
+            ("own", zero(heads=[2]), r"heads \[2\] do not all exist; this attention has 2"),
             ("aligned", zero(heads=[0]), "this attention has no heads"),
-            ("own", replace(torch.zeros(3)), r"weights of shape \(1, 2, 5, 5\) cannot be replaced"),
+            ("own", replace(torch.zeros(3)), r"replacement of shape \(3,\) does not fit weights of shape \(1, 2, 5, 5\)"),
         ],
     )
     def test_edits(self, name: str, edit, says: str):

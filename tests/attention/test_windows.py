@@ -25,13 +25,13 @@ def test_local_p_is_its_equation():
         for t in range(2):
             hidden = [math.tanh(float(row @ query[b, t])) for row in into.weight]
             raw = sum(v * x for v, x in zip(out.weight[0].tolist(), hidden, strict=True))
-            centre = length / (1 + math.exp(-raw))
-            window = [s for s in range(length) if abs(s - centre) <= radius]
+            center = length / (1 + math.exp(-raw))
+            window = [s for s in range(length) if abs(s - center) <= radius]
             energy = {s: float(query[b, t] @ states[b, s]) for s in window}
             total = sum(math.exp(e) for e in energy.values())
             want = torch.zeros(7, dtype=F64)
             for s in window:
-                gauss = math.exp(-((s - centre) ** 2) / (2 * (radius / 2) ** 2))
+                gauss = math.exp(-((s - center) ** 2) / (2 * (radius / 2) ** 2))
                 want[s] = math.exp(energy[s]) / total * gauss
             torch.testing.assert_close(weights[b, t], want, rtol=1e-10, atol=1e-14)
             assert 0 < weights[b, t].sum() <= 1

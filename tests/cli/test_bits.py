@@ -135,7 +135,7 @@ def test_a_page_and_a_record(inside, tmp_path):
         (
             ["train", "copy.toml", "model.max_shift=9", "--run", "no"],
             "",
-            "max_shift = 9 goes around 10 sl",
+            "max_shift (9) must be less than",
         ),
         (["train", "copy.toml", "model.layers=2"], "", "kind 'lstm' has it"),
     ],

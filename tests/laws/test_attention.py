@@ -128,8 +128,8 @@ class Case:
                     "both": s <= t and t - s <= 2,
                 }[self.mask]
         if attention.window is not None:
-            centre = attention.window.center(query) * torch.tensor(self.lengths)[:, None, None]
-            full &= (torch.arange(self.slots) - centre).abs() <= attention.window.radius
+            center = attention.window.center(query) * torch.tensor(self.lengths)[:, None, None]
+            full &= (torch.arange(self.slots) - center).abs() <= attention.window.radius
         return full
 
 

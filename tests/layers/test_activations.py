@@ -30,6 +30,6 @@ def test_activations_have_names():
     x = torch.randn(5)
     torch.testing.assert_close(build_activation("swish")(x), x * x.sigmoid())
     torch.testing.assert_close(build_activation("gelu")(x), x * 0.5 * (1 + (x / 2**0.5).erf()))
-    with pytest.raises(ValueError, match="activation: there is no 'mish'; there are relu, gelu"):
+    with pytest.raises(ValueError, match="activation: unknown name 'mish'; choose from relu, gelu"):
         build_activation("mish")
     assert all(call(torch.zeros(1)) == 0 for call in ACTIVATIONS.values())

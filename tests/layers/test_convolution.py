@@ -159,7 +159,7 @@ def test_bad_arguments(unchecked: None):
             gated(torch.zeros(shape))
     with pytest.raises(ValueError, match=r"^states must be floating point, not torch\.int64$"):
         gated(states.long())
-    with pytest.raises(ValueError, match=r"^states must be torch\.float32 as the weights are"):
+    with pytest.raises(ValueError, match=r"^states must be torch\.float32 like the weights"):
         gated(states.double())
     with pytest.raises(ValueError, match=r"^states holds NaN, first at \(0, 0, 0\)"):
         gated(states * math.nan)

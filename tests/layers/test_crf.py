@@ -91,5 +91,5 @@ def test_a_row_without_words_says_nothing():
 
 
 def test_rules_of_another_shape():
-    with pytest.raises(ValueError, match=r"rules of 3 tags have shape \(3, 3\), not \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"constraints of 3 tags must have shape \(3, 3\), not \(2, 2\)"):
         CRF(3, torch.ones(2, 2, dtype=torch.bool))

@@ -116,7 +116,7 @@ def test_bad_arguments(unchecked: None):
         Embedding(SIZE, DIM)(torch.zeros(2, 3))
     with pytest.raises(ValueError, match=r"^states must be 4 wide, not 5$"):
         Embedding(SIZE, DIM).logits(torch.zeros(2, 3, 5))
-    with pytest.raises(ValueError, match=r"^states must be torch\.float32 as the weights are"):
+    with pytest.raises(ValueError, match=r"^states must be torch\.float32 like the weights"):
         Embedding(SIZE, DIM).logits(torch.zeros(2, 3, DIM, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"^padding must be an id between 0 and 6, not 7$"):
         Embedding(SIZE, DIM, padding=7)

@@ -147,7 +147,7 @@ def test_bad_arguments(unchecked: None):
             colour(torch.zeros(bad))
     with pytest.raises(ValueError, match=r"^images must be floating point, not torch\.uint8$"):
         colour(torch.zeros(1, 3, 28, 28, dtype=torch.uint8))
-    with pytest.raises(ValueError, match=r"^images must be torch\.float32 as the weights are"):
+    with pytest.raises(ValueError, match=r"^images must be torch\.float32 like the weights"):
         colour(torch.zeros(1, 3, 28, 28, dtype=DOUBLE))
     with pytest.raises(ValueError, match=r"^images holds NaN, first at \(0, 0, 0, 0\)"):
         colour(torch.full((1, 3, 28, 28), math.nan))

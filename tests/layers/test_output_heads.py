@@ -87,7 +87,7 @@ def test_an_empty_row_is_zeros_with_finite_gradients(name):
 def test_wrong_poolings(unchecked):
     with pytest.raises(ValueError, match=r"pooling must be one of first, .*, not 'sum'"):
         build_pooling("sum", 2)
-    with pytest.raises(ValueError, match="queries are of 'attention' only"):
+    with pytest.raises(ValueError, match="queries must be 1 for pooling"):
         build_pooling("mean", 2, queries=2)
 
 

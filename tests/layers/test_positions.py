@@ -122,7 +122,7 @@ def test_learned_adds_its_rows():
 def test_learned_says_how_far_it_goes():
     position = LearnedPositions(10, 4)
     for length, start, reached in [(11, 0, 11), (1, 10, 11), (4, 8, 12)]:
-        complaint = f"^states reach {reached} positions, but only 10 were learned$"
+        complaint = f"^states reach position {reached}, but the table has only 10$"
         with pytest.raises(ValueError, match=complaint):
             position(torch.zeros(1, length, 4), start)
 
@@ -287,9 +287,9 @@ def test_rotary_in_half_precision_rounds_once(dtype: torch.dtype):
 def test_bad_arguments(unchecked: None):
     states = torch.zeros(1, 2, 6)
     for position in (SinusoidalPositions(6), LearnedPositions(9, 6)):
-        with pytest.raises(ValueError, match=r"^start must not be negative, but is -1$"):
+        with pytest.raises(ValueError, match=r"^start must be 0 or more, not -1$"):
             position(states, -1)
-    with pytest.raises(ValueError, match=r"^start must not be negative, but is -1$"):
+    with pytest.raises(ValueError, match=r"^start must be 0 or more, not -1$"):
         RotaryPositions()(states, -1)
     for position in (SinusoidalPositions(8), LearnedPositions(9, 8)):
         for bad in (states, torch.zeros(2, 8), torch.zeros(8)):
@@ -300,7 +300,7 @@ def test_bad_arguments(unchecked: None):
                 position(bad)
         with pytest.raises(ValueError, match=r"^states must be floating point, not torch\.int64$"):
             position(torch.zeros(1, 2, 8, dtype=torch.long))
-    with pytest.raises(ValueError, match=r"^states must be torch\.float32 as the weights are"):
+    with pytest.raises(ValueError, match=r"^states must be torch\.float32 like the weights"):
         LearnedPositions(9, 6)(states.double())
     with pytest.raises(ValueError, match=r"^x must be floating point, not torch\.int64$"):
         RotaryPositions()(torch.zeros(2, 4, dtype=torch.long))
@@ -310,10 +310,10 @@ def test_bad_arguments(unchecked: None):
     for position in (SinusoidalPositions(6), LearnedPositions(9, 6)):
         for bad in (torch.tensor(0), torch.tensor([0, 1]), torch.tensor([0.0])):
             with pytest.raises(
-                ValueError, match=r"^start must be one integer, or one for each of 1"
+                ValueError, match=r"^start must be an integer, or one integer for each of 1"
             ):
                 position(states, bad)
-    with pytest.raises(ValueError, match=r"^states reach 10 positions, but only 9 were learned$"):
+    with pytest.raises(ValueError, match=r"^states reach position 10, but the table has only 9$"):
         LearnedPositions(9, 6)(states, torch.tensor([8]))
     with pytest.raises(ValueError, match=r"^base must be positive, not 0$"):
         RotaryPositions(base=0)
@@ -322,5 +322,5 @@ def test_bad_arguments(unchecked: None):
     for buckets in (2, 7):
         with pytest.raises(ValueError, match=f"^buckets must be .*, not {buckets} in all$"):
             RelativeBias(2, buckets=buckets)
-    with pytest.raises(ValueError, match=r"^max_distance must be over 8, not 8$"):
+    with pytest.raises(ValueError, match=r"^max_distance must be greater than 8, not 8$"):
         RelativeBias(2, max_distance=8)

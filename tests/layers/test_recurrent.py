@@ -472,15 +472,15 @@ def bad(words: str, call: object) -> object:
     [
         bad("inputs must be 3 wide, not 2", lambda r, x: r(x[..., :2])),
         bad("inputs must be [batch, steps, input_dim], not [4, 3]", lambda r, x: r(x[0])),
-        bad("inputs must have a row and a step, not the shape [2, 0, 3]", lambda r, x: r(x[:, :0])),
-        bad("inputs must have a row and a step, not the shape [0, 4, 3]", lambda r, x: r(x[:0])),
-        bad("inputs must be torch.float32 as the weights are", lambda r, x: r(x.double())),
-        bad("inputs must be torch.float32 as the weights are, not", lambda r, x: r(x.long())),
+        bad("inputs must have at least one row and one step, not shape [2, 0, 3]", lambda r, x: r(x[:, :0])),
+        bad("inputs must have at least one row and one step, not shape [0, 4, 3]", lambda r, x: r(x[:0])),
+        bad("inputs must be torch.float32 like the weights", lambda r, x: r(x.double())),
+        bad("inputs must be torch.float32 like the weights, not", lambda r, x: r(x.long())),
         bad("inputs holds NaN, first at (0, 0, 0)", lambda r, x: r(x * math.nan)),
         bad("inputs holds NaN", lambda r, x: r(x * math.nan, upto([1, 4]))),
         bad("valid must be boolean", lambda r, x: r(x, torch.ones(2, 4))),
-        bad("valid must be [2, 4] as inputs are, not [1, 4]", lambda r, x: r(x, upto([4]))),
-        bad("valid must be [2, 4] as inputs are, not [2, 3]", lambda r, x: r(x, upto([3, 3]))),
+        bad("valid must be [2, 4] like inputs, not [1, 4]", lambda r, x: r(x, upto([4]))),
+        bad("valid must be [2, 4] like inputs, not [2, 3]", lambda r, x: r(x, upto([3, 3]))),
         bad("valid must be padded on the right", lambda r, x: r(x, upto([1, 2], 4).flip(1))),
         bad("state must have 2 tensors, not 1", lambda r, x: r(x, None, r.initial_state(2)[:1])),
         bad(
@@ -500,7 +500,7 @@ def bad(words: str, call: object) -> object:
         bad("dropout must be in [0, 1), not 1.5", lambda *_: Recurrent(GRU, 2, 2, 2, dropout=1.5)),
         bad("input_dropout must be", lambda *_: Recurrent(GRU, 2, 2, input_dropout=-0.1)),
         bad("state_dropout must be", lambda *_: Recurrent(GRU, 2, 2, state_dropout=1.0)),
-        bad("dropout 0.1 acts between layers", lambda *_: Recurrent(GRU, 2, 2, dropout=0.1)),
+        bad("dropout 0.1 needs at least two layers", lambda *_: Recurrent(GRU, 2, 2, dropout=0.1)),
         bad(
             "other must have the sizes of this layer",
             lambda r, _: r.load_torch_weights(nn.LSTM(3, 6)),
@@ -510,7 +510,7 @@ def bad(words: str, call: object) -> object:
             lambda r, _: r.load_torch_weights(nn.GRU(3, 5)),
         ),
         bad(
-            "step must go forwards only",
+            "step needs a layer of one direction",
             lambda _, x: (r := Recurrent(GRU, 3, 2, 1, True)).step(x[:, 0], r.initial_state(2)),
         ),
         bad(

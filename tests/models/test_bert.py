@@ -25,8 +25,8 @@ def made(**settings: Any) -> Any:
 
 
 def normed(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    scaled = centred / (centred.square().mean(-1, keepdim=True) + 1e-12).sqrt()
+    centered = x - x.mean(-1, keepdim=True)
+    scaled = centered / (centered.square().mean(-1, keepdim=True) + 1e-12).sqrt()
     return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
 
 
@@ -141,13 +141,13 @@ def test_what_cannot_be_is_told(unchecked):
     model = made(segments=0)
     with pytest.raises(ValueError, match="segments are given to a model that has none"):
         model.encode(IDS, VALID, SEGMENTS)
-    with pytest.raises(ValueError, match="no head for masked words: set pretrain='masked'"):
+    with pytest.raises(ValueError, match="no head for masked words; set pretrain='masked'"):
         model.masked_word_states(torch.zeros(1, DIM))
-    with pytest.raises(ValueError, match="ids have 7 positions, but the context is 6"):
+    with pytest.raises(ValueError, match="ids have 7 positions, but max_positions is 6"):
         model.encode(torch.zeros(1, 7, dtype=torch.long), torch.ones(1, 7, dtype=torch.bool))
     with pytest.raises(ValueError, match="valid must be boolean"):
         model.encode(IDS, VALID.long())
     with pytest.raises(ValueError, match="pretrain must be 'none', 'masked' or 'both'"):
         Bert(SIZE, pretrain="all")
-    with pytest.raises(ValueError, match="pretrain='both' needs the pooler"):
+    with pytest.raises(ValueError, match="pretrain='both' needs pooler=True"):
         Bert(SIZE, pretrain="both", pooler=False)

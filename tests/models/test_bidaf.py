@@ -164,5 +164,5 @@ def test_what_cannot_be():
         Bidaf(7, use_words=False, use_characters=False)
     given = inputs()
     given["question_valid"] = given["question_valid"] & (torch.arange(3)[:, None] > 0)
-    with pytest.raises(ValueError, match="a question without a word"):
+    with pytest.raises(ValueError, match="question_valid has a row without a real word"):
         Bidaf(7, **SIZES).encode(**given)

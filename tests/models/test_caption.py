@@ -197,7 +197,7 @@ def test_hard_attention_looks_at_one_place():
     assert set(seen.joined()["attention"].flatten().tolist()) == {0.0, 1.0}
     assert "reinforce.baseline" in model.state_dict()
     model.train()
-    with pytest.raises(RuntimeError, match="inside `with sampling"):
+    with pytest.raises(RuntimeError, match="inside `with sample_attention"):
         model.teacher_forced(model.remember(images), target)
 
 
@@ -215,7 +215,7 @@ def test_sizes_that_do_not_fit_are_said(unchecked):
     ):
         ShowTell(5, (3, 8))
     model = ShowAttend(5, 8, channels=1, dim=4)
-    with pytest.raises(ValueError, match="images are 8 x 9 pixels, but the model is for 8 x 8"):
+    with pytest.raises(ValueError, match="images have 8 x 9 pixels, but the model is for 8 x 8"):
         model.remember(torch.rand(1, 1, 8, 9))
     with pytest.raises(ValueError, match=r"images must have shape \[batch, 1, height, width\]"):
         model.remember(torch.rand(1, 3, 8, 8))

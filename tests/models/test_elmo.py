@@ -173,7 +173,7 @@ def test_an_even_mix_is_the_mean():
     normed = torch.stack([(h - h.mean(-1, keepdim=True)) for h in layers.unbind(1)], 1)
     normed = normed / (layers.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
     close(ScalarMix(3, layer_norm=True).double()(layers), normed.mean(1))
-    with pytest.raises(ValueError, match="layers must be 3, not 2"):
+    with pytest.raises(ValueError, match="layers must have 3 layers, not 2"):
         mix(layers[:, :2])
 
 
@@ -236,7 +236,7 @@ def test_wrong_settings_are_refused(unchecked):
         make(dim=8, hidden_dim=4)
     with pytest.raises(ValueError, match="layers must be positive, not 0"):
         make(dim=4, hidden_dim=8, layers=0)
-    with pytest.raises(ValueError, match="filters are missing"):
+    with pytest.raises(ValueError, match="filters is empty"):
         CharacterCNN(9, 4, filters=())
     with pytest.raises(ValueError, match="filters: width must be positive, not 0"):
         CharacterCNN(9, 4, filters=((0, 3),))

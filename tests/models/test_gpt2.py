@@ -23,8 +23,8 @@ def made() -> Any:
 
 
 def normed(weights: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    scaled = centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    centered = x - x.mean(-1, keepdim=True)
+    scaled = centered / (centered.square().mean(-1, keepdim=True) + 1e-5).sqrt()
     return scaled * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
@@ -174,11 +174,11 @@ def test_every_attention_can_be_looked_at():
 def test_what_cannot_be_is_told(unchecked):
     model = made()
     _, state = model.read(model.begin(2), IDS)
-    with pytest.raises(ValueError, match="ids reach position 12, but the context is 9"):
+    with pytest.raises(ValueError, match="ids reach position 12, but max_positions is 9"):
         model.read(state, IDS)
     with pytest.raises(ValueError, match="ids have 1 rows, but the state has 2"):
         model.read(state, IDS[:1])
-    with pytest.raises(ValueError, match="activation: there is no 'mish'; there are relu, gelu"):
+    with pytest.raises(ValueError, match="activation: unknown name 'mish'; choose from relu, gelu"):
         Gpt2(SIZE, activation="mish")
     with pytest.raises(ValueError, match="dim 8 is not a multiple of heads 3"):
         Gpt2(SIZE, dim=8, heads=3)

@@ -49,11 +49,11 @@ def energy(p: dict[str, Tensor], score: str, h: Tensor, states: list[Tensor], s:
 def look(p: dict[str, Tensor], score: str, window: str | None, h: Tensor, states: list[Tensor], t):
     """a_t of sec. 3.1 and 3.2 over all source positions."""
     length = len(states)
-    centre: Tensor | float = t
+    center: Tensor | float = t
     if window == "local_p":
         W_p, v_p = p["attention.window.center.0.weight"], p["attention.window.center.2.weight"][0]
-        centre = length * torch.sigmoid(v_p @ torch.tanh(W_p @ h))
-    inside = [s for s in range(length) if window is None or abs(s - centre) <= RADIUS]
+        center = length * torch.sigmoid(v_p @ torch.tanh(W_p @ h))
+    inside = [s for s in range(length) if window is None or abs(s - center) <= RADIUS]
     weights = torch.zeros(length, dtype=torch.float64)
     if not inside:
         return weights
@@ -61,7 +61,7 @@ def look(p: dict[str, Tensor], score: str, window: str | None, h: Tensor, states
     for s in inside:
         weights[s] = energy(p, score, h, states, s).exp() / total
         if window == "local_p":
-            weights[s] *= torch.exp(-((s - centre) ** 2) / (2 * (RADIUS / 2) ** 2))
+            weights[s] *= torch.exp(-((s - center) ** 2) / (2 * (RADIUS / 2) ** 2))
     return weights
 
 
@@ -146,7 +146,7 @@ def test_the_location_score_says_how_long_a_source_may_be():
     model = Luong(7, 8, dim=4, score="location", max_positions=6)
     source = torch.tensor([SOURCE])
     memory = model.remember(source, source != 0)
-    with pytest.raises(ValueError, match="7 slots; the location score was made for 6"):
+    with pytest.raises(ValueError, match="7 slots, but the location score has at most 6"):
         model.teacher_forced(memory, torch.tensor([TARGET]))
 
 

@@ -243,7 +243,7 @@ def test_the_size_of_the_paper_s_machine():
 def test_settings_that_do_not_fit(unchecked):
     with pytest.raises(ValueError, match="read_heads must be positive, not 0"):
         Ntm(3, 3, read_heads=0)
-    with pytest.raises(ValueError, match="max_shift = 2 goes around 4 slots: make it smaller"):
+    with pytest.raises(ValueError, match=r"max_shift \(2\) must be less than half of slots \(4\)"):
         Ntm(3, 3, slots=4, max_shift=2)
     with pytest.raises(ValueError, match="controller must be feedforward or lstm, not 'gru'"):
         Ntm(3, 3, controller="gru")  # pyright: ignore[reportArgumentType]

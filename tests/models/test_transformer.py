@@ -110,7 +110,7 @@ def test_words_are_scaled(scaled):
 
 def test_learned_positions_end_somewhere():
     model = Transformer(SIZE, SIZE, dim=DIM, positions="learned", max_positions=4)
-    with pytest.raises(ValueError, match="5 positions, but only 4 were learned"):
+    with pytest.raises(ValueError, match="position 5, but the table has only 4"):
         model.remember(SOURCE, SOURCE != 0)
 
 

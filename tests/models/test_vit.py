@@ -24,8 +24,8 @@ def made(size: Any = (6, 9), **settings: Any) -> Any:
 
 
 def normed(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
-    centred = x - x.mean(-1, keepdim=True)
-    scaled = centred / (centred.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+    centered = x - x.mean(-1, keepdim=True)
+    scaled = centered / (centered.square().mean(-1, keepdim=True) + 1e-6).sqrt()
     return scaled * w[f"{name}.weight"] + w[f"{name}.bias"]
 
 
