@@ -71,7 +71,7 @@ def external(addresses: list[str]) -> list[str]:
 
 def broken_blocks(paragraphs: list[str]) -> list[str]:
     """Return paragraphs with a list, table or fence that GitHub shows and mkdocs does not."""
-    return [text for text in paragraphs if re.search(r"^(- |\d+\. |\||```)", text, re.MULTILINE)]
+    return [text for text in paragraphs if re.search(r"^(- |1\. |\||```)", text, re.MULTILINE)]
 
 
 def pages(site: Path) -> Iterator[tuple[str, LoadedFiles]]:
