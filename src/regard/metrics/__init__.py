@@ -1,1 +1,1 @@
-"""Predictions into numbers. Runs without torch."""
+"""Metrics: predictions and references -> numbers, without torch."""

@@ -1,4 +1,4 @@
-"""Word alignments: how good they are, two directions into one, and links from attention weights."""
+"""Word alignments: metrics, symmetrization, and links from attention weights."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from regard.metrics.alignment_files import GoldAlignment, Link, Links, read_gold
 
 @dataclass(frozen=True)
 class Agreement:
-    """Counts over any number of sentences, and what follows from them.
+    """Counts over several sentences, and the metrics of Och & Ney 2003.
 
         precision = |A n P| / |A|        recall = |A n S| / |S|
-        AER = 1 - (|A n S| + |A n P|) / (|A| + |S|)                     Och & Ney 2003
+        AER = 1 - (|A n S| + |A n P|) / (|A| + |S|)
 
-    A: guessed links   S: sure links   P: possible links, the sure among them
+    A: predicted links   S: sure links   P: possible links, including the sure ones
     """
 
     predicted: int
@@ -27,13 +27,13 @@ class Agreement:
 
     @property
     def aer(self) -> float:
-        """0 when all sure links and none but possible ones were guessed."""
+        """Return the alignment error rate: 0 if all sure links and only possible ones are in A."""
         total = self.predicted + self.sure
         return 1 - (self.predicted_sure + self.predicted_possible) / total if total else 0.0
 
     @property
     def precision(self) -> float:
-        """Nothing guessed is right only if there was nothing to guess."""
+        """Return |A n P| / |A|; without predictions, 1 if there are no sure links, else 0."""
         return self.predicted_possible / self.predicted if self.predicted else float(not self.sure)
 
     @property
@@ -47,9 +47,11 @@ class Agreement:
 
 
 def agreement(predicted: Sequence[Iterable[Link]], gold: Sequence[GoldAlignment]) -> Agreement:
-    """Guessed alignments beside the gold ones, summed over all sentences."""
+    """Compare predicted with gold alignments; counts are summed over all sentences."""
     if len(predicted) != len(gold):
-        raise ValueError(f"guessed are {len(predicted)} alignments, but gold {len(gold)}")
+        raise ValueError(
+            f"{len(predicted)} predicted alignments, but {len(gold)} gold ones; give one each"
+        )
     counts = [0, 0, 0, 0]
     for links, (sure, possible) in zip(predicted, gold, strict=True):
         predicted_links = frozenset(links)
@@ -66,32 +68,32 @@ def agreement(predicted: Sequence[Iterable[Link]], gold: Sequence[GoldAlignment]
 def agreement_from_files(
     predicted: str | Path, gold: str | Path, *, base: int = 0, gold_base: int = 0
 ) -> Agreement:
-    """A file of alignments beside a gold file; `base` is the number of the first word in each."""
+    """Compare a file of alignments with a gold file; words are counted from `base`, `gold_base`."""
     links = read_links(predicted, base)
     golds = read_gold(gold, gold_base)
     if len(links) != len(golds):
         raise ValueError(
-            f"{predicted} has {len(links)} lines, but {gold} {len(golds)} sentences: "
-            f"sentence {min(len(links), len(golds)) + 1} has no partner"
+            f"{predicted} has {len(links)} lines, but {gold} has {len(golds)} sentences; "
+            f"the first without a partner is {min(len(links), len(golds)) + 1}"
         )
     return agreement(links, golds)
 
 
 def intersection(forward: Links, backward: Links) -> Links:
-    """Links of both directions: few, and mostly right."""
+    """Return the links of both directions: high precision, low recall."""
     return forward & backward
 
 
 def union(forward: Links, backward: Links) -> Links:
-    """Links of either direction."""
+    """Return the links of either direction: high recall, low precision."""
     return forward | backward
 
 
 def grow_diag(forward: Links, backward: Links) -> Links:
-    """The intersection, grown by neighbours of its links (diagonal ones too) in the union.
+    """Grow the intersection by neighbors of its links, also diagonal ones, from the union.
 
-    A neighbour joins if its source or its target word has no link yet (Koehn et al. 2003; the order
-    is that of Moses' symal: by target word, then source word; newcomers count at once).
+    A neighbor is added if its source or its target word has no link yet (Koehn et al. 2003). The
+    order is that of Moses' symal: by target word, then source word; new links count at once.
     """
     grown, candidates = set(forward & backward), sorted(forward | backward, key=by_target)
     previous_size = -1
@@ -107,20 +109,20 @@ def grow_diag(forward: Links, backward: Links) -> Links:
 
 
 def grow_diag_final(forward: Links, backward: Links) -> Links:
-    """`grow_diag`, then links of the first and of the second that have a word without any."""
+    """Apply `grow_diag`, then add links of either direction with at least one free word."""
     return with_final_links(forward, backward, is_any_word_free)
 
 
 def grow_diag_final_and(forward: Links, backward: Links) -> Links:
-    """`grow_diag`, then links of the first and of the second both of whose words have none."""
+    """Apply `grow_diag`, then add links of either direction with two free words."""
     return with_final_links(forward, backward, are_both_words_free)
 
 
-# Where a neighbour is, in target words and source words, in the order of symal
+# Offsets of neighbors in target words and source words, in the order of symal
 NEIGHBOR_OFFSETS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1))
 
-# Two directions into one. The first is of the model that translates source into target (each target
-# word has looked for its source words), the second of the other model; both as (source, target).
+# The first argument is from the model that translates source to target (links of each target
+# word), the second from the reverse model. Both contain links as (source, target).
 SYMMETRIZATIONS: dict[str, Callable[[Links, Links], Links]] = {
     "intersection": intersection,
     "union": union,
@@ -158,7 +160,7 @@ def add_if(link: Link, links: set[Link], can_add: Callable[[Link, set[Link]], bo
 
 
 def flipped(links: Iterable[Link]) -> Links:
-    """Of the other direction: source is target."""
+    """Exchange source and target of all links."""
     return frozenset((j, i) for i, j in links)
 
 
@@ -167,16 +169,16 @@ def word_weights(
     target_words: Sequence[int | None],
     source_words: Sequence[int | None],
 ) -> Float[np.ndarray, "m n"]:
-    """Weights between pieces [target, source] into weights between words.
+    """Convert attention weights between pieces [target, source] to weights between words.
 
-    A word is looked at as much as its pieces together, and looks as its pieces do on average. The
-    words of the pieces are as in `Encoding.words`; None (the end, for one) belongs to no word.
+    Weights are summed over the pieces of a source word and averaged over those of a target word.
+    Words of pieces are those of `Encoding.words`; None (for example, the end) is no word.
     """
     piece_weights = np.asarray(weights, dtype=np.float64)
     if piece_weights.shape != (len(target_words), len(source_words)):
         raise ValueError(
-            f"weights are {piece_weights.shape}, but there are {len(target_words)} target and "
-            f"{len(source_words)} source pieces"
+            f"weights must be [{len(target_words)} target pieces, {len(source_words)} source "
+            f"pieces], not {piece_weights.shape}"
         )
     target_membership, source_membership = (
         membership_matrix(target_words),
@@ -187,7 +189,7 @@ def word_weights(
 
 
 def membership_matrix(words: Sequence[int | None]) -> Float[np.ndarray, "words pieces"]:
-    """1 where a piece is of a word."""
+    """Return a matrix with 1 where a piece belongs to a word."""
     count = 1 + max((word for word in words if word is not None), default=-1)
     matrix = np.zeros((count, len(words)))
     for piece, word in enumerate(words):
@@ -197,7 +199,7 @@ def membership_matrix(words: Sequence[int | None]) -> Float[np.ndarray, "words p
 
 
 def best_links(weights: Num[np.ndarray, "m n"] | Sequence[Sequence[float]]) -> Links:
-    """Each target word with the source word that it looked at most; none if it looked at none."""
+    """Link each target word to the source word with the largest weight, if that is positive."""
     matrix = np.asarray(weights, dtype=np.float64)
     if not matrix.size:
         return frozenset()
@@ -207,7 +209,7 @@ def best_links(weights: Num[np.ndarray, "m n"] | Sequence[Sequence[float]]) -> L
 def strong_links(
     weights: Num[np.ndarray, "m n"] | Sequence[Sequence[float]], threshold: float
 ) -> Links:
-    """Each target word with every source word that it looked at with at least this weight."""
+    """Link each target word to all source words with at least this weight."""
     if not threshold > 0:
         raise ValueError(f"threshold must be positive, not {threshold}")
     matrix = np.asarray(weights, dtype=np.float64)

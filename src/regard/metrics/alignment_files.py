@@ -1,7 +1,7 @@
-"""Word alignments as text: who translates whom.
+"""Read and write word alignments.
 
-A link (i, j) says that source word i and target word j translate each other. Inside, words are
-counted from 0. Files are in one of two formats, a line for each sentence pair or for each link:
+A link (i, j) means that source word i and target word j translate each other. In Python, words are
+counted from 0. There are two formats, with a line for each sentence pair or for each link:
 
     0-0 1-2 2?1           Pharaoh; in gold files, `i?j` or `ipj` is possible, `i-j` is sure
     17 1 3 P              sentence, source word, target word, S or P  (Mihalcea & Pedersen 2003)
@@ -14,40 +14,40 @@ from typing import NamedTuple
 
 Link = tuple[int, int]
 Links = frozenset[Link]
-PairLengths = tuple[int, int]  # how many words a source and its target have
+PairLengths = tuple[int, int]  # words of the source and of the target
 
 LINK_PATTERN = re.compile(r"(\d+)([-p?])(\d+)")
 NUMBERED_LINK_PATTERN = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")
 
 
 class GoldAlignment(NamedTuple):
-    """Links that people agreed on, and those that they would accept; the sure are possible too."""
+    """Sure links, on which annotators agree, and possible links, which include the sure ones."""
 
     sure: Links
     possible: Links
 
 
 def read_links(path: str | Path, base: int = 0) -> list[Links]:
-    """Alignments in Pharaoh format, a line for each sentence pair; words counted from `base`."""
+    """Read Pharaoh format, one sentence pair a line; words are counted from `base`."""
     return [parse_links(line, f"{path}:{number}", base) for number, line in numbered_lines(path)]
 
 
 def parse_links(line: str, location: str, base: int = 0, size: PairLengths | None = None) -> Links:
-    """One line of Pharaoh format, for a pair of this size; `place` is what errors call it."""
+    """Parse a line of Pharaoh format for a pair of this size; errors name `location`."""
     pairs = list(parse_marked_links(line, location, base, size))
     if any(mark != "-" for _, mark in pairs):
-        raise ValueError(f"{location}: possible links are for gold: use i-j, or read_gold")
+        raise ValueError(f"{location}: possible links are for gold files; use i-j, or read_gold")
     return frozenset(link for link, _ in pairs)
 
 
 def write_links(path: str | Path, alignments: Iterable[Iterable[Link]], base: int = 0) -> None:
-    """Alignments in Pharaoh format, links in order."""
+    """Write alignments in Pharaoh format, links in order."""
     with Path(path).open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(to_pharaoh(links, base) + "\n" for links in alignments)
 
 
 def to_pharaoh(links: Iterable[Link], base: int = 0) -> str:
-    """`0-0 1-2 …`, in order."""
+    """Return `0-0 1-2 …`, in order."""
     return " ".join(f"{i + base}-{j + base}" for i, j in sorted(links))
 
 
@@ -57,11 +57,11 @@ def read_gold(
     sentences: int | None = None,
     sizes: Sequence[PairLengths] | None = None,
 ) -> list[GoldAlignment]:
-    """Gold alignments in either format, which the first line shows.
+    """Read gold alignments in either format; the first line decides which.
 
-    With a line for each link, sentences are counted from 1, and `sentences` says how many there are
-    in all: some may have no link, at the end too. With the `sizes` of all pairs, a link to a word
-    that is not there is an error.
+    With a line for each link, sentences are counted from 1. `sentences` is their total number, as
+    the last ones may have no links. With the `sizes` of all pairs, a link to a missing word is an
+    error.
     """
     sentences = len(sizes) if sizes is not None else sentences
     lines = list(numbered_lines(path))
@@ -69,7 +69,9 @@ def read_gold(
     if NUMBERED_LINK_PATTERN.fullmatch(first.strip()):
         return parse_numbered_gold(path, lines, base, sentences, sizes)
     if sentences is not None and sentences != len(lines):
-        raise ValueError(f"{path} has {len(lines)} lines, but there are {sentences} sentences")
+        raise ValueError(
+            f"{path} has {len(lines)} lines, but there are {sentences} sentences; give a line each"
+        )
     alignments = []
     for number, line in lines:
         size = None if sizes is None else sizes[number - 1]
@@ -80,7 +82,7 @@ def read_gold(
 def parse_gold(
     line: str, location: str, base: int = 0, size: PairLengths | None = None
 ) -> GoldAlignment:
-    """One line of Pharaoh format, some of whose links may be possible only."""
+    """Parse a line of Pharaoh format with sure and possible links."""
     pairs = list(parse_marked_links(line, location, base, size))
     sure = frozenset(link for link, mark in pairs if mark == "-")
     return GoldAlignment(sure, frozenset(link for link, _ in pairs))
@@ -93,7 +95,7 @@ def parse_numbered_gold(
     sentences: int | None,
     sizes: Sequence[PairLengths] | None,
 ) -> list[GoldAlignment]:
-    """Gold alignments with a line for each link; one without S or P is sure."""
+    """Parse gold alignments with a line for each link; a link without S or P is sure."""
     by_sentence: dict[int, tuple[set[Link], set[Link]]] = {}
     for line_number, line in lines:
         if not line.strip():
@@ -107,7 +109,7 @@ def parse_numbered_gold(
         if sentence < 1 or (sentences is not None and sentence > sentences):
             valid_range = "counted from 1" if sentences is None else f"1 to {sentences}"
             raise ValueError(
-                f"{path}:{line_number}: there is no sentence {sentence}: they are {valid_range}"
+                f"{path}:{line_number}: no sentence {sentence}; sentences are {valid_range}"
             )
         size = None if sizes is None else sizes[sentence - 1]
         link = zero_based_link(match[2], match[3], base, f"{path}:{line_number}", size)
@@ -126,7 +128,7 @@ def parse_numbered_gold(
 def parse_marked_links(
     line: str, location: str, base: int, size: PairLengths | None
 ) -> Iterator[tuple[Link, str]]:
-    """Links of one line of Pharaoh format, each with its mark."""
+    """Yield the links of a line of Pharaoh format, each with its mark."""
     for piece in line.split():
         match = LINK_PATTERN.fullmatch(piece)
         if match is None:
@@ -135,23 +137,23 @@ def parse_marked_links(
 
 
 def zero_based_link(i: str, j: str, base: int, location: str, size: PairLengths | None) -> Link:
-    """A link counted from 0, within its pair."""
+    """Return the link counted from 0, and check that it is within its pair."""
     link = int(i) - base, int(j) - base
     if min(link) < 0:
-        raise ValueError(f"{location}: there is no word 0 when words are counted from {base}")
+        raise ValueError(f"{location}: no word 0, as words are counted from {base}")
     if size is not None and (link[0] >= size[0] or link[1] >= size[1]):
         raise ValueError(
             f"{location}: link {i} to {j} is out of range: counted from {base}, the pair has "
-            f"{size[0]} source and {size[1]} target words; correct it, or the base"
+            f"{size[0]} source and {size[1]} target words; correct the link or the base"
         )
     return link
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers, from 1."""
+    """Yield the lines of a file with their numbers, from 1."""
     with Path(path).open("rb") as file:
         for line_number, line in enumerate(file, 1):
             try:
                 yield line_number, line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
-                raise ValueError(f"{path}:{line_number}: not UTF-8: convert the file") from None
+                raise ValueError(f"{path}:{line_number}: not UTF-8; convert the file") from None

@@ -1,8 +1,8 @@
-"""How well questions were answered by stretches of text, as SQuAD's own script counts.
+"""Metrics of extractive question answering, as in SQuAD's evaluation script.
 
-Before answers are compared they are put in lower case, and lose punctuation, the articles a, an and
-the, and all space but one between words. With several true answers the best one counts. No answer
-("") is right only where there is none. Shares are 0 to 1.
+Answers are compared in lower case, without punctuation, without the articles a, an and the, and
+with single spaces. With several references, the best one counts. The empty answer "" is right only
+for unanswerable questions. Values are 0 to 1.
 """
 
 import re
@@ -17,7 +17,7 @@ PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 class AnswerScores(NamedTuple):
-    """Means over questions; of those that have an answer and those that have none, if there are."""
+    """Means over all questions, and over answerable and unanswerable ones if there are both."""
 
     exact: float
     f1: float
@@ -35,7 +35,7 @@ def exact_answer(prediction: str, reference: str) -> float:
 
 
 def answer_f1(prediction: str, reference: str) -> float:
-    """F1 of the words, each as often as it comes; of two answers without words, 1 if both are."""
+    """Return F1 over the multiset of words; with no words on one side, 1 if both are empty."""
     predicted_words, reference_words = normalized(prediction).split(), normalized(reference).split()
     if not predicted_words or not reference_words:
         return float(predicted_words == reference_words)
@@ -44,13 +44,13 @@ def answer_f1(prediction: str, reference: str) -> float:
 
 
 def answer_scores(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> AnswerScores:
-    """An answer for each question; `true` has all that are accepted, none where there is none."""
+    """Score one answer a question; `references` are all accepted answers, or an empty list."""
     if len(predictions) != len(references):
         raise ValueError(
-            f"{len(predictions)} answers for {len(references)} questions: give one for each"
+            f"{len(predictions)} answers for {len(references)} questions; give one for each"
         )
     if not references:
-        raise ValueError("questions are missing: there is nothing to average over")
+        raise ValueError("no questions; give at least one")
     accepted_answers = [accepted or [""] for accepted in references]
     rows = [
         (
@@ -85,13 +85,15 @@ def best_threshold(
     references: Sequence[Sequence[str]],
     metric: str = "f1",
 ) -> float:
-    """The score from which on an answer should be given, for the best mean by `exact` or `f1`.
+    """Return the score threshold with the best mean of `metric` ("exact" or "f1").
 
-    A question whose answer scores less is left without. Of equally good ones it is the highest.
+    Answers with a lower score are replaced by no answer. Of equally good thresholds, the highest is
+    returned.
     """
     if not len(scores) == len(predictions) == len(references):
         raise ValueError(
-            f"{len(scores)} scores, {len(predictions)} answers, {len(references)} questions"
+            f"{len(scores)} scores, {len(predictions)} answers, {len(references)} questions; "
+            "give equally many"
         )
     measure = exact_answer if metric == "exact" else answer_f1
     gains = sorted(

@@ -1,9 +1,9 @@
-"""What an episode brings: the mean return, what simple players get, and the most there is.
+"""Returns in bandits: the mean return, the returns of simple policies, and the optimum.
 
     V(n, arms) = max over arms (s, f) of p (1 + V(n-1, arms with s+1)) + (1-p) V(n-1, with f+1)
 
-where p = (s + 1) / (s + f + 2): of n pulls that are left, when each arm has paid s times and not
-paid f times (Bellman 1956; Gittins 1979). No player of any kind gets more in the mean.
+where p = (s + 1) / (s + f + 2), n is the number of remaining pulls, and s and f count successes and
+failures of an arm (Bellman 1956; Gittins 1979). No policy has a higher expected return.
 """
 
 import math
@@ -16,27 +16,28 @@ import numpy as np
 
 from regard.data.synthetic.environments import Environments, EnvironmentSpec, Floats, Ints
 
-MAX_ARM_STATES = 300_000  # states of arms that are gone through: some seconds
+MAX_ARM_STATES = 300_000  # visited by `optimal_return`: some seconds
 Policy = Callable[[EnvironmentSpec, Ints, Floats, np.random.Generator], Ints]
 
 
 class MeanReturn(NamedTuple):
+    """The mean of returns, and its standard error: their deviation / sqrt(their number)."""
+
     value: float
-    standard_error: float  # of the mean: the deviation of one, over the root of their number
+    standard_error: float
 
 
 def mean_return(returns: Sequence[float] | Floats) -> MeanReturn:
-    """Of whole lives, and how sure it is."""
     values = np.asarray(returns, np.float64)
     if values.size < 1:
-        raise ValueError("returns must be 1 or more, not 0: there is nothing to average over")
+        raise ValueError("no returns; give at least one")
     deviation = float(values.std(ddof=1)) if values.size > 1 else math.inf
     return MeanReturn(float(values.mean()), deviation / math.sqrt(values.size))
 
 
 def optimal_return(arms: int, steps: int) -> float | None:
-    """The most that any player can get of arms with p ~ U[0, 1]; None if it takes too long."""
-    usable_arms = min(arms, steps)  # more arms than pulls are as good as that many
+    """Return the highest expected return of arms with p ~ U[0, 1]; None if it takes too long."""
+    usable_arms = min(arms, steps)  # more arms than pulls bring no advantage
     if (
         math.comb(steps + 2 * usable_arms, 2 * usable_arms) / math.factorial(usable_arms)
         > MAX_ARM_STATES
@@ -53,7 +54,7 @@ def optimal_return(arms: int, steps: int) -> float | None:
 
     @cache
     def value(pulls_left: int, arms: tuple[int, ...]) -> float:
-        """`tried` are kinds of arms, in order: which arm is which does not matter."""
+        """Return V; `arms` are sorted records of pulled arms, as their order does not matter."""
         if not pulls_left:
             return 0.0
         best = 0.0
@@ -81,7 +82,7 @@ def optimal_return(arms: int, steps: int) -> float | None:
 
 
 def policy_returns(policy: Policy, environments: Environments, seed: int = 0) -> Floats:
-    """What a player gets in each world. It is told how often each arm paid, and how often not."""
+    """Return the return of a policy in each environment; it sees the outcome counts of all arms."""
     rng = np.random.default_rng(seed)
     rows = np.arange(len(environments))
     states, outcome_counts = (
@@ -101,7 +102,7 @@ def policy_returns(policy: Policy, environments: Environments, seed: int = 0) ->
 def random_policy(
     form: EnvironmentSpec,
     states: Ints,
-    outcome_counts: Floats,  # noqa: ARG001 - all policies take the same
+    outcome_counts: Floats,  # noqa: ARG001 - all policies have one signature
     rng: np.random.Generator,
 ) -> Ints:
     return rng.integers(form.actions, size=len(states))
@@ -113,7 +114,7 @@ def greedy_policy(
     outcome_counts: Floats,
     rng: np.random.Generator,  # noqa: ARG001
 ) -> Ints:
-    """The arm whose mean is likely the best, after a prior of U[0, 1]: no more is explored."""
+    """Choose the arm with the highest posterior mean under a prior of U[0, 1]; never explore."""
     successes, failures = outcome_counts[..., 0], outcome_counts[..., 1]
     return ((successes + 1) / (successes + failures + 2)).argmax(-1)
 
@@ -124,5 +125,5 @@ def thompson_policy(
     outcome_counts: Floats,
     rng: np.random.Generator,
 ) -> Ints:
-    """The best of one guess at each arm, drawn from what is known of it (Thompson 1933)."""
+    """Choose the arm with the highest sample from its posterior (Thompson 1933)."""
     return rng.beta(outcome_counts[..., 0] + 1, outcome_counts[..., 1] + 1).argmax(-1)

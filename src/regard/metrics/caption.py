@@ -1,10 +1,10 @@
-"""Captions beside those that people gave: BLEU-1 to 4, CIDEr, and whether words looked right.
+"""Metrics of captions: BLEU-1 to BLEU-4, CIDEr, and pointing accuracy of attention.
 
     CIDEr_n(c, S) = 10/m sum_j exp(-(l(c) - l(s_j))^2 / 2 sigma^2)
                          min(g_n(c), g_n(s_j)) . g_n(s_j) / (|g_n(c)| |g_n(s_j)|)
 
-g_n: counts of n-grams times log(images / images whose references have it). CIDEr is the mean
-over n = 1 to 4 (Vedantam et al. 2015, sec. 4: CIDEr-D, sigma = 6; what COCO's server calls CIDEr).
+g_n: counts of n-grams times log(images / images with the n-gram in a reference). CIDEr is the mean
+over n = 1 to 4 (Vedantam et al. 2015, sec. 4: CIDEr-D, sigma = 6; COCO's server calls it CIDEr).
 """
 
 import math
@@ -24,7 +24,7 @@ Box = tuple[Pixel, Pixel, Pixel, Pixel]  # top, left, bottom, right
 
 
 def bleu_1_to_4(outputs: Sequence[str], references: References) -> list[MetricScore]:
-    """Corpus BLEU of n-grams up to 1, 2, 3 and 4, in lower case."""
+    """Return corpus BLEU of n-grams up to 1, 2, 3 and 4, in lower case."""
     return [
         corpus_score(BLEU(lowercase=True, max_ngram_order=order), outputs, references)
         for order in range(1, MAX_NGRAM_ORDER + 1)
@@ -32,10 +32,10 @@ def bleu_1_to_4(outputs: Sequence[str], references: References) -> list[MetricSc
 
 
 def cider(outputs: Sequence[str], references: References) -> float:
-    """Of all outputs, times 100, as papers have it; an output that is its only reference has 1000.
+    """Return the mean CIDEr of all outputs, times 100 as in papers.
 
-    Words are in lower case, marks are left out. How rare an n-gram is, the references here tell:
-    of one image alone nothing is rare, and the value is 0.
+    An output that equals its only reference has 1000. Words are in lower case, without punctuation.
+    The references give the inverse document frequencies, so the value for a single image is 0.
     """
     reference_counts = [
         [ngram_counts(text) for text in counts_of_output]
@@ -71,7 +71,7 @@ def cider_similarity(
     idf: dict[tuple[str, ...], float],
     unseen_idf: float,
 ) -> float:
-    """CIDEr of an output and one of its references."""
+    """Return CIDEr of an output and one of its references."""
     dot_products, output_norms, reference_norms = (
         [0.0] * MAX_NGRAM_ORDER,
         [0.0] * MAX_NGRAM_ORDER,
@@ -95,10 +95,10 @@ def cider_similarity(
 
 
 def pointing_accuracy(locations: Sequence[tuple[Pixel, Pixel]], boxes: Sequence[Box]) -> float:
-    """Share of words that looked most at a place (row, column) inside their box, in percent."""
+    """Return the percentage of words whose attention peaks (row, column) inside their box."""
     if not locations or len(locations) != len(boxes):
         raise ValueError(
-            f"places are {len(locations)} and boxes {len(boxes)}: give one for each word"
+            f"{len(locations)} locations and {len(boxes)} boxes; give one of both for each word"
         )
     hits = sum(
         top <= row < bottom and left <= column < right

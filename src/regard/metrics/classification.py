@@ -1,6 +1,6 @@
-"""How well classes were told: from the guessed and the true class of each example.
+"""Metrics of classification, from the predicted and the true class of each example.
 
-Shares are 0 to 1. What would be 0 / 0 (a class that was never guessed, or never true) counts as 0.
+Values are 0 to 1. A quotient 0 / 0 (a class that is never predicted, or never true) counts as 0.
 """
 
 import math
@@ -10,31 +10,31 @@ from typing import NamedTuple
 
 
 class SuccessRate(NamedTuple):
-    """Of trials that went well; the truth is likely `within` that of `value`."""
+    """The share of successes, with the half-width of its 95 % confidence interval."""
 
     value: float
     margin: float
 
 
 class ClassScores(NamedTuple):
-    """Of one class, against all others."""
+    """Metrics of one class against all others."""
 
     precision: float
     recall: float
     f1: float
-    support: int  # examples that are truly of it
+    support: int  # examples whose true class this is
 
 
 def accuracy(predictions: Sequence[str], targets: Sequence[str]) -> float:
-    """The share of examples whose class was guessed right."""
+    """Return the share of examples with the right class."""
     check_pairing(predictions, targets)
     return sum(g == t for g, t in zip(predictions, targets, strict=True)) / len(targets)
 
 
 def success_rate(successes: Sequence[bool]) -> SuccessRate:
-    """The mean of so many trials, and how far from it the truth is in 95 of 100 such tests."""
+    """Return the share of successes, with 1.96 standard errors as its margin."""
     if not successes:
-        raise ValueError("right must be 1 or more, not 0: there is nothing to average over")
+        raise ValueError("no trials; give at least one")
     rate = sum(successes) / len(successes)
     return SuccessRate(rate, 1.96 * math.sqrt(rate * (1 - rate) / len(successes)))
 
@@ -42,12 +42,12 @@ def success_rate(successes: Sequence[bool]) -> SuccessRate:
 def confusion_matrix(
     predictions: Sequence[str], targets: Sequence[str], labels: Sequence[str] | None = None
 ) -> list[list[int]]:
-    """How often each class (row) was taken for each (column), in the order of the labels."""
+    """Count how often each true class (row) is predicted as each class (column)."""
     check_pairing(predictions, targets)
     labels = observed_labels(predictions, targets) if labels is None else labels
     for label in observed_labels(predictions, targets):
         if label not in labels:
-            raise ValueError(f"labels must name every class; {label!r} is missing")
+            raise ValueError(f"labels must contain every class; add {label!r}")
     counts = Counter(zip(targets, predictions, strict=True))
     return [[counts[row, column] for column in labels] for row in labels]
 
@@ -55,9 +55,9 @@ def confusion_matrix(
 def scores_by_class(
     predictions: Sequence[str], targets: Sequence[str], labels: Sequence[str] | None = None
 ) -> dict[str, ClassScores]:
-    """precision = right / guessed, recall = right / true, f1 = their harmonic mean, by class.
+    """precision = right / predicted, recall = right / true, f1 = their harmonic mean, by class.
 
-    `labels` are the classes to be told of; by default all that were guessed or are true.
+    `labels` are the classes to score; by default all that are predicted or true.
     """
     check_pairing(predictions, targets)
     labels = observed_labels(predictions, targets) if labels is None else labels
@@ -74,7 +74,7 @@ def scores_by_class(
 def macro_f1(
     predictions: Sequence[str], targets: Sequence[str], labels: Sequence[str] | None = None
 ) -> float:
-    """The mean of the classes' F1: each class counts the same, however rare it is."""
+    """Return the mean F1 of the classes, without weights for their frequency."""
     class_scores = scores_by_class(predictions, targets, labels).values()
     return sum(scores.f1 for scores in class_scores) / len(class_scores)
 
@@ -82,8 +82,10 @@ def macro_f1(
 def micro_f1(
     predictions: Sequence[str], targets: Sequence[str], labels: Sequence[str] | None = None
 ) -> float:
-    """F1 of all examples together. Of all labels it is the accuracy; of some, as without "none",
-    it is not."""
+    """Return F1 over the counts of all classes in `labels`.
+
+    Over all classes it equals the accuracy; over a selection, such as all but "none", it does not.
+    """
     check_pairing(predictions, targets)
     included = set(observed_labels(predictions, targets) if labels is None else labels)
     correct = sum(g == t and t in included for g, t in zip(predictions, targets, strict=True))
@@ -93,7 +95,6 @@ def micro_f1(
 
 
 def scores_from_counts(correct: int, predicted: int, actual: int) -> ClassScores:
-    """From counts: guessed and true, guessed, true."""
     precision = correct / predicted if predicted else 0.0
     recall = correct / actual if actual else 0.0
     return ClassScores(
@@ -102,14 +103,13 @@ def scores_from_counts(correct: int, predicted: int, actual: int) -> ClassScores
 
 
 def observed_labels(predictions: Sequence[str], targets: Sequence[str]) -> list[str]:
-    """Every class that was guessed or is true, in order."""
     return sorted({*predictions, *targets})
 
 
 def check_pairing(predictions: Sequence[str], targets: Sequence[str]) -> None:
     if len(predictions) != len(targets):
         raise ValueError(
-            f"{len(predictions)} guesses for {len(targets)} examples: give one for each"
+            f"{len(predictions)} predictions for {len(targets)} targets; give one for each"
         )
     if not targets:
-        raise ValueError("true classes are missing: there is nothing to average over")
+        raise ValueError("no targets; give at least one")

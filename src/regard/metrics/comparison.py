@@ -1,4 +1,4 @@
-"""What is told of a model beside others, as plain numbers."""
+"""Results of models side by side, as plain numbers."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,15 +9,15 @@ Numbers = Sequence[Number]
 
 
 class ModelResult(NamedTuple):
-    """One model on one set of examples. What is None is not known, or makes no sense for it."""
+    """Results of one model on one set of examples; None is unknown or does not apply."""
 
     name: str
-    values: dict[str, Number | None]  # parameters, scores, speeds: `view.report` has all of them
+    values: dict[str, Number | None]  # parameters, scores, speeds; `view.report` lists them
     by_length: dict[str, float]  # BLEU by words of the source: "1-10", "11-20", …
 
 
 class SeedSpread(NamedTuple):
-    """Several models that differ in their seed alone."""
+    """Mean and deviation over models that differ only in their seed."""
 
     names: list[str]
     mean: ModelResult
@@ -25,7 +25,7 @@ class SeedSpread(NamedTuple):
 
 
 def seed_spread(name: str, models: Sequence[ModelResult]) -> SeedSpread:
-    """Over two models or more; a number that one of them lacks has neither mean nor deviation."""
+    """Aggregate two or more models; a value that one of them lacks becomes None."""
 
     def aggregate_results(statistic: Callable[[Numbers], float]) -> ModelResult:
         values = {
@@ -58,7 +58,7 @@ def mean(numbers: Numbers) -> float:
 def standard_deviation(numbers: Numbers) -> float:
     """sqrt(sum (x - mean)^2 / (n - 1))"""
     if len(numbers) < 2:
-        raise ValueError(f"a deviation needs two numbers or more, not {len(numbers)}")
+        raise ValueError(f"a deviation needs at least two numbers, not {len(numbers)}")
     center = mean(numbers)
     return math.sqrt(math.fsum((x - center) ** 2 for x in numbers) / (len(numbers) - 1))
 
@@ -66,13 +66,13 @@ def standard_deviation(numbers: Numbers) -> float:
 def concatenated_records(
     records: Sequence[Mapping[str, str]], max_group_size: int
 ) -> list[dict[str, str]]:
-    """Records, and pairs, threes … of consecutive ones as one, each record once in each of them.
+    """Return the records, and consecutive records joined in groups of 2, 3, … `max_group_size`.
 
-    Long sentences out of short ones (as Bahdanau et al. 2015 would need them for their fig. 2). A
-    rest that does not fill a group is left out.
+    This makes long sentences out of short ones, for curves like fig. 2 of Bahdanau et al. 2015.
+    Each record is once in the groups of each size; an incomplete last group is dropped.
     """
     if max_group_size < 1:
-        raise ValueError(f"most must be at least 1, not {max_group_size}")
+        raise ValueError(f"max_group_size must be at least 1, not {max_group_size}")
     return [
         {side: " ".join(record[side] for record in group) for side in ("source", "target")}
         for size in range(1, max_group_size + 1)
@@ -82,7 +82,7 @@ def concatenated_records(
 
 
 def length_bin_edges(sources: Sequence[str]) -> tuple[int, ...]:
-    """Bins of ten words up to 50, or finer ones where no source is that long."""
+    """Return the edges of five bins: of ten words each, or fewer if all sources are short."""
     max_words = max(len(source.split()) for source in sources)
     step = 10 if max_words > 20 else 5 if max_words > 10 else 2
     return tuple(range(step, 5 * step + 1, step))

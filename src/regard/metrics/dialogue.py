@@ -1,12 +1,12 @@
-"""How varied replies are, and whether what was wished for was found."""
+"""Metrics of dialogues: the diversity of replies, and whether offers fit the goal."""
 
 from collections.abc import Sequence
 
 
 def distinct_ngrams(texts: Sequence[str], size: int) -> float:
-    """Different n-grams as a share of all, 0 to 1 (Li et al. 2016); words are between spaces."""
+    """Return the share of different n-grams among all, 0 to 1 (Li et al. 2016)."""
     if size < 1:
-        raise ValueError(f"size must be 1 or more, not {size}")
+        raise ValueError(f"size must be at least 1, not {size}")
     unique, total = set[tuple[str, ...]](), 0
     for text in texts:
         words = text.split()
@@ -17,12 +17,12 @@ def distinct_ngrams(texts: Sequence[str], size: int) -> float:
 
 
 def entity_match(offers: Sequence[dict[str, str] | None], goals: Sequence[dict[str, str]]) -> float:
-    """Share of conversations whose last offer is as the goal says, 0 to 1 (Wen et al. 2017).
+    """Return the share of dialogues whose last offer fits the goal, 0 to 1 (Wen et al. 2017).
 
-    A conversation without an offer is not matched; a goal has "any" where all is welcome.
+    A dialogue without an offer is no match. A slot of the goal with the value "any" fits all.
     """
     if len(offers) != len(goals):
-        raise ValueError(f"{len(offers)} offers for {len(goals)} goals: give one for each")
+        raise ValueError(f"{len(offers)} offers for {len(goals)} goals; give one for each")
     matches = [
         row is not None
         and all(v == "any" or row.get(n, "").casefold() == v.casefold() for n, v in goal.items())

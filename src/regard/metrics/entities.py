@@ -1,6 +1,6 @@
-"""How well named stretches of words were found: a stretch is right if its words and its name are.
+"""Metrics of labeled spans, as in conlleval and in the default mode of seqeval.
 
-As conlleval and seqeval (in its default mode) count; shares are 0 to 1, and 0 / 0 counts as 0.
+A span is right if its borders and its label are. Values are 0 to 1, and 0 / 0 counts as 0.
 """
 
 from collections import Counter
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from regard.metrics.classification import ClassScores, scores_from_counts
 
 ENTITY_SIGNATURE = "entities|micro|conlleval|v:1"
-EntitySpan = tuple[str, int, int]  # a name, the first word, the word behind the last
+EntitySpan = tuple[str, int, int]  # label, first word, end (exclusive)
 
 
 class EntityScores(NamedTuple):
-    """All stretches together, and by their names."""
+    """Metrics over all spans, and by label."""
 
     overall: ClassScores
     by_name: dict[str, ClassScores]
@@ -23,10 +23,10 @@ class EntityScores(NamedTuple):
 def entity_scores(
     predictions: Sequence[Iterable[EntitySpan]], targets: Sequence[Iterable[EntitySpan]]
 ) -> EntityScores:
-    """From the stretches of each sentence; each counts once, however long it is."""
+    """Score the spans of each sentence; each span counts once, whatever its length."""
     if len(predictions) != len(targets):
         raise ValueError(
-            f"{len(predictions)} guesses for {len(targets)} sentences: give one for each"
+            f"{len(predictions)} predictions for {len(targets)} sentences; give one for each"
         )
     correct_counts, predicted_counts, target_counts = Counter[str](), Counter[str](), Counter[str]()
     for predicted_spans, target_spans in zip(predictions, targets, strict=True):

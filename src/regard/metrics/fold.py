@@ -1,4 +1,4 @@
-"""How well a fold was told: states of residues, distances and contacts of pairs."""
+"""Metrics of protein structure: states of residues, distances and contacts of pairs."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,36 +6,35 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-UNKNOWN_STATE = "?"  # a state that nobody knows: it counts in nothing
+UNKNOWN_STATE = "?"  # excluded from all metrics
 DistanceMatrix = NDArray[np.float64]
 
 
 def residue_accuracy(predictions: Sequence[str], targets: Sequence[str]) -> float:
-    """The share of all residues of all proteins whose state is right, 0 to 1: Q3, or Q8."""
+    """Return the share of residues with the right state over all proteins, 0 to 1: Q3, or Q8."""
     correct = total = 0
     for predicted_states, target_states in zip(predictions, targets, strict=True):
         for predicted_state, target_state in zip(predicted_states, target_states, strict=True):
             correct += predicted_state == target_state
             total += target_state != UNKNOWN_STATE
     if not total:
-        raise ValueError("true states are missing: there is nothing to average over")
+        raise ValueError("no known target states; give at least one")
     return correct / total
 
 
 def majority_accuracy(targets: Sequence[str]) -> float:
-    """The same, of who always says the commonest state."""
+    """Return the residue accuracy of always predicting the most frequent state."""
     counts = Counter(state for states in targets for state in states if state != UNKNOWN_STATE)
     return max(counts.values()) / counts.total()
 
 
 def segment_overlap(predictions: Sequence[str], targets: Sequence[str]) -> float:
-    """SOV, 0 to 1 (Zemla et al. 1999): overlaps of stretches of one state, by their length.
+    """SOV = sum over s1 of [sum over s2 of (i + allowance) / u * len(s1)] / N, 0 to 1.
 
-        sum over s1 of [sum over s2 of (both + allowance) / either * len(s1)] / N
-
-    s1 are true stretches, s2 those guessed of the same state that meet it; `both` is what they
-    share, `either` what one of them covers, and the allowance is the least of either - both, both,
-    and half the length of each. N counts a true stretch once for each s2, and once without any.
+    s1 are true segments, s2 the predicted segments of the same state that overlap it; i and u are
+    the lengths of their intersection and union. The allowance is the minimum of u - i, i, and half
+    the length of each. N sums len(s1) once for each s2, or once if there is none (Zemla et al.
+    1999).
     """
     weighted_overlap, total = 0.0, 0
     for predicted_states, target_states in zip(predictions, targets, strict=True):
@@ -53,12 +52,12 @@ def segment_overlap(predictions: Sequence[str], targets: Sequence[str]) -> float
                 )
                 weighted_overlap += (intersection + allowance) / union * (end - start)
     if not total:
-        raise ValueError("true states are missing: there is nothing to average over")
+        raise ValueError("no known target states; give at least one")
     return weighted_overlap / total
 
 
 def state_segments(states: str) -> list[tuple[str, int, int]]:
-    """Runs of one state, with where they start and end; unknown ones are none."""
+    """Return runs of one state as (state, start, end), without unknown states."""
     segments, start = list[tuple[str, int, int]](), 0
     for end in range(1, len(states) + 1):
         if end == len(states) or states[end] != states[start]:
@@ -71,10 +70,10 @@ def state_segments(states: str) -> list[tuple[str, int, int]]:
 def triangle_bounds(
     distances: DistanceMatrix, is_known: NDArray[np.bool_]
 ) -> tuple[DistanceMatrix, DistanceMatrix]:
-    """What triangles allow: least and greatest distances of all pairs, from those known.
+    """Return lower and upper bounds of all distances, by the triangle inequality.
 
-    The greatest is the shortest way over known ones. The least is d(k, l) minus the ways from i to
-    k and from l to j, for the known pair k, l that leaves most. Where no way leads, it is inf.
+    The upper bound is the shortest path over known distances, inf without a path. The lower bound
+    of i, j is the maximum over known pairs k, l of d(k, l) minus the paths from i to k and l to j.
     """
     upper = np.where(is_known, distances, np.inf)
     np.fill_diagonal(upper, 0.0)
@@ -89,8 +88,8 @@ def triangle_bounds(
 
 
 def top_precision(scores: Sequence[float], is_contact: Sequence[bool], count: int) -> float:
-    """The share of contacts among the `count` pairs that are likeliest to be some, 0 to 1."""
+    """Return the share of contacts among the `count` pairs with the highest scores, 0 to 1."""
     if not scores:
-        raise ValueError("pairs are missing: there is nothing to average over")
+        raise ValueError("no pairs; give at least one")
     top_pairs = sorted(range(len(scores)), key=lambda pair: -scores[pair])[: max(1, count)]
     return sum(is_contact[pair] for pair in top_pairs) / len(top_pairs)

@@ -1,15 +1,15 @@
-"""How well a model predicts text, from summed negative log-likelihoods (natural logarithms).
+"""Metrics of language models, from summed negative log-likelihoods (natural logarithms).
 
-Sums and counts, not means of means: batches differ in size.
+The functions take sums and counts, because a mean of means is wrong for batches of different size.
 """
 
 import math
 
 
 def perplexity(loss: float, tokens: int) -> float:
-    """exp(loss / tokens): as uncertain as among so many equally likely tokens.
+    """exp(loss / tokens): the number of equally likely tokens with the same uncertainty.
 
-    Only comparable between models with the same tokens; `loss` is summed over exactly these.
+    It is comparable only between models with the same tokens; `loss` is the sum over these tokens.
     """
     check_sums(loss, "tokens", tokens)
     try:
@@ -19,15 +19,15 @@ def perplexity(loss: float, tokens: int) -> float:
 
 
 def bits_per_token(loss: float, tokens: int) -> float:
-    """loss / (tokens ln 2), the binary logarithm of the perplexity."""
+    """loss / (tokens ln 2) = log2 perplexity"""
     check_sums(loss, "tokens", tokens)
     return loss / (tokens * math.log(2))
 
 
 def bits_per_character(loss: float, characters: int) -> float:
-    """loss / (characters ln 2): comparable between models whatever their tokens are.
+    """loss / (characters ln 2): comparable between models with different tokens.
 
-    `characters` are those of the text, however it was cut into tokens.
+    `characters` counts those of the original text.
     """
     check_sums(loss, "characters", characters)
     return loss / (characters * math.log(2))
@@ -35,6 +35,6 @@ def bits_per_character(loss: float, characters: int) -> float:
 
 def check_sums(loss: float, name: str, count: int) -> None:
     if count < 1:
-        raise ValueError(f"{name} must be 1 or more, not {count}: there is nothing to average over")
+        raise ValueError(f"{name} must be at least 1, not {count}")
     if not loss >= 0:
-        raise ValueError(f"loss must be a sum of negative log-likelihoods, 0 or more, not {loss}")
+        raise ValueError(f"loss must be a sum of negative log-likelihoods, at least 0, not {loss}")

@@ -1,16 +1,16 @@
-"""Do two measures put the same things first?"""
+"""Agreement of two rankings: Kendall's tau and the overlap of the top items."""
 
 import math
 from collections.abc import Sequence
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
-    """tau-b: pairs in the same order less those in the other, as a share of those without a tie.
+    """tau-b = (concordant - discordant) / sqrt(pairs untied in first * pairs untied in second).
 
-    nan where one of them has all things alike (Kendall 1945).
+    It is nan if all numbers of one sequence are equal (Kendall 1945).
     """
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} numbers beside {len(second)}")
+        raise ValueError(f"{len(first)} and {len(second)} numbers; give equally many")
     concordance, untied_first, untied_second = 0, 0, 0
     for n in range(len(first)):
         for m in range(n):
@@ -27,7 +27,10 @@ def sign(number: float) -> int:
 
 
 def top_overlap(first: Sequence[float], second: Sequence[float], count: int) -> float:
-    """Of the `count` greatest of one, the share that is so in the other; ties go to the first."""
+    """Return the share of the `count` largest numbers of one that are so in the other.
+
+    Of equal numbers, the first count as larger.
+    """
     count = min(count, len(first))
     if not count:
         return math.nan

@@ -1,4 +1,4 @@
-"""Summaries beside their references: ROUGE by Google's package; and what they repeat and copy."""
+"""Metrics of summaries: ROUGE by Google's package, repetition and copying."""
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -10,17 +10,17 @@ from regard.metrics.translation import References, reference_lists
 
 
 class RougeScores(NamedTuple):
-    """F1 in percent, the mean over outputs, by name; and how it was computed."""
+    """Mean F1 over outputs, in percent, by name; and a signature."""
 
     values: dict[str, float]
     signature: str
 
 
 def rouge(outputs: Sequence[str], references: References, *, stem: bool = True) -> RougeScores:
-    """ROUGE-1, -2 and -L (Lin 2004); of several references, the one that an output is nearest to.
+    """Return ROUGE-1, -2 and -L (Lin 2004); of several references, the best one counts.
 
-    Where a reference has several lines there is ROUGE-Lsum, too: longest common rows of words are
-    then looked for line by line, as in the papers on CNN/DailyMail.
+    If a reference has several lines, ROUGE-Lsum is added: longest common subsequences are computed
+    line by line, as in papers on CNN/DailyMail.
     """
     references_per_output = reference_lists(outputs, references)
     if find_spec("rouge_score") is None:
@@ -48,7 +48,7 @@ def rouge(outputs: Sequence[str], references: References, *, stem: bool = True) 
 
 
 def repetition_rate(outputs: Iterable[str], size: int = 3) -> float:
-    """Of all `size` words in a row, those that the same output has said before; in percent."""
+    """Return the percentage of n-grams that repeat an earlier one of the same output."""
     repeated_count, total = 0, 0
     for output in outputs:
         words = output.split()
@@ -58,7 +58,7 @@ def repetition_rate(outputs: Iterable[str], size: int = 3) -> float:
 
 
 def copy_rate(outputs: Sequence[Sequence[str]], sources: Sequence[Iterable[str]]) -> float:
-    """Of all words of the outputs, those that stand in their sources; in percent."""
+    """Return the percentage of output words that occur in their sources."""
     copied_count, total = 0, 0
     for words, source in zip(outputs, sources, strict=True):
         source_words = set(source)

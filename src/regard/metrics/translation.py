@@ -1,6 +1,7 @@
-"""Translations beside their references: BLEU, chrF and TER, all by sacrebleu, and exact match.
+"""Metrics of translation: BLEU, chrF and TER by sacrebleu, and exact match.
 
-A score without its signature cannot be compared: tokenisation alone moves BLEU by a point or more.
+Compare scores only if their signatures are equal: tokenization alone changes BLEU by a point or
+more.
 """
 
 from bisect import bisect_left
@@ -12,13 +13,13 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-# One reference for each output, or several
+# One reference or several for each output
 References = Sequence[str] | Sequence[Sequence[str]]
 LENGTH_EDGES = (10, 20, 30, 40, 50)
 
 
 class MetricScore(NamedTuple):
-    """A number, how it was computed (sacrebleu's signature), and what else there is to say."""
+    """A value, sacrebleu's signature, and its details (precisions, lengths) as text."""
 
     value: float
     signature: str
@@ -29,7 +30,7 @@ class MetricScore(NamedTuple):
 
 
 class LengthBin(NamedTuple):
-    """Outputs whose sources have `low` to `high` words; None: or more."""
+    """The score of outputs whose sources have `low` to `high` words; None is no upper limit."""
 
     low: int
     high: int | None
@@ -50,11 +51,10 @@ def bleu(
     smooth: Literal["exp", "floor", "add-k", "none"] = "exp",
     force: bool = False,
 ) -> MetricScore:
-    """Corpus BLEU-4 (Papineni et al. 2002).
+    """Return corpus BLEU-4 (Papineni et al. 2002).
 
-    The default is what sacrebleu reports on plain text. Text that is tokenised already, as in most
-    papers before 2018, wants tokenize="none"; `force` says that this is known, and silences
-    sacrebleu's warning of it.
+    The defaults are those of sacrebleu for plain text. For tokenized text, as in most papers before
+    2018, use tokenize="none", and `force` to silence sacrebleu's warning about it.
     """
     metric = BLEU(lowercase=lower, force=force, tokenize=tokenize, smooth_method=smooth)
     return corpus_score(metric, outputs, references)
@@ -63,7 +63,7 @@ def bleu(
 def chrf(
     outputs: Sequence[str], references: References, *, word_order: int = 0, lower: bool = False
 ) -> MetricScore:
-    """chrF2 (Popovic 2015); with words=2 it is chrF++ (Popovic 2017)."""
+    """Return chrF2 (Popovic 2015), or chrF++ with word_order=2 (Popovic 2017)."""
     return corpus_score(CHRF(word_order=word_order, lowercase=lower), outputs, references)
 
 
@@ -75,13 +75,13 @@ def ter(
     normalize: bool = False,
     punctuation: bool = True,
 ) -> MetricScore:
-    """Translation edit rate (Snover et al. 2006), by default as tercom computes it."""
+    """Return the translation edit rate (Snover et al. 2006), by default as tercom computes it."""
     metric = TER(normalized=normalize, no_punct=not punctuation, case_sensitive=not lower)
     return corpus_score(metric, outputs, references)
 
 
 def exact_match(outputs: Sequence[str], references: References) -> float:
-    """How many outputs are a reference, character for character; in percent."""
+    """Return the percentage of outputs that equal a reference."""
     references_per_output = reference_lists(outputs, references)
     hits = sum(
         output in output_references
@@ -98,16 +98,17 @@ def score_by_length(
     score: Callable[[Sequence[str], References], MetricScore] = bleu,
     edges: Sequence[int] = LENGTH_EDGES,
 ) -> list[LengthBin]:
-    """The score by the length of the source in words: up to the first edge, and so on.
+    """Return the score by length of the source in words, as in Bahdanau et al. 2015, fig. 2.
 
-    As in Bahdanau et al. 2015, fig. 2, where long sentences show what a fixed vector forgets. Bins
-    without sentences are left out.
+    `edges` are the upper limits of the bins; empty bins are left out.
     """
     references_per_output = reference_lists(outputs, references)
     if len(sources) != len(outputs):
-        raise ValueError(f"sources are {len(sources)} lines, but outputs {len(outputs)}")
+        raise ValueError(
+            f"{len(sources)} sources, but {len(outputs)} outputs; give one source each"
+        )
     if not edges or list(edges) != sorted(set(edges)) or edges[0] < 1:
-        raise ValueError(f"edges must be positive and rising, not {list(edges)}")
+        raise ValueError(f"edges must be positive and increasing, not {list(edges)}")
     indices_by_bin: list[list[int]] = [[] for _ in range(len(edges) + 1)]
     for index, source in enumerate(sources):
         indices_by_bin[bisect_left(edges, len(source.split()))].append(index)
@@ -125,8 +126,8 @@ def score_by_length(
 
 
 def corpus_score(metric: Metric, outputs: Sequence[str], references: References) -> MetricScore:
-    """What sacrebleu says of the whole corpus."""
-    # sacrebleu skips None, though it does not say so in its types
+    """Compute a sacrebleu metric over the complete corpus."""
+    # sacrebleu skips None, but its types do not allow it
     reference_columns = cast(
         "list[list[str]]", reference_streams(reference_lists(outputs, references))
     )
@@ -135,13 +136,15 @@ def corpus_score(metric: Metric, outputs: Sequence[str], references: References)
 
 
 def reference_lists(outputs: Sequence[str], references: References) -> list[list[str]]:
-    """The references of each output, as many outputs as there are."""
+    """Return a list of references for each output; errors for wrong numbers of them."""
     if isinstance(outputs, str) or isinstance(references, str):
-        raise ValueError("outputs and references are lists of lines, not one string")
+        raise ValueError("outputs and references must be lists of lines, not one string")
     if not outputs:
-        raise ValueError("outputs are missing: there is nothing to score")
+        raise ValueError("no outputs; give at least one")
     if len(outputs) != len(references):
-        raise ValueError(f"outputs are {len(outputs)} lines, but references {len(references)}")
+        raise ValueError(
+            f"{len(outputs)} outputs, but {len(references)} references; give one or more each"
+        )
     references_per_output = [
         [output_references] if isinstance(output_references, str) else list(output_references)
         for output_references in references
@@ -151,14 +154,12 @@ def reference_lists(outputs: Sequence[str], references: References) -> list[list
         for line_number, output_references in enumerate(references_per_output, 1)
         if not output_references
     ]:
-        raise ValueError(
-            f"references of line {lines_without_reference[0]} are missing: give at least one"
-        )
+        raise ValueError(f"line {lines_without_reference[0]} has no references; give at least one")
     return references_per_output
 
 
 def reference_streams(references_per_output: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """First references, second ones, and so on; None where a line has fewer."""
+    """Return the first references, the second ones, and so on; None for lines with fewer."""
     max_references = max(map(len, references_per_output))
     return [
         [

@@ -1,1 +1,1 @@
-"""Text <-> ids, without torch: the `tokenizers` library behind one small class."""
+"""Tokenizers: text <-> ids, without torch."""

@@ -1,7 +1,7 @@
-"""A vocabulary and, for one text, the words that it does not know: an id for each, beyond its own.
+"""Temporary ids for the unknown words of a text, so that a model can copy them.
 
-The first unknown word of the text has the id `size`, the next new one `size + 1`, and so on: what a
-model copies from the text gets its word back.
+The first unknown word of a text has the id `size` of the vocabulary, the next new one `size + 1`,
+and so on.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,10 @@ from regard.text.tokenizer import Tokenizer
 
 
 class CopyEncoding(NamedTuple):
-    """`words[k]` has the id `size + k`. `length` is that of the whole text, before it was cut."""
+    """Ids of a truncated text; `words[k]` has the id `size + k`.
+
+    `full_length` counts the tokens before truncation.
+    """
 
     ids: list[int]
     words: list[str]
@@ -22,7 +25,7 @@ class CopyEncoding(NamedTuple):
 def encode_copy_sources(
     tokenizer: Tokenizer, texts: Sequence[str], max_tokens: int
 ) -> list[CopyEncoding]:
-    """The first `longest` tokens of each text, with an id for every word."""
+    """Encode the first `max_tokens` tokens of each text, with temporary ids for unknown words."""
     encodings = []
     for tokens in tokenizer.encode_with_unknowns(texts):
         words: dict[str, int] = {}
@@ -37,7 +40,7 @@ def encode_copy_sources(
 def encode_copy_targets(
     tokenizer: Tokenizer, texts: Sequence[str], words: Sequence[Sequence[str]]
 ) -> list[list[int]]:
-    """Ids of texts that may use the unknown words of others: others stay unknown."""
+    """Encode each text with the temporary ids of its source's `words`; other words stay unknown."""
     encodings = []
     for tokens, copy_words in zip(tokenizer.encode_with_unknowns(texts), words, strict=True):
         copy_ids = {word: tokenizer.size + offset for offset, word in enumerate(copy_words)}
@@ -46,12 +49,12 @@ def encode_copy_targets(
 
 
 def tokens_with_copies(tokenizer: Tokenizer, ids: Iterable[int], words: Sequence[str]) -> list[str]:
-    """Each id as a token, or as the word that it stands for."""
+    """Return the token of each id, or the word of a temporary id."""
     return [tokenizer.token(n) if n < tokenizer.size else words[n - tokenizer.size] for n in ids]
 
 
 def decode_with_copies(tokenizer: Tokenizer, ids: Sequence[int], words: Sequence[str]) -> str:
-    """The text of ids that may be beyond the vocabulary; where there are any, words make it up."""
+    """Decode ids that may be temporary; with copied words, tokens are joined by spaces."""
     if not words:
         return tokenizer.decode(ids)
     return " ".join(tokens_with_copies(tokenizer, (n for n in ids if n > END), words))

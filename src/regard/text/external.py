@@ -1,20 +1,21 @@
-"""Tokenisers that others trained, with special ids of their own.
+"""Tokenizers of pretrained models, which have other special ids.
 
-Unlike in our own vocabularies, a special token in a text is that token: "[MASK]" is the mask, as
-those who trained them have it.
+Unlike in vocabularies trained here, special tokens are recognized in texts: "[MASK]" is the mask,
+as it was when the tokenizer was trained.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
+from regard.files import JsonObject
 from regard.text.tokenizer import Tokenizer, Vocabulary, check_texts
 
-# Their names of what a special token is for, ours, and the tokens that usually are
+# Role -> names of the role in Hugging Face's configs, and the usual tokens
 SPECIAL_ROLES = {
     "pad": (("pad_token",), ("[PAD]", "<pad>")),
     "start": (("cls_token", "bos_token"), ("[CLS]", "<s>", "<|endoftext|>")),
@@ -25,7 +26,7 @@ SPECIAL_ROLES = {
 
 
 class ExternalSpecialIds(NamedTuple):
-    """The ids of special tokens; None where there is none."""
+    """The ids of special tokens; None for a role without a token."""
 
     pad: int | None
     start: int | None
@@ -35,14 +36,14 @@ class ExternalSpecialIds(NamedTuple):
 
 
 class SpecialEncoding(NamedTuple):
-    """A text, or two, with the special tokens that the model was trained with."""
+    """A text or a pair of texts, with special tokens; `segments` is 1 for the second text."""
 
     ids: list[int]
     segments: list[int]
 
 
 class ExternalTokenizer(Vocabulary):
-    """The face of our `Tokeniser` over a vocabulary that is not ours."""
+    """The interface of `Tokenizer` for a vocabulary that was not trained here."""
 
     def __init__(
         self, inner: tokenizers.Tokenizer, special_tokens: Mapping[str, str] | None = None
@@ -61,9 +62,9 @@ class ExternalTokenizer(Vocabulary):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer, *, mask: bool = False) -> "ExternalTokenizer":
-        """One of our own, for others, with a last id that hides a word if `mask`.
+        """Convert a `Tokenizer`; `mask` adds a [MASK] token with the last id.
 
-        It frames no text with special tokens.
+        `encode_with_specials` of the result adds no special tokens.
         """
         inner = tokenizers.Tokenizer.from_str(tokenizer.to_json())
         if mask:
@@ -73,7 +74,7 @@ class ExternalTokenizer(Vocabulary):
     def encode_with_specials(
         self, texts: Sequence[str], pairs: Sequence[str] | None = None
     ) -> list[SpecialEncoding]:
-        """With special tokens, as [CLS] text [SEP], or [CLS] text [SEP] other [SEP]."""
+        """Encode with special tokens: [CLS] text [SEP], or [CLS] text [SEP] pair [SEP]."""
         check_texts(texts)
         check_texts(pairs or [])
         inputs = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
@@ -86,7 +87,7 @@ class ExternalTokenizer(Vocabulary):
         return self._inner.decode(self._check_ids(ids), skip_special_tokens=skip_specials)
 
     def tokenizer_config(self) -> dict[str, str]:
-        """What tokenizer_config.json says beside a tokenizer.json."""
+        """Return the contents of tokenizer_config.json."""
         config = {"tokenizer_class": "PreTrainedTokenizerFast"}
         for role, token_id in self.special._asdict().items():
             if token_id is not None:
@@ -95,12 +96,13 @@ class ExternalTokenizer(Vocabulary):
 
 
 def read_tokenizer(folder: Path, model_type: str) -> ExternalTokenizer | None:
-    """The tokeniser in a folder of Hugging Face's; None if there is none that can be read.
+    """Read the tokenizer of a Hugging Face folder, or return None if it has no known file.
 
-    tokenizer.json, or the vocabulary that a model of this `kind` (their `model_type`) has.
+    The file is tokenizer.json, or vocab.txt, or vocab.json with merges.txt. `model_type` is
+    Hugging Face's name of the model.
     """
     special_tokens: dict[str, str] = {}
-    options: dict[str, Any] = {}
+    options: JsonObject = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
         if (folder / name).is_file():
             options = read_json_object(folder / name)
@@ -119,14 +121,14 @@ def read_tokenizer(folder: Path, model_type: str) -> ExternalTokenizer | None:
             )
         else:
             return None
-    except Exception as error:  # the library raises the base class for whatever it cannot read
+    except Exception as error:  # the library raises the base class for all unreadable files
         reason = " ".join(str(error).split())
-        raise ValueError(f"{path}: not a tokeniser, or a damaged one ({reason})") from None
+        raise ValueError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
     return ExternalTokenizer(inner, special_tokens)
 
 
-def build_wordpiece(vocabulary: Path, options: Mapping[str, Any]) -> tokenizers.Tokenizer:
-    """BERT's: words cut into the longest pieces that are known (Wu et al. 2016)."""
+def build_wordpiece(vocabulary: Path, options: JsonObject) -> tokenizers.Tokenizer:
+    """Build BERT's tokenizer: words are cut into the longest known pieces (Wu et al. 2016)."""
     pieces = models.WordPiece.from_file(str(vocabulary))  # its unknown token is [UNK]
     inner = tokenizers.Tokenizer(pieces)
     inner.normalizer = normalizers.BertNormalizer(
@@ -147,7 +149,10 @@ def build_wordpiece(vocabulary: Path, options: Mapping[str, Any]) -> tokenizers.
 def build_byte_bpe(
     vocabulary: Path, merges: Path, *, with_specials: bool = False
 ) -> tokenizers.Tokenizer:
-    """GPT-2's: bytes joined by the merges of a list (Radford et al. 2019, 2.2); RoBERTa frames."""
+    """Build GPT-2's tokenizer: bytes joined by a list of merges (Radford et al. 2019, 2.2).
+
+    `with_specials` adds <s> and </s> around each text, as RoBERTa does.
+    """
     inner = tokenizers.Tokenizer(models.BPE.from_file(str(vocabulary), str(merges)))
     inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
@@ -164,22 +169,22 @@ def build_byte_bpe(
 def token_with_id(inner: tokenizers.Tokenizer, token: str) -> tuple[str, int]:
     token_id = inner.token_to_id(token)
     if token_id is None:
-        raise ValueError(f"{token} is missing")
+        raise ValueError(f"no token {token}")
     return token, token_id
 
 
-def read_json_object(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path) -> JsonObject:
     try:
         data = json.loads(path.read_text("utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: is not JSON ({error})") from None
+        raise ValueError(f"{path}: not JSON ({error})") from None
     if not isinstance(data, dict):
-        raise ValueError(f"{path}: must hold a JSON object, not a {type(data).__name__}")
+        raise ValueError(f"{path}: must contain a JSON object, not a {type(data).__name__}")
     return data
 
 
-def token_text(value: Any) -> str:
-    """A token, written as a string or as an object with its `content`."""
+def token_text(value: object) -> str:
+    """Return a token, which is a string or an object with `content`, or ""."""
     if isinstance(value, dict):
         value = value.get("content")
     return value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""The classes of a task by name, in a fixed order."""
+"""The class names of a task, in a fixed order."""
 
 import json
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ MAX_LISTED_LABELS = 10
 
 
 class Labels:
-    """Names of classes; a name's place is its number."""
+    """Class names; the index of a name is the number of its class."""
 
     def __init__(self, names: Iterable[str]):
         self.names = list(names)
         self.indices = {name: number for number, name in enumerate(self.names)}
         if len(self.names) < 2 or len(self.indices) < len(self.names):
-            raise ValueError(f"labels must be at least two different ones, not {self.names}")
+            raise ValueError(f"labels must be at least two different names, not {self.names}")
 
     @property
     def size(self) -> int:
@@ -25,20 +25,20 @@ class Labels:
 
     @classmethod
     def from_data(cls, labels: Iterable[str]) -> "Labels":
-        """All that occur, sorted: numbers by their value, so that 10 comes after 9."""
+        """Collect all labels, sorted; numbers are sorted by value, so that 10 follows 9."""
         names = set(labels)
         as_numbers = all(name.lstrip("-").isdecimal() for name in names)
         return cls(sorted(names, key=int) if as_numbers else sorted(names))
 
     def index(self, name: str, location: str) -> int:
-        """`place` says in a message where the name was found."""
+        """Return the number of a class; the error for unknown names begins with `location`."""
         if name in self.indices:
             return self.indices[name]
         near = get_close_matches(name, self.names, 1)
         listed = ", ".join(self.names[:MAX_LISTED_LABELS]) + (
             ", …" if self.size > MAX_LISTED_LABELS else ""
         )
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {listed}"
+        hint = f"did you mean {near[0]!r}?" if near else f"the labels are {listed}"
         raise ValueError(f"{location}: label {name!r} is not in the training data; {hint}")
 
     def save(self, path: Path | str) -> None:

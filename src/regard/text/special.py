@@ -1,4 +1,4 @@
-"""The four ids that every vocabulary begins with. Padding is always on the right."""
+"""The four special ids at the start of every vocabulary. Padding is always on the right."""
 
 PAD, START, END, UNKNOWN = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")

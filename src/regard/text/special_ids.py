@@ -1,4 +1,4 @@
-"""The special ids of a vocabulary, ours or somebody else's."""
+"""The special ids of any tokenizer, trained here or external."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,10 @@ AnyTokenizer = Tokenizer | ExternalTokenizer
 
 
 class SpecialIds(NamedTuple):
-    """`size` is how many ids a model needs for the vocabulary: ours has none that hides a word."""
+    """Special ids, and the number of ids that a model needs (`size`).
+
+    A `Tokenizer` has no mask token, so its mask is an additional id after the vocabulary.
+    """
 
     start: int
     end: int
@@ -30,23 +33,24 @@ def special_ids(tokenizer: AnyTokenizer) -> SpecialIds:
     pad, start, end, mask, unknown = tokenizer.special
     if start is None or end is None or mask is None:
         missing = [name for name, n in tokenizer.special._asdict().items() if n is None]
-        raise ValueError(f"the vocabulary has no token for {', '.join(missing)}: it is not BERT's")
+        raise ValueError(
+            f"the vocabulary has no token for {', '.join(missing)}; use a vocabulary like BERT's"
+        )
     specials = tuple(n for n in (pad, start, end, mask, unknown) if n is not None)
     return SpecialIds(start, end, mask, specials, tokenizer.size)
 
 
 def load_tokenizer(path: Path | str) -> AnyTokenizer:
-    """What a run folder holds, ours or somebody else's."""
+    """Load the tokenizer of a run, trained here or external."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"{path}: there is no such file")
     try:
         inner = tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
-    except Exception as error:  # the library raises the base class for whatever it cannot read
+    except Exception as error:  # the library raises the base class for all unreadable files
         reason = " ".join(str(error).split())
-        raise ValueError(f"{path}: not a tokeniser, or a damaged one ({reason})") from None
+        raise ValueError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
     is_ours = all(inner.token_to_id(token) == number for number, token in enumerate(SPECIALS))
-    is_ours = (
-        is_ours and inner.token_to_id("[MASK]") is None
-    )  # else it was ours, and went out and back
+    # A tokenizer that was exported with a mask and imported again is external.
+    is_ours = is_ours and inner.token_to_id("[MASK]") is None
     return Tokenizer(inner) if is_ours else ExternalTokenizer(inner)

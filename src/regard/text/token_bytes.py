@@ -1,6 +1,6 @@
-"""What each token adds to a text, in bytes: where words begin, and where they end.
+"""The bytes that each token appends to a text, and where words begin and end in them.
 
-A word is what stands between white space, as everywhere in this room.
+Words are separated by white space, as in `regard.text.tokenizer`.
 """
 
 from itertools import accumulate
@@ -10,14 +10,14 @@ from regard.text.special import UNKNOWN
 from regard.text.special_ids import AnyTokenizer
 from regard.text.tokenizer import WORD_PATTERN, Tokenizer
 
-REPLACEMENT_CHARACTER = "\ufffd"  # what half of a character reads as
+REPLACEMENT_CHARACTER = "\ufffd"  # an incomplete character decodes to it
 
 
 class TypedText(NamedTuple):
-    """A text that somebody is writing: `ids` up to its last word, `tail` as the tokens spell it.
+    """An unfinished text: `ids` up to its last word, and `tail`, the bytes of that word.
 
-    The tail is the space before the word, if tokens can hold it, and what there is of the word:
-    nothing after white space. The first `skip` bytes of it still are of what stands before.
+    The tail includes the space before the word, if tokens can contain it; after white space there
+    is no word. The first `skip` bytes of the tail belong to the text before the word.
     """
 
     ids: list[int]
@@ -26,30 +26,30 @@ class TypedText(NamedTuple):
 
 
 class TokenBytes:
-    """Of all tokens of a vocabulary. A token that is never written (padding, the end) has none."""
+    """The bytes of all tokens of a vocabulary; padding and other special tokens have none."""
 
     def __init__(self, tokenizer: AnyTokenizer):
         self.tokenizer = tokenizer
         first, self.anchor = find_anchor(tokenizer)
         self.pieces = [self.appended_bytes(first, n) for n in range(tokenizer.size)]
         self.unknown = UNKNOWN if isinstance(tokenizer, Tokenizer) else tokenizer.special.unknown
-        # what begins with white space ends the word before
+        # A token that begins with white space ends the word before it.
         self.begins_with_space = [
             bool(piece) and not WORD_PATTERN.match(bytes_to_text(piece)) for piece in self.pieces
         ]
 
     def appended_bytes(self, first: int, token_id: int) -> bytes:
-        """By a token, after another."""
+        """Return the bytes that a token appends after the token `first`."""
         added_text = self.tokenizer.decode([first, token_id])[len(self.anchor) :]
         if added_text and self.tokenizer.is_byte_level:
             return bytes(LETTER_TO_BYTE[letter] for letter in self.tokenizer.token(token_id))
         return added_text.encode()
 
     def resume_point(self, text: str) -> TypedText:
-        """Where to take up a text, so that its last word may be cut into any tokens."""
+        """Cut a text before its last word, so that the word may be tokenized in any way."""
         *_, last = [None, *WORD_PATTERN.finditer(text)]
         start = last.start() if last is not None and last.end() == len(text) else len(text)
-        # with another word in the place of the last one: it shows where tokens have the space
+        # The anchor in place of the last word shows which token contains the space.
         ids = self.tokenizer.encode_ids([text[:start] + self.anchor])[0]
         ends = [0, *accumulate(len(self.pieces[n]) for n in ids)]
         spelled = b"".join(self.pieces[n] for n in ids)
@@ -63,13 +63,13 @@ class TokenBytes:
 
 
 def find_anchor(tokenizer: AnyTokenizer) -> tuple[int, str]:
-    """A token, and the word that it is, after which to see what others add."""
+    """Return a token that is a word, and the word; other tokens are decoded after it."""
     words = {n: tokenizer.decode([n]) for n in range(tokenizer.size)}
     for is_kind in (str.isalpha, str.isalnum):
         for token_id, word in words.items():
             if is_kind(word) and tokenizer.decode(tokenizer.encode_ids([word])[0]).strip() == word:
                 return token_id, word
-    raise ValueError("the vocabulary has no token of letters or digits: it has no words")
+    raise ValueError("the vocabulary has no token of letters or digits; use one with words")
 
 
 def bytes_to_text(spelled: bytes) -> str:
@@ -77,14 +77,14 @@ def bytes_to_text(spelled: bytes) -> str:
 
 
 def first_word(spelled: bytes) -> tuple[str, bool]:
-    """The first word of a text, and whether it is over; "" if there is none."""
+    """Return the first word of a text (or ""), and whether it is complete."""
     text = bytes_to_text(spelled)
     match = WORD_PATTERN.search(text)
     return ("", False) if match is None else (match[0], match.end() < len(text))
 
 
 def byte_alphabet() -> dict[str, int]:
-    """The letters that byte-level vocabularies are written in (Radford et al. 2019, their code)."""
+    """Return the bytes of the letters of byte-level vocabularies (code of Radford et al. 2019)."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in plain]
     letters = {chr(byte): byte for byte in plain}

@@ -1,6 +1,6 @@
-"""Text <-> ids, by one class for every kind of vocabulary.
+"""Text <-> ids, with one class for every kind of vocabulary.
 
-Special tokens have no text of their own: "</s>" in a sentence is five letters, never the id END.
+Special tokens are not recognized in texts: "</s>" in a sentence is five letters, never the id END.
 """
 
 import re
@@ -15,14 +15,14 @@ from tokenizers import decoders
 from regard.files import write_atomic
 from regard.text.special import END, SPECIALS, UNKNOWN
 
-# Unicode's White_Space, as the `tokenizers` library has it; Python's \s also has U+001C to U+001F.
+# Words between Unicode's White_Space, as in `tokenizers`; Python's \s includes U+001C to U+001F.
 WORD_PATTERN = re.compile(r"(?:\S|[\x1c-\x1f])+")
 
 
 class Encoding(NamedTuple):
-    """`words[i]` is the number of the word that token i belongs to; None for special tokens.
+    """A tokenized text; `words[i]` is the index of the word of token i, None for special tokens.
 
-    A token of white space belongs to the word that follows, or to the last one.
+    A token of white space belongs to the next word, or to the last word at the end of the text.
     """
 
     ids: list[int]
@@ -31,17 +31,17 @@ class Encoding(NamedTuple):
 
 
 class Vocabulary:
-    """What all vocabularies share, whoever made them."""
+    """The base class of all tokenizers."""
 
     def __init__(self, inner: tokenizers.Tokenizer, size: int) -> None:
         self._inner, self.size = inner, size
 
     def encode(self, text: str) -> Encoding:
-        """The ids of the text, with no special tokens added."""
+        """Encode a text; no special tokens are added."""
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
-        """Several texts in parallel; each comes out as it would alone."""
+        """Encode several texts in parallel; each result is independent of the others."""
         check_texts(texts)
         encodings = self._inner.encode_batch(list(texts), add_special_tokens=False)
         results = []
@@ -51,7 +51,7 @@ class Vocabulary:
         return results
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Only the ids of `encode_batch`, which is quicker."""
+        """Return only the ids of `encode_batch`, which is faster."""
         check_texts(texts)
         encodings = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
         return [self._replace_specials(encoding.ids) for encoding in encodings]
@@ -59,13 +59,13 @@ class Vocabulary:
     def encode_with_offsets(
         self, texts: Sequence[str]
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """The ids of each text, and the characters (from, to) that each of them stands for."""
+        """Return the ids of each text, and the character offsets (start, end) of each id."""
         check_texts(texts)
         encodings = self._inner.encode_batch(list(texts), add_special_tokens=False)
         return [(self._replace_specials(encoding.ids), encoding.offsets) for encoding in encodings]
 
     def encode_with_unknowns(self, texts: Sequence[str]) -> list[list[tuple[int, str]]]:
-        """Each token's id, and how the text has it if the vocabulary has not; else ""."""
+        """Return the id of each token, with its text if it is unknown, else ""."""
         check_texts(texts)
         results = []
         for text, encoding in zip(
@@ -81,38 +81,38 @@ class Vocabulary:
         return results
 
     def words(self, text: str) -> list[str]:
-        """What stands between white space: the words that `Encoding.words` counts."""
+        """Split at white space into the words that `Encoding.words` counts."""
         return WORD_PATTERN.findall(text)
 
     def normalized(self, text: str) -> str:
-        """As the vocabulary reads it: perhaps in lower case, or in a normal form."""
+        """Normalize a text as the tokenizer does: to lower case or a normal form, for example."""
         normalizer = self._inner.normalizer
         return text if normalizer is None else normalizer.normalize_str(text)
 
     @property
     def is_byte_level(self) -> bool:
-        """Whether tokens are made of bytes, of which a character may have several."""
+        """Return whether tokens consist of bytes; a character may have several."""
         return isinstance(self._inner.decoder, decoders.ByteLevel)
 
     @property
     def is_word_level(self) -> bool:
-        """Whether tokens are whole words, which spaces join."""
+        """Return whether each token is a word; decoding joins them by spaces."""
         return self._inner.decoder is None
 
     def token(self, token_id: int) -> str:
-        """The entry of the vocabulary with this id; "" where the vocabulary has a gap."""
+        """Return the token with this id, or "" if the vocabulary has a gap there."""
         return self._inner.id_to_token(self._check_ids([token_id])[0]) or ""
 
     def save(self, path: Path | str) -> None:
-        """Write a `tokenizer.json`, whole or not at all."""
+        """Write a `tokenizer.json`, atomically."""
         write_atomic(Path(path), self.to_json().encode())
 
     def to_json(self) -> str:
-        """What `save` writes. Two vocabularies with the same JSON are the same."""
+        """Return the JSON that `save` writes; equal tokenizers have equal JSON."""
         return self._inner.to_str(pretty=True)
 
     def _replace_specials(self, ids: list[int]) -> list[int]:
-        """What a text may say of the ids that were found in it."""
+        """Replace special ids that a text may not contain; none by default."""
         return ids
 
     def _check_ids(self, ids: Iterable[int]) -> list[int]:
@@ -124,44 +124,46 @@ class Vocabulary:
 
 
 class Tokenizer(Vocabulary):
-    """A vocabulary with its way of cutting text. `train_tokeniser` makes one, `load` finds one."""
+    """A tokenizer trained by `train_tokenizer`, or loaded by `load`."""
 
     def __init__(self, inner: tokenizers.Tokenizer) -> None:
         super().__init__(inner, inner.get_vocab_size())
         for token_id, token in enumerate(SPECIALS):
             if inner.token_to_id(token) != token_id:
-                raise ValueError(f"token {token!r} must have id {token_id}: not made by regard")
+                raise ValueError(
+                    f"token {token!r} must have id {token_id}; train the tokenizer with regard"
+                )
 
     def decode(self, ids: Iterable[int], *, skip_specials: bool = True) -> str:
-        """The text of the ids. An unknown token reads "<unk>"; the other specials are left out."""
+        """Return the text of the ids; unknown tokens are "<unk>", other specials are skipped."""
         kept = [n for n in self._check_ids(ids) if not skip_specials or n > END]
         return self._inner.decode(kept, skip_special_tokens=False)
 
     def encoding_from_ids(self, ids: Iterable[int]) -> Encoding:
-        """Tokens, and the words of `decode(ids)` that they are of: for ids that a model wrote."""
+        """Return the tokens of generated ids, and their words in `decode(ids)`."""
         ids = self._check_ids(ids)
         last = len(self.words(self.decode(ids))) - 1
         words: list[int | None] = []
         for end, token_id in enumerate(ids, 1):
-            # Whatever were to follow this token: in which word would it be?
+            # The word of a token is that of a character appended after it.
             word_index = len(self.words(self.decode(ids[:end]) + ".")) - 1
             words.append(None if token_id <= END or last < 0 else min(word_index, last))
         return Encoding(ids, [self.token(token_id) for token_id in ids], words)
 
     @classmethod
     def load(cls, path: Path | str) -> "Tokenizer":
-        """Read what `save` wrote."""
+        """Load a tokenizer that `save` has written."""
         path = Path(path)
         if not path.is_file():
-            raise ValueError(f"{path}: there is no such file; a run folder holds a tokenizer.json")
+            raise ValueError(f"{path}: there is no such file; give the tokenizer.json of a run")
         try:
             return cls(tokenizers.Tokenizer.from_str(path.read_text("utf-8")))
-        except Exception as error:  # the library raises the base class for whatever it cannot read
+        except Exception as error:  # the library raises the base class for all unreadable files
             reason = " ".join(str(error).split())
-            raise ValueError(f"{path}: not a tokeniser, or a damaged one ({reason})") from None
+            raise ValueError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
 
     def _replace_specials(self, ids: list[int]) -> list[int]:
-        """A word "</s>" of the text is unknown: only we end sentences."""
+        """Replace special ids by UNKNOWN: a word "</s>" in a text is not the end."""
         if ids and min(ids) <= END:
             return [n if n > END else UNKNOWN for n in ids]
         return ids
@@ -175,11 +177,13 @@ def word_indices(text: str, starts: list[int]) -> list[int | None]:
 
 
 def check_texts(texts: Sequence[str]) -> None:
-    """Half of a surrogate pair is no character: it comes from broken JSON, and has no UTF-8."""
+    """Refuse lone surrogates: they come from broken JSON and cannot be encoded in UTF-8."""
     for text in texts:
         if not text.isascii():
             try:
                 text.encode()
             except UnicodeEncodeError as error:
                 problem = f"character {error.start} is U+{ord(text[error.start]):04X}"
-                raise ValueError(f"text is not valid Unicode: {problem}, half of a pair") from None
+                raise ValueError(
+                    f"text is not valid Unicode: {problem}, half of a surrogate pair"
+                ) from None

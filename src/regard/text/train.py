@@ -1,4 +1,4 @@
-"""Training a tokeniser. The same text gives the same tokeniser, whatever its kind."""
+"""Train tokenizers. Equal texts give equal tokenizers, for every kind."""
 
 import json
 import sys
@@ -25,14 +25,14 @@ TOKENIZER_KINDS: tuple[TokenizerKind, ...] = (
 )
 
 SPACE = "▁"
-WORD_SIGN = "\ufdd0"  # not a character: Unicode keeps it for uses like ours, inside a program
+WORD_SIGN = "\ufdd0"  # a noncharacter, which Unicode reserves for internal use
 BYTE_COUNT = 256
-NO_CHARACTER_LIMIT = sys.maxunicode  # as a limit on the number of characters: none
-# Letters and digits apart from punctuation, each with the space before; other white space alone.
-# So no piece can be the name of a special token: "<" and "s" are never in one.
+NO_CHARACTER_LIMIT = sys.maxunicode
+# Letters and digits, or punctuation, each with the space before it; other white space alone. So no
+# piece can be the name of a special token: "<" and "s" are never in one piece.
 PIECE_PATTERN = r" ?[\p{L}\p{M}\p{N}]+| ?[^\s\p{L}\p{M}\p{N}]+|\s"
 
-# Marks before a word, and each mark (or several of one kind) after it; none inside: "2.5", "don't".
+# Punctuation before a word, and each mark (or repeated mark) after it; not inside: "2.5", "don't"
 PUNCTUATION_PATTERN = (
     r"^[^\p{L}\p{M}\p{N}]+(?=[\p{L}\p{M}\p{N}])|([^\p{L}\p{M}\p{N}])\1*(?=[^\p{L}\p{M}\p{N}]*$)"
 )
@@ -49,12 +49,12 @@ def train_tokenizer(
     min_count: int = 1,
     split_punctuation: bool = False,
 ) -> Tokenizer:
-    """Learn a vocabulary of at most `size` entries, the four special ones included.
+    """Learn a vocabulary of at most `size` entries, including the four special tokens.
 
-    `min_count` is how often a word or character must be seen to be kept; for bpe, byte_bpe and
-    wordpiece how often two pieces must be seen side by side to be joined; for unigram how often a
-    piece of several characters must be seen. With `digits`, each digit is read as 0; with `apart`,
-    the marks before and after a word are words of their own: for kind words.
+    `min_count` is the minimum frequency of a word or character. For bpe, byte_bpe and wordpiece it
+    is that of two adjacent pieces to be joined; for unigram, that of a piece of several characters.
+    `zero_digits` replaces each digit by 0. `split_punctuation` makes punctuation before and after a
+    word separate words; it is for the kind words.
     """
     _check_arguments(kind, size, min_count)
     inner = _build_untrained(kind, _build_normalizer(lower, normalize, zero_digits))
@@ -73,7 +73,7 @@ def train_tokenizer(
         inner.model = _wordpiece_model(texts, inner.normalizer, size, min_count)
         return Tokenizer(inner)
     _train_bpe(inner, texts, size, min_count)
-    # The trainer would have "<s>" in a text read as the special token.
+    # The trainer registers special tokens so that "<s>" in a text would be one.
     parts = {**json.loads(inner.to_str()), "added_tokens": []}
     return Tokenizer(tokenizers.Tokenizer.from_str(json.dumps(parts)))
 
@@ -97,7 +97,7 @@ def _build_normalizer(
     if form:
         steps.append(normalizers.NFC() if form == "NFC" else normalizers.NFKC())
     if lower:
-        # NFKC may bring capitals (U+2122), and lower-casing undo a normal form (J with a caron).
+        # NFKC may create capitals (U+2122), and lower-casing may undo a normal form (J with caron).
         steps = [*steps, normalizers.Lowercase(), *steps]
     if zero_digits:
         steps.append(normalizers.Replace(Regex("[0-9]"), "0"))
@@ -146,7 +146,7 @@ def _unigram_model(counts: Counter[str], max_entries: int, min_count: int) -> mo
 
 
 def _word_level_model(counts: Counter[str], max_entries: int, min_count: int) -> models.Model:
-    """Words or characters as they are. A word "<s>" of the text stays out: it is none of ours."""
+    """Build a vocabulary of frequent words or characters; a word "<s>" of the text is left out."""
     words = [
         word for word in _by_frequency(counts) if counts[word] >= min_count and word not in SPECIALS
     ]
@@ -155,21 +155,24 @@ def _word_level_model(counts: Counter[str], max_entries: int, min_count: int) ->
 
 
 def _by_frequency(counts: Counter[str]) -> list[str]:
-    """Frequent ones first, equals by the alphabet."""
+    """Sort by descending frequency, then alphabetically."""
     return sorted(counts, key=lambda key: (-counts[key], key))
 
 
 def _train_bpe(
     inner: tokenizers.Tokenizer, texts: Iterable[str], size: int, min_count: int
 ) -> None:
-    """Byte pair encoding (Sennrich et al. 2016), of frequent characters where all are too many."""
+    """Train byte pair encoding (Sennrich et al. 2016).
+
+    If `size` is less than the number of characters, only the frequent ones are kept.
+    """
     in_bytes = isinstance(inner.decoder, decoders.ByteLevel)
     alphabet = pre_tokenizers.ByteLevel.alphabet() if in_bytes else []
     inner.train_from_iterator(
         _require_text(texts), _build_bpe_trainer(size, min_count, alphabet, NO_CHARACTER_LIMIT)
     )
     if inner.get_vocab_size() > size:
-        # The trainer can choose the frequent ones, but draws lots among equals.
+        # The trainer could select frequent characters, but breaks ties at random.
         counts = _character_counts(inner, _require_rereadable(texts, size))
         alphabet = _by_frequency(counts)[: size - len(SPECIALS)]
         trainer = _build_bpe_trainer(size, min_count, alphabet, len(alphabet))
@@ -195,9 +198,10 @@ def _wordpiece_model(
     size: int,
     min_count: int,
 ) -> models.Model:
-    """Joins as in byte pair encoding of words that begin with a sign; what has it begins a word.
+    """Train byte pair encoding on words with a sign in front, and convert it to WordPiece.
 
-    The library's own trainer numbers "##a" in the order of a hash table, and breaks ties by it.
+    Pieces with the sign begin a word; the others get "##". The library's trainer numbers "##a" in
+    the order of a hash table, and breaks ties by it.
     """
     tokenizer = _build_untrained("bpe", normalizer)
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -234,11 +238,10 @@ def _require_text(texts: Iterable[str]) -> Iterator[str]:
         has_text = has_text or not (text == "" or text.isspace())
         yield text
     if not has_text:
-        raise ValueError("texts are empty: there is nothing to learn a vocabulary from")
+        raise ValueError("texts are empty; give text to learn a vocabulary from")
 
 
 def _pretoken_counts(inner: tokenizers.Tokenizer, texts: Iterable[str]) -> Counter[str]:
-    """How often each pre-token is seen."""
     pre_tokenizer, counts = inner.pre_tokenizer, Counter[str]()
     for text in _require_text(texts):
         normalized = inner.normalizer.normalize_str(text) if inner.normalizer else text
@@ -257,7 +260,7 @@ def _character_counts(inner: tokenizers.Tokenizer, texts: Iterable[str]) -> Coun
 def _require_rereadable(texts: Iterable[str], size: int) -> Iterable[str]:
     if iter(texts) is texts:
         raise ValueError(
-            f"size {size} is less than the text has characters: use a larger size, byte_bpe, or "
-            "texts that can be read twice (a list, not an iterator), to keep the frequent ones"
+            f"size {size} is less than the number of characters; use a larger size, byte_bpe, or "
+            "texts that can be read twice (a list, not an iterator)"
         )
     return texts

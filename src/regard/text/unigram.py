@@ -1,10 +1,10 @@
 """A unigram language model over pieces (Kudo 2018, "Subword regularization", 3.2).
 
-    P(word) = sum over its cuts x of prod_i p(x_i),   p by EM,
+    P(word) = sum over its segmentations x of prod_i p(x_i),   p by EM
 
-starting from every piece that is seen often enough; after each EM those pieces go without which
-the likelihood falls least. The `tokenizers` library can train one too, but two runs on the same
-text differ: there the order of the words is that of a hash table.
+EM starts from all frequent pieces. After each EM, the pieces whose removal costs the least
+likelihood are pruned. The `tokenizers` library has such a trainer, but its results differ between
+runs, because its words are in the order of a hash table.
 """
 
 from array import array
@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     import numpy as np
 
-MAX_PIECE_LENGTH = 16  # characters in a piece, as in SentencePiece
-MAX_SEED_PIECES = 100_000  # pieces to start from
-KEPT_FRACTION = 0.75  # of the pieces, each time
-EM_ITERATIONS = 2  # of EM, each time
-MAX_CHARACTERS = 2_000_000  # of different words, frequent ones first: more would take gigabytes
+MAX_PIECE_LENGTH = 16  # characters, as in SentencePiece
+MAX_SEED_PIECES = 100_000
+KEPT_FRACTION = 0.75  # of the pieces, at each pruning
+EM_ITERATIONS = 2  # before each pruning
+MAX_CHARACTERS = 2_000_000  # of different words, the frequent ones: more would take gigabytes
 
 
 def train_unigram(
     words: Mapping[str, int], size: int, min_count: int = 1
 ) -> list[tuple[str, float]]:
-    """At most `size` pieces with their log-probabilities, likely ones first, from counted words."""
+    """Return at most `size` pieces with their log-probabilities, most probable first."""
     import numpy as np
 
     words, alphabet = _split_at_rare_characters(_most_frequent(words), size)
@@ -43,18 +43,18 @@ def train_unigram(
             scores = _log_probabilities(expected, alive)
         if alive.sum() <= size:
             break
-        # differs: as in SentencePiece, the counts of the others are taken to stay as they are.
-        with np.errstate(invalid="ignore"):  # -inf + inf, for pieces that are gone
+        # differs: as in SentencePiece, the counts of the other pieces are assumed to be unchanged.
+        with np.errstate(invalid="ignore"):  # -inf + inf, for pruned pieces
             loss = np.where(
                 alive, expected * (scores - piece_lattice.best_log_probabilities(scores)), -np.inf
             )
-        loss[: len(alphabet)] = np.inf  # without its letters a word could not be written
+        loss[: len(alphabet)] = np.inf  # every word must remain representable
         kept_count = max(size, int(KEPT_FRACTION * alive.sum()))
         alive = np.zeros_like(alive)
         alive[np.argsort(-loss, kind="stable")[:kept_count]] = True
         lattice, piece_lattice = lattice.without_pruned(alive), piece_lattice.without_pruned(alive)
         scores = _log_probabilities(expected, alive)
-    # Six digits: the last ones depend on the machine.
+    # Six digits: further ones depend on the machine.
     final = [(pieces[n], round(float(scores[n]), 6)) for n in np.flatnonzero(alive)]
     return sorted(final, key=lambda entry: (-entry[1], entry[0]))
 
@@ -64,7 +64,7 @@ def _by_frequency(counts: Mapping[str, int]) -> list[str]:
 
 
 def _most_frequent(words: Mapping[str, int]) -> dict[str, int]:
-    """In an order of their own, so that no sum depends on the order of the text."""
+    """Return the most frequent words, sorted, so that no sum depends on the order of the text."""
     frequent: dict[str, int] = {}
     total = 0
     for word in _by_frequency(words):
@@ -78,7 +78,7 @@ def _most_frequent(words: Mapping[str, int]) -> dict[str, int]:
 def _split_at_rare_characters(
     words: Mapping[str, int], size: int
 ) -> tuple[dict[str, int], list[str]]:
-    """The alphabet, and the words cut where they have a character that does not fit into it."""
+    """Return the words, cut at characters outside the alphabet, and the alphabet."""
     counts = Counter[str]()
     for word, count in words.items():
         for letter in word:
@@ -96,9 +96,9 @@ def _split_at_rare_characters(
 
 
 def _seed_pieces(words: Mapping[str, int], min_count: int, max_pieces: int) -> list[str]:
-    """Pieces of two characters and more seen `least` times, by the characters that they cover.
+    """Return pieces of at least two characters and `min_count`, by the characters they cover.
 
-    A piece is frequent only if both it without its first and without its last character are.
+    A piece can be frequent only if it is without its first, and without its last character.
     """
     covered: dict[str, int] = {}
     shorter: set[str] | None = None
@@ -119,12 +119,12 @@ def _seed_pieces(words: Mapping[str, int], min_count: int, max_pieces: int) -> l
 def _log_probabilities(counts: "np.ndarray", alive: "np.ndarray") -> "np.ndarray":
     import numpy as np
 
-    counts = np.maximum(counts, 1e-6)  # a letter that is never used alone is still a letter
+    counts = np.maximum(counts, 1e-6)  # letters that never occur alone keep a probability
     return np.where(alive, np.log(counts) - np.log(counts[alive].sum()), -np.inf)
 
 
 class LatticeColumn(NamedTuple):
-    """The edges that meet in the n-th places of all words: `groups` begin at these edges."""
+    """The edges at the n-th positions of all words; `groups` are the starts of each position."""
 
     edges: "np.ndarray"
     groups: "np.ndarray"
@@ -132,10 +132,10 @@ class LatticeColumn(NamedTuple):
 
 
 class Lattice(NamedTuple):
-    """All ways to cut some words into pieces, as edges between places.
+    """All segmentations of some words into pieces, as edges between positions.
 
-    A word of n characters has n + 1 places; all words lie one after another. Columns are what
-    numpy can do for all words at once.
+    A word of n characters has n + 1 positions; all words are concatenated. A column is computed
+    for all words at once.
     """
 
     start: "np.ndarray"
@@ -143,7 +143,7 @@ class Lattice(NamedTuple):
     piece: "np.ndarray"
     word: "np.ndarray"
     word_starts: "np.ndarray"
-    """The first place of each word; one entry more than there are words."""
+    """The first position of each word, and the end of the last word."""
     forward: list[LatticeColumn]
     backward: list[LatticeColumn]
     piece_count: int
@@ -152,7 +152,7 @@ class Lattice(NamedTuple):
     def from_words(
         cls, words: list[str], pieces: list[str], *, allow_whole_words: bool = True
     ) -> "Lattice":
-        """Without `whole`, no word of several characters is itself a piece."""
+        """Build the lattice; `allow_whole_words=False` forbids longer words as single pieces."""
         import numpy as np
 
         piece_ids = {piece: piece_id for piece_id, piece in enumerate(pieces)}
@@ -160,7 +160,7 @@ class Lattice(NamedTuple):
         sizes = np.array([len(word) for word in words])
         word_starts = np.concatenate([[0], np.cumsum(sizes + 1)])
         edges: list[list[np.ndarray]] = []
-        for size in np.unique(sizes):  # words of one length have the same places to cut
+        for size in np.unique(sizes):  # words of one length have the same possible cuts
             cuts = [
                 (a, b) for a in range(size) for b in range(a + 1, min(a + max_length, size) + 1)
             ]
@@ -182,7 +182,7 @@ class Lattice(NamedTuple):
         return cls._with_columns(start, end, piece, word, word_starts, len(pieces))
 
     def without_pruned(self, alive: "np.ndarray") -> "Lattice":
-        """Without the edges of pieces that are gone."""
+        """Return the lattice without the edges of pruned pieces."""
         is_kept = alive[self.piece]
         start, end, piece, word = (
             self.start[is_kept],
@@ -207,7 +207,7 @@ class Lattice(NamedTuple):
         return cls(start, end, piece, word, word_starts, forward, backward, piece_count)
 
     def expected_counts(self, scores: "np.ndarray", counts: "np.ndarray") -> "np.ndarray":
-        """How often each piece is used, over all cuts by their probability (the E step)."""
+        """Return the expected count of each piece over all segmentations (the E step)."""
         import numpy as np
 
         gain = scores[self.piece]
@@ -224,7 +224,7 @@ class Lattice(NamedTuple):
         )
 
     def best_log_probabilities(self, scores: "np.ndarray") -> "np.ndarray":
-        """The log-probability of the likeliest cut of each word."""
+        """Return the log-probability of the best segmentation of each word."""
         import numpy as np
 
         gain = scores[self.piece]

@@ -74,8 +74,7 @@ class ImageReader:
         except BadImageError:
             raise
         except Exception as error:  # decoders raise any exception on damaged bytes
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise BadImageError(f"{location}: damaged image ({reason}); remove it") from None
+            raise damaged_image(location, error) from None
 
     def resize(self, image: "PillowImage") -> Pixels:
         from PIL import Image
@@ -112,6 +111,25 @@ class ImageReader:
 
 class BadImageError(ValueError):
     """Raised for an image that cannot be read."""
+
+
+def damaged_image(location: str, error: Exception) -> BadImageError:
+    """Return an error that gives the reason of a decoder."""
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return BadImageError(f"{location}: damaged image ({reason}); remove it")
+
+
+def check_image_header(path: Path | str, location: str) -> None:
+    """Raise an error if a file is not an image; its pixels are not decoded."""
+    data = read_image_bytes(path, location)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            open_image(data, location)
+    except BadImageError:
+        raise
+    except Exception as error:  # decoders raise any exception on damaged bytes
+        raise damaged_image(location, error) from None
 
 
 def image_size(image: ImageLike) -> tuple[int, int]:
