@@ -67,7 +67,7 @@ def test_bad_data_is_one_line(folder, regard):
     done = regard("check", "ask.toml")
     assert done.returncode == 1
     assert done.stderr == (
-        "regard: q.jsonl:1: its context is missing; give one, or take the question out\n"
+        "regard: q.jsonl:1: its context is missing; add it, or remove the question\n"
     )
 
 

@@ -84,15 +84,15 @@ FILES = {
     "sides of different length": (
         {"train.en": "a\nb\n", "train.de": "a\n"},
         [f"data.train={SIDES}", f"data.dev={SIDES}"],
-        ["train.en has 2, train.de has 1 lines; parallel files need equally many"],
+        ["train.en has 2, train.de has 1 lines; parallel files need the same number"],
     ),
     "not UTF-8": (
         {"train.tsv": b"a\tb\nM\xfcller\tb\n"},
         [],
         ["train.tsv:2: byte 2 is 0xfc, which is not UTF-8; convert the file, as with iconv"],
     ),
-    "an empty file": ({"train.tsv": ""}, [], ["train.tsv: empty, no line to read"]),
-    "an empty dev": ({"dev.tsv": ""}, [], ["dev.tsv: empty, no line to read"]),
+    "an empty file": ({"train.tsv": ""}, [], ["train.tsv: no lines (empty)"]),
+    "an empty dev": ({"dev.tsv": ""}, [], ["dev.tsv: no lines (empty)"]),
     "nothing but empty lines": ({"train.tsv": "\t\n\t\n"}, [], ["texts are empty"]),
     "no file": ({}, ["data.train=gone.tsv"], ["gone.tsv: there is no such file"]),
     "all pairs too long": (

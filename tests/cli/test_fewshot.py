@@ -146,14 +146,18 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "stdin", "why"),
     [
-        (["predict", "points"], "x\n", 'standard input:1: it must be JSON such as {"support"'),
+        (["predict", "points"], "x\n", 'standard input:1: a line must be JSON such as {"support"'),
         (["predict", "points"], '{"support": {"a": [[0, 1]]}, "query": [0, 1]}\n', "1 classes in"),
-        (["predict", "points"], ASKED.replace("[1, 0]", "[1]") + "\n", "a point has 2 numbers he"),
+        (
+            ["predict", "points"],
+            ASKED.replace("[1, 0]", "[1]") + "\n",
+            "a point has 1 numbers; give 2",
+        ),
         (["predict", "points"], ASKED.replace("[[1, 0]]", "[]") + "\n", "give 1 to 2 examples of"),
         (["predict", "images", "faces\tfaces/face0/0.png"], "", "input 1: 9 classes in the supp"),
         (["predict", "images", "support\tgone.png"], "", "gone.png: there is no such file"),
         (["predict", "images", "gone\tfaces/face0/0.png"], "", "gone: there is no such folder"),
-        (["predict", "images", "support"], "", "input 1: it must be a folder with a folder of i"),
+        (["predict", "images", "support"], "", "input 1: a line must be a folder with a folder"),
         (["look", "lstm", ASKED], "", "model Lstm has no attention"),
         (
             ["train", "images.toml", "data.ways=7", "--run", "no"],
@@ -165,7 +169,7 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
             "",
             "has 3 images, but 4 are",
         ),
-        (["train", "images.toml", "train.queries=9", "--run", "no"], "", "make it at most 4"),
+        (["train", "images.toml", "train.queries=9", "--run", "no"], "", "set it to at most 4"),
         (["check", "images.toml", "data.train=gone"], "", "gone: there is no such folder"),
         (["init", "fewshot", "data.ways=1"], "", "data.ways: must be at least 2, not 1"),
         (["init", "fewshot", "train.epochs=1"], "", "epochs are not for episodes, which have no"),

@@ -134,7 +134,7 @@ def test_distances_are_scored_told_and_shown(inside, tmp_path):
     facts = json.loads(inside("predict", "points", TABLE, "--json"))
     assert [1, 2] in facts["contacts"]
     shown = inside("look", "points", TABLE)
-    for part in ("3 points, 1 distances told", "shown", "contacts", "1: starts", "weight:"):
+    for part in ("3 points, 1 distances predicted", "given", "contacts", "1: starts", "weight:"):
         assert part in shown
     inside("look", "points", TABLE, "--save", str(tmp_path / "map.json"))
     seen = AttentionMap.load(tmp_path / "map.json")
@@ -147,9 +147,9 @@ def test_distances_are_scored_told_and_shown(inside, tmp_path):
         (("predict", "msa", "MK1"), "input 1: residue 3 is '1'; give letters"),
         (
             ("predict", "msa", "MKV MK"),
-            "input 1: an aligned sequence has 2 places, the first one 3",
+            "input 1: an aligned sequence has 2 positions, but the first has 3",
         ),
-        (("look", "msa", "M-V"), "TEXT: the first sequence has a gap at 2; take the column out"),
+        (("look", "msa", "M-V"), "TEXT: the first sequence has a gap at 2; remove the column"),
         (("predict", "points", "[1]"), "input 1: expected an object with either points or distan"),
         (("look", "points", "{}"), "TEXT: expected an object with either points or distances"),
         (

@@ -89,7 +89,7 @@ def test_what_is_broken_is_told(tmp_path, capsys, said):
     assert "label" in err  # of dev, which is looked at first
     alone = [*words, f"data.dev={tmp_path / 'all'}", f"data.test={tmp_path / 'all'}"]
     err = said("train", "pets.toml", *alone, "--run", str(tmp_path / "run"))
-    assert err == f"regard: {bad}: an empty file, no image; take it out\n"
+    assert err == f"regard: {bad}: an empty file, not an image; remove it\n"
     assert not (tmp_path / "run").exists()
 
 

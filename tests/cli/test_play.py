@@ -118,7 +118,7 @@ def test_a_tune_that_cannot_be_played_is_told(tmp_path, folder, capsys):
     (tmp_path / "a.abc").write_text(text)
     check(folder / "tunes" / "config.toml", [f"data.train={tmp_path / 'a.abc'}"])
     said = capsys.readouterr().out
-    why = "line 5, bar 2: 1/2 long, less than the metre, 3/4"
+    why = "line 5, bar 2: 1/2 long, less than the meter, 3/4"
     assert f"train: 1 tunes cannot be played (first: {tmp_path / 'a.abc'}:211: {why}); mend" in said
 
 
@@ -134,7 +134,7 @@ def test_what_is_wrong(folder, regard):
     assert done.stderr.startswith("regard: BEGINNING, step 1: pitch 7 is not a key of the piano")
     assert done.stderr.count("\n") == 1
     said = one_line(play, tunes, r"K:H\nABC")
-    assert "none of 20 tunes can be played; the last: line 1, bar 1: K:H is no key" in said
+    assert "none of 20 tunes can be played; the last: line 1, bar 1: K:H is not a key" in said
 
 
 def test_lines_in_pieces_out(folder):
