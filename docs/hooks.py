@@ -18,6 +18,7 @@ ADDED = {
     "CONTRIBUTING.md": "CONTRIBUTING.md",
     "LICENSE": "LICENSE",
 }
+WIDE = {"results.md", "catalogue.md"}  # pages with wide tables have no column of navigation
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
 FENCE = re.compile(r"^```sh no-run$", re.MULTILINE)
 API = """# API
@@ -57,6 +58,8 @@ def api_page() -> str:
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Rewrite links for the places of the site, and drop the mark of blocks that are not run."""
     path = page.file.src_uri
+    if path in WIDE:
+        page.meta["hide"] = ["navigation"]
     sources = {target: source for source, target in ADDED.items()}
     here = posixpath.dirname(sources.get(path, f"docs/{path}"))
     markdown = FENCE.sub("```sh", markdown)
