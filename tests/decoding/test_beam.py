@@ -254,7 +254,7 @@ def test_no_inputs(story):
     ("settings", "says"),
     [
         ({"width": 0}, "width must be 1 or more"),
-        ({"width": 2, "n_best": 3}, r"n_best must be in 1 to width \(2\), not 3"),
+        ({"width": 2, "n_best": 3}, r"n_best must be from 1 to width \(2\), not 3"),
         ({"n_best": 0}, "n_best must be"),
         ({"alpha": -1.0}, "alpha must be 0 or more"),
         ({"alpha": math.nan}, "alpha must be 0 or more"),
@@ -268,5 +268,5 @@ def test_wrong_settings(story, settings, says):
 
 
 def test_nan_is_refused(table):
-    with pytest.raises(ValueError, match="position 0 are NaN"):
+    with pytest.raises(ValueError, match="position 0: the model.s log-probabilities are NaN"):
         beam_search(table([0.1, 0.1, 0.1, math.nan]), [0], 1)

@@ -44,5 +44,5 @@ def test_edges():
     assert not sample_keys(LOGITS, draw, 0).any()
     assert sample_keys(LOGITS, draw, 5).all()
     assert sample_keys(1000 * LOGITS, draw, 1).nonzero().tolist() == [[3]]
-    with pytest.raises(ValueError, match="count must be from 0 to the 5 keys, not 6"):
+    with pytest.raises(ValueError, match="count must be from 0 to 5, the number of keys, not 6"):
         sample_keys(LOGITS, draw, 6)

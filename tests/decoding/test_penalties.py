@@ -42,7 +42,7 @@ def test_rerank():
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match="as many as the outputs"):
+    with pytest.raises(ValueError, match="one attention map for each output"):
         rerank([[Hypothesis([], 0.0, 0.0)]], [[]])
     with pytest.raises(ValueError, match="beta must be 0 or more"):
         rerank([], [], beta=-1.0)

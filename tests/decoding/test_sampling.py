@@ -267,14 +267,14 @@ def test_no_inputs(story):
 
 
 def test_nan_is_refused(table):
-    with pytest.raises(ValueError, match="position 0 are NaN"):
+    with pytest.raises(ValueError, match="position 0: the model.s log-probabilities are NaN"):
         sample(table([0.1, 0.1, 0.1, math.nan]), [0], [0])
 
 
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"temperature": 0.0}, "temperature must be positive, not 0.0; .* use greedy"),
+        ({"temperature": 0.0}, "temperature must be positive and finite, not 0.0; use greedy"),
         ({"temperature": math.inf}, "temperature must be positive"),
         ({"top_k": 0}, "top_k must be 1 or more"),
         ({"top_p": 0.0}, r"top_p must be in \(0, 1\], not 0.0"),

@@ -48,10 +48,10 @@ def test_an_ensemble_may_say_what_neither_would(table):
 
 
 def test_wrong_ensembles(table):
-    with pytest.raises(ValueError, match="steppers are missing"):
+    with pytest.raises(ValueError, match="steppers is empty"):
         Ensemble([])
     ensemble = Ensemble([table([0.5, 0.5]), table([0.2, 0.3, 0.5])])
-    with pytest.raises(ValueError, match="1 parts, but the ensemble 2"):
+    with pytest.raises(ValueError, match="1 parts for 2 steppers"):
         ensemble.start([[1]])
-    with pytest.raises(ValueError, match=r"one vocabulary; theirs hold \[2, 3\]"):
+    with pytest.raises(ValueError, match=r"one vocabulary, but theirs have \[2, 3\]"):
         ensemble.step(ensemble.start([[1], [1]]), torch.tensor([1]))

@@ -1,11 +1,10 @@
-"""Beam search: the `width` likeliest beginnings of each input go on, side by side in one batch.
+"""Beam search: extend the `width` likeliest prefixes of each input, all in one batch.
 
-a: inputs that still search   n: rows, beams of all of them   v: vocabulary
+a: active inputs   n: rows, which are the beams of all active inputs   v: vocabulary
 """
 
 import heapq
 import math
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -16,15 +15,15 @@ from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constra
 from regard.decoding.greedy import check_count
 from regard.decoding.penalties import check_penalty, length_penalty
 from regard.decoding.phrases import PhraseTracker
-from regard.decoding.stepper import Hypothesis, Stepper, check_log_probs
+from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import topk_candidates
 from regard.text.special import END, START
 
 
 @torch.inference_mode()
 def beam_search(
-    stepper: Stepper[Any, Any],
-    memory: Any,
+    stepper: Stepper[MemoryT, StateT],
+    memory: MemoryT,
     count: int,
     width: int = 5,
     *,
@@ -33,13 +32,16 @@ def beam_search(
     patience: float = 1.0,
     constraints: Constraints = UNCONSTRAINED,
 ) -> list[list[Hypothesis]]:
-    """Up to `n_best` outputs for each of the `count` inputs of the memory, best first.
+    """Return up to `n_best` outputs for each of the `count` inputs of the memory, best first.
 
-    An output ends when its end is among the `width` best candidates of its input; the `width` best
-    others go on. They are ranked by log P / lp (`alpha`: see penalty.py). An input is searched
-    until `patience * width` outputs have ended (Kasai et al. 2022; 1 is the usual rule, infinity
-    searches on), or until no unfinished one can be among the n best, even if all that it has yet to
-    say were certain. Then it leaves the batch.
+    A hypothesis is finished when its end token is among the `width` best candidates of its input.
+    The `width` best other candidates are extended. Finished hypotheses are ranked by log P / lp
+    (`alpha`, see penalties.py).
+
+    The search of an input stops when `patience * width` hypotheses are finished (Kasai et al.
+    2022): 1 is the usual rule, infinity searches on. It also stops when no unfinished hypothesis
+    can reach the n best, even if all further tokens had probability 1. Then the input leaves the
+    batch.
     """
     check_settings(width, n_best, alpha, patience)
     if not check_count(count):
@@ -70,7 +72,10 @@ def find_candidates(
     width: int,
     tracker: PhraseTracker | None,
 ) -> Candidates:
-    """The best 2 * width candidates: as each beam ends at most once, `width` of them go on."""
+    """Return the best 2 * width candidates.
+
+    Each beam ends at most once, so at least `width` of them can be extended.
+    """
     if tracker:
         tracker.collect_candidates(log_probs, beams)
     batch_constraints.apply(log_probs, beams.inputs, beams.history.flatten(0, 1))
@@ -80,16 +85,15 @@ def find_candidates(
 
 
 class FinishedOutputs:
-    """Finished outputs, and what an unfinished one would have to reach."""
+    """Finished outputs, and the score that an unfinished one has to reach."""
 
     def __init__(
         self, batch_constraints: BatchConstraints, n_best: int, alpha: float, max_outputs: float
     ):
         self.n_best, self.alpha, self.max_outputs = n_best, alpha, max_outputs
         self.outputs: list[list[Hypothesis]] = [[] for _ in range(batch_constraints.count)]
-        self.best_scores: list[list[float]] = [
-            [] for _ in range(batch_constraints.count)
-        ]  # heaps of the n best
+        # a heap of the n best scores for each input
+        self.best_scores: list[list[float]] = [[] for _ in range(batch_constraints.count)]
         self.required_scores = torch.full(
             (batch_constraints.count,), -torch.inf, dtype=torch.float64
         )
@@ -99,7 +103,7 @@ class FinishedOutputs:
         )
 
     def add_finished(self, beams: Beams, candidates: Candidates, width: int) -> None:
-        """Outputs whose end is among the `width` best candidates."""
+        """Add the outputs whose end token is among the `width` best candidates."""
         ends = candidates.ids[:, :width] == END
         if not ends.any():
             return
@@ -123,11 +127,11 @@ class FinishedOutputs:
             self.required_scores[input_index] = best_scores[0]
 
     def active_inputs(self, beams: Beams, candidates: Candidates) -> Int[Tensor, " k"]:
-        """Which inputs of the front are to be searched on."""
+        """Return the inputs whose search continues, as indices into `beams`."""
         is_decided = self.is_decided(beams.inputs, candidates.values[:, 0])
         for row in is_decided.nonzero()[:, 0].tolist():
             input_index = int(beams.inputs[row])
-            if not self.outputs[input_index]:  # the rules left nothing to say: an output ends there
+            if not self.outputs[input_index]:  # the constraints forbid every token
                 ids = beams.history[row, 0].tolist()
                 self.outputs[input_index] = [Hypothesis(ids, -math.inf, -math.inf)]
         return (~is_decided).nonzero()[:, 0]
@@ -135,11 +139,14 @@ class FinishedOutputs:
     def is_decided(
         self, inputs: Int[Tensor, " a"], best_values: Float[Tensor, " a"]
     ) -> Bool[Tensor, " a"]:
-        """No more is wanted, or none can come: log-probabilities only fall, lp only grows."""
+        """Return which inputs have enough outputs, or cannot get a better one.
+
+        The log-probability of a hypothesis never increases, and lp never decreases.
+        """
         return self.required_scores[inputs] >= best_values / self.max_length_penalties[inputs]
 
     def results(self) -> list[list[Hypothesis]]:
-        """The n best of each input; among equals, the one that ended first."""
+        """Return the n best outputs of each input; among equals, the one that ended first."""
         ranked = (sorted(outputs, key=lambda output: -output.score) for outputs in self.outputs)
         return [outputs[: self.n_best] for outputs in ranked]
 
@@ -148,7 +155,7 @@ def check_settings(width: int, n_best: int, alpha: float, patience: float) -> No
     if width < 1:
         raise ValueError(f"width must be 1 or more, not {width}")
     if not 1 <= n_best <= width:
-        raise ValueError(f"n_best must be in 1 to width ({width}), not {n_best}")
+        raise ValueError(f"n_best must be from 1 to width ({width}), not {n_best}")
     check_penalty("alpha", alpha)
     if not patience > 0:
         raise ValueError(f"patience must be positive, not {patience}")

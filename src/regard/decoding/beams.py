@@ -1,6 +1,6 @@
-"""Where a beam search stands, between two steps.
+"""The state of a beam search between two steps.
 
-a: inputs that still search   b: beams   m: candidates   t: tokens so far   n = a * b: rows
+a: active inputs   b: beams   m: candidates   t: tokens so far   n = a * b: rows
 """
 
 from typing import NamedTuple
@@ -13,9 +13,9 @@ from regard.text.special import END
 
 
 class Candidates(NamedTuple):
-    """Candidates for the next front, best first: score, the beam that each extends, by which id.
+    """Candidates for the next beams, best first: score, the beam that each extends, and the id.
 
-    A score of -inf marks an empty place.
+    A score of -inf marks an empty slot.
     """
 
     values: Float[Tensor, "a m"]
@@ -23,7 +23,7 @@ class Candidates(NamedTuple):
     ids: Int[Tensor, "a m"]
 
     def without_finished(self, width: int) -> "Candidates":
-        """The candidates that go on, at most `width` of them."""
+        """Return the candidates that do not end, at most `width` of them."""
         ends = self.ids == END
         if not ends.any():
             return Candidates(*(part[:, :width] for part in self))
@@ -33,7 +33,7 @@ class Candidates(NamedTuple):
 
 
 class Beams(NamedTuple):
-    """The beginnings that go on, best first in each input; a score of -inf marks an empty place."""
+    """Unfinished hypotheses, best first in each input; a score of -inf marks an empty slot."""
 
     inputs: Int[Tensor, " a"]
     scores: Float[Tensor, "a b"]  # float64
@@ -46,7 +46,7 @@ class Beams(NamedTuple):
     def advance(
         self, candidates: Candidates, active: Int[Tensor, " k"]
     ) -> tuple["Beams", Int[Tensor, "k b"], Int[Tensor, " n"]]:
-        """The next front, of these inputs; the beams and the rows of the state that it extends."""
+        """Return the next beams of the active inputs, their parent beams, and rows of the state."""
         if len(active) < len(self.inputs):
             candidates = Candidates(*(part[active] for part in candidates))
         values, parents, ids = candidates
@@ -58,7 +58,7 @@ class Beams(NamedTuple):
 
 
 def initial_beams(count: int) -> Beams:
-    """Before the first token: one empty beginning for each input."""
+    """Return one empty hypothesis for each input."""
     return Beams(
         torch.arange(count),
         torch.zeros(count, 1, dtype=torch.float64),

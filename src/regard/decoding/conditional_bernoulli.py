@@ -1,9 +1,10 @@
-"""Draw keys that sound or not: each by itself, or exactly so many together.
+"""Sample which keys sound: each independently, or exactly `count` of them.
 
-Of independent keys with odds w_k = p_k / (1 - p_k), given that `count` of them sound, a set S has
-the probability prod_{k in S} w_k / e_count(w), where e is the elementary symmetric polynomial (the
-conditional Bernoulli distribution; Chen & Liu 1997, procedure 2). Keys are decided one after the
-other, and what all later ones can add up to is summed before.
+    p(S | count) = prod_{k in S} w_k / e_count(w),  w_k = p_k / (1 - p_k)
+
+This is the conditional Bernoulli distribution (Chen & Liu 1997, procedure 2). w are the odds of
+independent keys, e is the elementary symmetric polynomial. Keys are sampled one after another; the
+sums over all later keys are computed first.
 """
 
 import torch
@@ -14,12 +15,12 @@ from torch import Tensor
 def sample_keys(
     logits: Float[Tensor, " k"], generator: torch.Generator, count: int | None = None
 ) -> Bool[Tensor, " k"]:
-    """Which keys sound: each by its own chance, or `count` of them."""
+    """Return which keys sound: each independently, or exactly `count` of them."""
     uniform = torch.rand(len(logits), generator=generator, dtype=torch.float64)
     if count is None:
         return uniform < logits.double().sigmoid()
     if not 0 <= count <= len(logits):
-        raise ValueError(f"count must be from 0 to the {len(logits)} keys, not {count}")
+        raise ValueError(f"count must be from 0 to {len(logits)}, the number of keys, not {count}")
     odds = (logits.double() - logits.double().amax()).exp().tolist()
     sums = symmetric_sums(odds, count)
     is_on, remaining = list[bool](), count
@@ -33,7 +34,7 @@ def sample_keys(
 
 
 def symmetric_sums(odds: list[float], count: int) -> list[list[float]]:
-    """[k][m]: over all sets of m keys from the k-th on, the sum of the products of their odds."""
+    """Return a table [k][m]: e_m of the odds of keys k, k + 1, ..."""
     table = [[1.0] + [0.0] * count]
     for key_odds in reversed(odds):
         next_row = table[-1]

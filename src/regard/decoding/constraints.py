@@ -1,4 +1,4 @@
-"""What an output must be like, whatever the model would say: lengths, prefixes, forbidden tokens.
+"""Constraints of outputs: lengths, prefixes, phrases, forbidden tokens.
 
 a: inputs   n: rows (hypotheses)   v: vocabulary   t: tokens so far
 """
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard.text.special import END, PAD, START
 
-# A forced token is never impossible: with exp(-10,000) the search goes on, ranked by the rest.
+# The least log-probability of a forced token: with -inf, the search could not rank what follows.
 MIN_FORCED_LOG_PROB = -1e4
 NO_TOKEN = -1
 T = TypeVar("T")
@@ -21,16 +21,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Constraints:
-    """What every output must obey. A sequence where a number could be holds one for each input.
+    """Constraints of all outputs. Lengths may be one number, or one for each input.
 
-    Lengths count ids, without start and end. Only the end may follow `max_length` ids, and its
-    log-probability counts. A forced prefix is part of the output and outranks all other rules;
-    phrases (ids that must occur, in `beam` only) outrank `no_repeat_ngram` and `forbidden`.
+    Lengths count ids without start and end. After `max_length` ids only the end token may follow;
+    its log-probability counts. A prefix is part of the output and overrides all other
+    constraints. Phrases are ids that must occur (beam search only); they override
+    `no_repeat_ngram` and `forbidden`.
     """
 
     max_length: int | Sequence[int] = 256
     min_length: int | Sequence[int] = 0
-    no_repeat_ngram: int = 0  # no n ids in a row may occur twice; 0: they may
+    no_repeat_ngram: int = 0  # length of n-grams that may not occur twice; 0 for none
     prefix: Sequence[Sequence[int]] = ()
     phrases: Sequence[Sequence[Sequence[int]]] = ()
     forbidden: Sequence[int] = (PAD, START)
@@ -40,7 +41,7 @@ UNCONSTRAINED = Constraints()
 
 
 class BatchConstraints:
-    """Rules for the inputs of one batch, as tensors; checked, and applied to log-probabilities."""
+    """The constraints of one batch of inputs, as tensors."""
 
     def __init__(self, constraints: Constraints, count: int):
         self.constraints, self.count = constraints, count
@@ -60,7 +61,7 @@ class BatchConstraints:
             row[: len(prefix)] = torch.tensor(prefix, dtype=torch.long)
 
     def check_ids(self, size: int) -> None:
-        """All ids are of the vocabulary; its size is known once the model has spoken."""
+        """Check that all ids are in the vocabulary, whose size the first step of a model shows."""
         for name, ids in self.named_ids():
             for token_id in ids:
                 if not 0 <= token_id < size:
@@ -79,7 +80,10 @@ class BatchConstraints:
         inputs: Int[Tensor, " a"],
         history: Int[Tensor, "n t"],
     ) -> None:
-        """Give -inf to what may not come after `history`; n / a rows, side by side, an input."""
+        """Set log-probabilities of tokens that may not follow `history` to -inf.
+
+        Each of the `a` inputs has n / a adjacent rows.
+        """
         position = history.shape[1]
         if position == 0:
             self.check_ids(log_probs.shape[1])
@@ -98,7 +102,7 @@ class BatchConstraints:
         log_probs[rows, required_ids[rows]] = required_log_probs
 
     def forbid(self, log_probs: Float[Tensor, "n v"], history: Int[Tensor, "n t"]) -> None:
-        """What is forbidden to all rows, wherever they are."""
+        """Apply the constraints that do not depend on the input or the position."""
         if len(self.forbidden):
             log_probs.index_fill_(1, self.forbidden, -torch.inf)
         if self.constraints.no_repeat_ngram:
@@ -106,7 +110,7 @@ class BatchConstraints:
 
 
 def forbid_repeats(log_probs: Float[Tensor, "n v"], history: Int[Tensor, "n t"], size: int) -> None:
-    """-inf for tokens that would complete `size` ids in a row which are in the history already."""
+    """Set log-probabilities of tokens that would repeat an n-gram of this size to -inf."""
     length = history.shape[1]
     if length < size:
         return
@@ -117,18 +121,18 @@ def forbid_repeats(log_probs: Float[Tensor, "n v"], history: Int[Tensor, "n t"],
 
 
 def numbers_per_input(name: str, setting: int | Sequence[int], count: int) -> list[int]:
-    """One number for each input."""
+    """Return one number for each input."""
     numbers = [setting] * count if isinstance(setting, int) else list(setting)
     if len(numbers) != count:
-        raise ValueError(f"{name} holds {len(numbers)} numbers for {count} inputs: give one each")
+        raise ValueError(f"{name} holds {len(numbers)} numbers for {count} inputs; give one each")
     return numbers
 
 
 def lists_per_input(name: str, setting: Sequence[Sequence[T]], count: int) -> list[list[T]]:
-    """One list for each input; nothing given is an empty list for each."""
+    """Return one list for each input; an empty setting gives empty lists."""
     lists = [list(values) for values in setting] or [[] for _ in range(count)]
     if len(lists) != count:
-        raise ValueError(f"{name} holds {len(lists)} lists for {count} inputs: give one each")
+        raise ValueError(f"{name} holds {len(lists)} lists for {count} inputs; give one each")
     return lists
 
 
@@ -138,16 +142,18 @@ def check_constraints(constraints: Constraints) -> None:
             f"no_repeat_ngram must be 0 (off) or more, not {constraints.no_repeat_ngram}"
         )
     if END in constraints.forbidden:
-        raise ValueError(f"forbidden holds the end ({END}): without it no output could end")
+        raise ValueError(f"forbidden holds the end token ({END}); every output needs it")
     required = [
         *constraints.prefix,
         *(phrase for phrases in constraints.phrases for phrase in phrases),
     ]
     for ids in required:
         if END in ids:
-            raise ValueError(f"prefix and phrases are ids without the end ({END}), not {list(ids)}")
+            raise ValueError(
+                f"prefix and phrases may not contain the end token ({END}): {list(ids)}"
+            )
     if not all(len(phrase) for phrases in constraints.phrases for phrase in phrases):
-        raise ValueError("phrases: an empty phrase cannot be looked for")
+        raise ValueError("phrases: a phrase is empty; leave it out")
 
 
 def check_lengths(
@@ -156,7 +162,7 @@ def check_lengths(
     for index, (limit, floor, prefix) in enumerate(zip(limits, floors, prefixes, strict=True)):
         if not 0 <= floor <= limit:
             raise ValueError(
-                f"input {index}: min_length {floor} and max_length {limit} leave no length"
+                f"input {index}: min_length {floor} must be from 0 to max_length {limit}"
             )
         if len(prefix) > limit:
             raise ValueError(

@@ -1,31 +1,33 @@
-"""One token at a time, and never back: the loop that greedy search and sampling share.
+"""Greedy search, and the loop that it shares with sampling: one token at a time.
 
-n: rows that still speak   v: vocabulary
+n: unfinished rows   v: vocabulary
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
-from regard.decoding.stepper import Hypothesis, Stepper, check_log_probs
+from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import fast_argmax
 from regard.text.special import END, START
 
-# (log-probabilities [n v], which rows these are [n], position) -> the next token of each row
 TokenChooser = Callable[[Tensor, Tensor, int], Tensor]
+"""(log-probabilities [n v], indices of the rows [n], position) -> the next token of each row."""
 
 
 @torch.inference_mode()
 def greedy_search(
-    stepper: Stepper[Any, Any], memory: Any, count: int, constraints: Constraints = UNCONSTRAINED
+    stepper: Stepper[MemoryT, StateT],
+    memory: MemoryT,
+    count: int,
+    constraints: Constraints = UNCONSTRAINED,
 ) -> list[list[Hypothesis]]:
     """y_t = argmax p(y | y_<t); one output for each of the `count` inputs of the memory.
 
-    Among equals the lowest id is taken.
+    Among equal probabilities, the lowest id wins.
     """
     if not check_count(count):
         return []
@@ -45,19 +47,19 @@ def choose_likeliest(
 
 
 def generate(
-    stepper: Stepper[Any, Any],
-    state: Any,
+    stepper: Stepper[MemoryT, StateT],
+    state: StateT,
     batch_constraints: BatchConstraints,
     choose: TokenChooser,
     copies: int = 1,
 ) -> list[Hypothesis]:
     """Choose tokens until every row has ended; rows that have ended leave the state.
 
-    The state has `copies` rows for each input, side by side. A row for which the rules leave
-    nothing to say ends there, with a log-probability of -inf.
+    The state has `copies` adjacent rows for each input. A row ends with a log-probability of -inf
+    if the constraints forbid every token.
     """
     if batch_constraints.constraints.phrases:
-        raise ValueError("phrases are kept by beam search only: use beam, or leave them out")
+        raise ValueError("phrases are for beam search only; use it, or leave them out")
     rows = torch.arange(batch_constraints.count * copies)
     outputs = [Hypothesis([], 0.0, 0.0)] * len(rows)
     owners, tokens = rows // copies, torch.full_like(rows, START)
@@ -90,7 +92,7 @@ def generate(
 
 
 def check_count(count: int) -> int:
-    """How many inputs there are; none is fine, and gives no output."""
+    """Return the number of inputs, which may be 0."""
     if count < 0:
         raise ValueError(f"count must be the number of inputs in the memory, not {count}")
     return count

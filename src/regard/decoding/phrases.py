@@ -1,8 +1,7 @@
-"""Outputs that must contain given phrases: how far each hypothesis has come, and who may stay.
+"""Beam search with phrases that must occur: dynamic beam allocation (Post & Vilar 2018).
 
-After Post & Vilar 2018 (dynamic beam allocation): the beam is shared out among banks, one for each
-number of phrase tokens that are in place, so that hypotheses which took up a phrase early are not
-crowded out by likelier ones that have not.
+The beam is divided among banks, one for each number of phrase tokens that are still missing. So
+likelier hypotheses that contain no phrase do not displace those that have begun one.
 """
 
 import math
@@ -22,10 +21,10 @@ from regard.text.special import END
 
 
 class PhraseProgress(NamedTuple):
-    """What a hypothesis has yet to say, and the beginning of it that it ends with."""
+    """The missing phrases of a hypothesis, and the beginning of one that it ends with."""
 
     missing: frozenset[tuple[int, ...]]
-    tail: tuple[int, ...] = ()  # the longest end of the output that begins an unmet phrase
+    tail: tuple[int, ...] = ()  # the longest suffix of the output that begins a missing phrase
 
     @property
     def total(self) -> int:
@@ -33,17 +32,17 @@ class PhraseProgress(NamedTuple):
 
     @property
     def remaining(self) -> int:
-        """So many tokens are sure to be enough: finish the phrase begun, then say the others."""
+        """Return how many tokens suffice: finish the phrase at the tail, then add the others."""
         return self.total - len(self.tail)
 
     @property
     def next_ids(self) -> set[int]:
-        """Tokens that bring a phrase forward; one that has been begun is gone on with."""
+        """Return the tokens that extend a phrase, or the one at the tail if there is one."""
         n_begun = len(self.tail)
         return {phrase[n_begun] for phrase in self.missing if phrase[:n_begun] == self.tail}
 
     def advance(self, next_id: int) -> "PhraseProgress":
-        """What is left when this has been said. Phrases may overlap."""
+        """Return the progress after one more token. Phrases may overlap."""
         recent_ids = (*self.tail, next_id)
         missing = frozenset(
             phrase for phrase in self.missing if recent_ids[-len(phrase) :] != phrase
@@ -55,19 +54,19 @@ class PhraseProgress(NamedTuple):
 
 
 class PhraseCandidate(NamedTuple):
-    """One way to go on. In order: the likelier, then the earlier beam, then the lower id."""
+    """An extension of a beam; sorted by probability, then by beam, then by id."""
 
-    cost: float  # the log-probability so far, its sign turned
+    cost: float  # the negative log-probability of the hypothesis
     parent: int  # the beam that it extends
     id: int
-    remaining: int  # phrase tokens left to say then
+    remaining: int  # phrase tokens that are missing after it
 
 
 EMPTY_CANDIDATE = PhraseCandidate(math.inf, 0, 0, 0)
 
 
 class PhraseTracker:
-    """Watches over the phrases of every input of a beam search."""
+    """Tracks the phrases of every input of a beam search."""
 
     def __init__(self, batch_constraints: BatchConstraints, width: int):
         self.batch_constraints, self.width = batch_constraints, width
@@ -78,20 +77,19 @@ class PhraseTracker:
                 initial_progress, batch_constraints.phrases, batch_constraints.prefixes
             )
         ]
-        self.phrase_candidates: dict[int, list[PhraseCandidate]] = {}  # by place in the front
+        self.phrase_candidates: dict[int, list[PhraseCandidate]] = {}  # by row of the beams
         for input_index, ([start], limit) in enumerate(
             zip(self.progress, self.limits, strict=True)
         ):
             prefix_length = len(batch_constraints.prefixes[input_index])
             if prefix_length + start.remaining > limit:
                 raise ValueError(
-                    f"input {input_index}: its phrases need {start.remaining} ids after a "
-                    "prefix of "
-                    f"{prefix_length}, more than max_length {limit}: raise it"
+                    f"input {input_index}: phrases of {start.remaining} ids do not fit after a "
+                    f"prefix of {prefix_length}; raise max_length ({limit})"
                 )
 
     def collect_candidates(self, log_probs: Float[Tensor, "n v"], current_beams: Beams) -> None:
-        """Note the candidates that bring phrases forward, before other rules forbid any."""
+        """Collect the candidates that extend phrases, before other constraints forbid them."""
         self.phrase_candidates = {}
         input_indices, n_beams = current_beams.inputs.tolist(), current_beams.scores.shape[1]
         extensions = [
@@ -112,14 +110,14 @@ class PhraseTracker:
             self.phrase_candidates.setdefault(row, []).append(PhraseCandidate(cost, *extension))
 
     def has_missing_phrases(self, input_index: int, position: int) -> bool:
-        """Whether this input has something left to keep, its prefix being over."""
+        """Return whether an input has missing phrases, after its prefix."""
         is_past_prefix = position >= len(self.batch_constraints.prefixes[input_index])
         return is_past_prefix and any(progress.missing for progress in self.progress[input_index])
 
     def merge_candidates(
         self, log_probs: Float[Tensor, "n v"], current_beams: Beams, candidates: Candidates
     ) -> Candidates:
-        """Candidates as found, but for busy inputs: first those that end, then those that go on."""
+        """Replace the candidates of inputs with missing phrases: first those that end."""
         if not self.phrase_candidates:
             return candidates
         input_rows, n_beams = (
@@ -148,7 +146,7 @@ class PhraseTracker:
     def select_candidates(
         self, row: int, current_beams: Beams, costs: list[list[float]], ids: list[list[int]]
     ) -> list[PhraseCandidate]:
-        """Of one input: the ends and the others that get a place each."""
+        """Return the candidates of one input, first those that end."""
         input_index = int(current_beams.inputs[row])
         tokens_left = self.limits[input_index] - current_beams.position - 1
         fitting = [
@@ -159,7 +157,7 @@ class PhraseTracker:
             remaining_after, remaining_default = remaining_by_id(self.progress[input_index][parent])
             for cost, next_id in zip(*costs_and_ids, strict=True):
                 remaining = remaining_after.get(next_id, remaining_default)
-                # whoever fits has a wanted token that fits too: every output gets its phrases
+                # a hypothesis that fits always has a phrase token that fits, so no phrase is lost
                 fits = remaining == 0 if next_id == END else remaining <= tokens_left
                 if fits and cost < torch.inf and (parent, next_id) not in already_listed:
                     fitting.append(PhraseCandidate(cost, parent, next_id, remaining))
@@ -170,7 +168,7 @@ class PhraseTracker:
         )
 
     def update(self, current_beams: Beams, parents: Int[Tensor, "a b"]) -> None:
-        """What the hypotheses of the new front have kept."""
+        """Update the progress of all hypotheses to the new beams."""
         last_ids = current_beams.history[..., -1].tolist()
         for input_index, parent_beams, ids in zip(
             current_beams.inputs.tolist(), parents.tolist(), last_ids, strict=True
@@ -181,12 +179,12 @@ class PhraseTracker:
                 self.progress[input_index] = [
                     previous[beam].advance(next_id) for beam, next_id in pairs
                 ]
-            else:  # the progress was begun after the prefix
+            else:  # `initial_progress` has read the prefix
                 self.progress[input_index] = [previous[beam] for beam in parent_beams]
 
 
 def initial_progress(phrases: Iterable[Sequence[int]], prefix: Sequence[int]) -> PhraseProgress:
-    """Where an output stands after its forced prefix. A phrase given twice need occur once."""
+    """Return the progress after the prefix. A phrase that is given twice must occur once."""
     progress = PhraseProgress(frozenset(map(tuple, phrases)))
     for next_id in prefix:
         progress = progress.advance(next_id)
@@ -194,7 +192,7 @@ def initial_progress(phrases: Iterable[Sequence[int]], prefix: Sequence[int]) ->
 
 
 def remaining_by_id(progress: PhraseProgress) -> tuple[dict[int, int], int]:
-    """What would remain to be said after each id that matters, and after any other."""
+    """Return the missing tokens after each id of a phrase, and after any other id."""
     relevant_ids = {next_id for phrase in progress.missing for next_id in phrase}
     return {
         next_id: progress.advance(next_id).remaining for next_id in relevant_ids
@@ -202,7 +200,7 @@ def remaining_by_id(progress: PhraseProgress) -> tuple[dict[int, int], int]:
 
 
 def padded_candidates(candidates: Candidates, count: int) -> Candidates:
-    """Room for this many candidates, which a small vocabulary may not give."""
+    """Pad to `count` candidates; a small vocabulary may have fewer."""
     n_missing = max(count - candidates.values.shape[1], 0)
     return Candidates(
         F.pad(candidates.values, (0, n_missing), value=-torch.inf),
@@ -212,7 +210,10 @@ def padded_candidates(candidates: Candidates, count: int) -> Candidates:
 
 
 def share_beams(candidates: Iterable[PhraseCandidate], width: int) -> list[PhraseCandidate]:
-    """At most `width` of the sorted candidates, in turn from each bank, the fullest bank first."""
+    """Return at most `width` sorted candidates, in turn from each bank.
+
+    The bank with the fewest missing tokens comes first.
+    """
     banks: dict[int, list[PhraseCandidate]] = {}
     for candidate in candidates:
         banks.setdefault(candidate.remaining, []).append(candidate)

@@ -1,11 +1,11 @@
-"""Searches that continue prompts: a language model as a stepper that reads a prompt first.
+"""Continue prompts: a stepper that reads a prompt first.
 
 n: rows of a search   t: positions   v: vocabulary
 """
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -16,35 +16,55 @@ from regard.text.special import END, PAD, START
 TokenCallback = Callable[[Int[Tensor, " n"]], None]
 """Called with the tokens that the rows of a search read at each step."""
 
-ID_SHIFT = 1 + max(PAD, START, END)  # how far ids of an external vocabulary are moved up
+ID_SHIFT = 1 + max(PAD, START, END)  # number of ids below those of an external vocabulary
+StateT = TypeVar("StateT")
+
+
+@runtime_checkable
+class PromptedModel(Protocol[StateT]):
+    """The part of a language model that continues prompts."""
+
+    def begin(self, rows: int) -> StateT: ...
+    def read(
+        self, state: StateT, ids: Int[Tensor, "n t"]
+    ) -> tuple[Float[Tensor, "n t d"], StateT]: ...
+    def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]: ...
+    def step(
+        self, state: StateT, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], StateT]: ...
+    def select(self, state: StateT, rows: Int[Tensor, " m"]) -> StateT: ...
 
 
 class PromptState(NamedTuple):
     """The position of each row of a search.
 
-    `ids` are the last tokens of each row. With a `state`, these are tokens that it has read, kept
-    if they may be read again; without one, they are to be read before the next token. `last` is
-    the token to read next, whatever token the search gives.
+    `state` is the state of the model, or None if the model has to read `ids` first. `ids` are the
+    last tokens of each row; they are kept if the model may have to read them again. `last`
+    replaces the token that the search gives at the next step.
     """
 
-    state: Any
+    state: object
     ids: Int[Tensor, "n t"]
     last: Int[Tensor, " n"] | None
 
 
 def prompt_state(ids: Int[Tensor, "b t"]) -> PromptState:
-    """Return the state before anything is read: the first step reads all of the prompts."""
+    """Return the state before the first step, which reads the prompts."""
     return PromptState(None, ids[:, :-1], ids[:, -1])
 
 
 class PromptStepper:
-    """A language model for a search, which begins after a prompt in the place of START.
+    """A language model for a search: it begins after a prompt rather than after START.
 
-    When a model has read `max_positions` tokens, it reads the last half of them again, as if
-    nothing had been before them, and continues from there.
+    When the model has read `max_positions` tokens, it starts anew with the last half of them.
     """
 
-    def __init__(self, model: Any, max_positions: float, on_tokens: TokenCallback | None = None):
+    def __init__(
+        self,
+        model: PromptedModel[Any],
+        max_positions: float,
+        on_tokens: TokenCallback | None = None,
+    ):
         self.model, self.max_positions, self.on_tokens = model, max_positions, on_tokens
 
     def start(self, memory: PromptState) -> PromptState:
@@ -67,7 +87,7 @@ class PromptStepper:
             return log_probs, PromptState(next_state, ids[:, length:], None)
         if length < self.max_positions:
             return log_probs, PromptState(next_state, ids, None)
-        # The context is full: the cache is of no use now, and `select` need not move it.
+        # The context is full: drop the state, so that `select` has less to move.
         return log_probs, PromptState(None, ids[:, length - length // 2 :], None)
 
     def select(self, state: PromptState, rows: Int[Tensor, " m"]) -> PromptState:
@@ -77,13 +97,17 @@ class PromptStepper:
 
 
 class ShiftedPromptStepper(PromptStepper):
-    """A prompt stepper over an external vocabulary, whose ids a search sees `ID_SHIFT` higher.
+    """A prompt stepper for an external vocabulary: a search sees its ids raised by `ID_SHIFT`.
 
-    Below them are PAD and START, which are never written, and END for the end id of the vocabulary.
+    The ids below are PAD and START, which are never predicted, and END, which stands for `end`.
     """
 
     def __init__(
-        self, model: Any, max_positions: float, end: int, on_tokens: TokenCallback | None = None
+        self,
+        model: PromptedModel[Any],
+        max_positions: float,
+        end: int,
+        on_tokens: TokenCallback | None = None,
     ):
         super().__init__(model, max_positions, on_tokens)
         self.end = end

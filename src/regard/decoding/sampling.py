@@ -1,4 +1,4 @@
-"""Draw tokens, from the whole distribution or from its likely part.
+"""Sample tokens from the distribution of a model, or from its likeliest part.
 
 n: rows   v: vocabulary   c: candidates
 """
@@ -6,7 +6,6 @@ n: rows   v: vocabulary   c: candidates
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,22 +15,22 @@ from torch import Tensor
 
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.greedy import check_count, generate
-from regard.decoding.stepper import Hypothesis, Stepper, check_log_probs
+from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import PIECE_SIZE, topk_candidates
 
 GOLDEN_GAMMA = -0x61C8864680B583EB  # 2^64 / the golden ratio, odd, as a signed number
-ROUNDING_TOLERANCE = 1e-6  # tokens that hold a share of top_p but for rounding hold it
+ROUNDING_TOLERANCE = 1e-6  # of the mass that top_p keeps
 
 
 @dataclass(frozen=True)
 class SamplingOptions:
-    """How to draw: sharpen by 1 / temperature, then cut, in this order; None cuts nothing.
+    """Options of sampling: divide logits by the temperature, then truncate in this order.
 
-        top_k    keep the k likeliest
-        top_p    keep the likeliest until they hold a share p of what is left (Holtzman et al. 2020)
-        min_p    keep what is at least p times as likely as the likeliest (Nguyen et al. 2024)
+        top_k    keep the k likeliest tokens
+        top_p    keep the likeliest tokens that hold a mass p of the rest (Holtzman et al. 2020)
+        min_p    keep tokens at least p times as likely as the likeliest one (Nguyen et al. 2024)
 
-    Among equals the lower ids are kept.
+    None truncates nothing. Among equal probabilities, lower ids are kept.
     """
 
     temperature: float = 1.0
@@ -42,8 +41,8 @@ class SamplingOptions:
     def __post_init__(self) -> None:
         if not 0 < self.temperature < float("inf"):
             raise ValueError(
-                f"temperature must be positive, not {self.temperature}; "
-                "for the likeliest token each time, use greedy"
+                f"temperature must be positive and finite, not {self.temperature}; "
+                "use greedy search for the likeliest token at each step"
             )
         if self.top_k is not None and self.top_k < 1:
             raise ValueError(f"top_k must be 1 or more, not {self.top_k}")
@@ -57,18 +56,18 @@ PLAIN_SAMPLING = SamplingOptions()
 
 @torch.inference_mode()
 def sample(
-    stepper: Stepper[Any, Any],
-    memory: Any,
+    stepper: Stepper[MemoryT, StateT],
+    memory: MemoryT,
     seeds: Sequence[int],
     options: SamplingOptions = PLAIN_SAMPLING,
     *,
     copies: int = 1,
     constraints: Constraints = UNCONSTRAINED,
 ) -> list[list[Hypothesis]]:
-    """`copies` outputs for each input, drawn with the seed of that input.
+    """Return `copies` outputs for each input, sampled with the seed of that input.
 
-    An input's outputs depend on its seed, not on its neighbours, its place in the batch or the
-    number of copies. Log-probabilities are the model's own, before temperature and cuts.
+    The outputs of an input depend on its seed, but not on other inputs, its index in the batch or
+    the number of copies. Log-probabilities are those before temperature and truncation.
     """
     if copies < 1:
         raise ValueError(f"copies must be 1 or more, not {copies}")
@@ -94,7 +93,7 @@ def sample(
 def truncated_masses(
     log_probs: Float[Tensor, "n v"], options: SamplingOptions
 ) -> Float[Tensor, "n v"]:
-    """How likely each token is beside the likeliest, which has 1; those that were cut have 0."""
+    """Return the probability of each token relative to the likeliest; 0 if it is truncated."""
     peaks = log_probs.amax(1, keepdim=True).clamp(min=torch.finfo(log_probs.dtype).min)
     if options.top_k is None:
         return truncate_in_place(log_probs - peaks, options)
@@ -106,7 +105,7 @@ def truncated_masses(
 def truncate_in_place(
     log_ratios: Float[Tensor, "n c"], options: SamplingOptions
 ) -> Float[Tensor, "n c"]:
-    """exp(below / temperature), then top_p and min_p; overwrites what it was given."""
+    """exp(log_ratios / temperature), truncated by top_p and min_p; overwrites `log_ratios`."""
     if options.temperature != 1:
         log_ratios /= options.temperature
     masses = log_ratios.exp_()
@@ -116,16 +115,18 @@ def truncate_in_place(
 
 
 def keep_nucleus(masses: Float[Tensor, "n c"], share: float) -> Float[Tensor, "n c"]:
-    """0, in place, for all but the fewest that hold this share; among equals the first stay."""
+    """Set all but the fewest masses that hold this share to 0, in place.
+
+    Among equal masses, the first are kept.
+    """
     sorted_masses = sorted_rows(masses)
-    cutoff = first_above_share(
-        sorted_masses, 1 - share + ROUNDING_TOLERANCE
-    )  # what is below holds no more than the rest
+    # masses before the cutoff hold at most 1 - share
+    cutoff = first_above_share(sorted_masses, 1 - share + ROUNDING_TOLERANCE)
     min_mass, mass_below = (
         sorted_masses.gather(1, cutoff),
         sorted_masses.gather(1, (cutoff - 1).clamp(min=0)),
     )
-    tied_rows = ((min_mass == mass_below) & (cutoff > 0)).nonzero()[:, 0]  # not all equals may stay
+    tied_rows = ((min_mass == mass_below) & (cutoff > 0)).nonzero()[:, 0]  # cut within equals
     if len(tied_rows):
         is_tied = masses[tied_rows] == min_mass[tied_rows]
         n_kept = (
@@ -140,16 +141,16 @@ def keep_nucleus(masses: Float[Tensor, "n c"], share: float) -> Float[Tensor, "n
 
 
 def sorted_rows(rows: Float[Tensor, "n c"]) -> Float[Tensor, "n c"]:
-    """Each row sorted. numpy's sort is vectorised: 64 rows of 10,000 take 3 ms, torch's 48."""
+    """Sort each row. numpy's sort is vectorized: 64 rows of 10,000 take 3 ms, torch's 48."""
     if rows.device.type != "cpu":
         return rows.sort(1)[0]
     return torch.from_numpy(np.sort(rows.numpy(), axis=1))
 
 
 def first_above_share(masses: Float[Tensor, "n c"], share: float) -> Int[Tensor, "n 1"]:
-    """The first place where the running sum exceeds this share of the whole.
+    """Return the first column where the running sum exceeds this share of the row's sum.
 
-    By the sums of pieces first: 64 rows of 10,000 take 0.6 ms so, and 8 by running sums alone.
+    Sums of pieces come first: 64 rows of 10,000 take 0.6 ms, and 8 ms with running sums alone.
     """
     size = masses.shape[1]
     piece_sums = split_into_pieces(masses).sum(2, dtype=torch.float64).cumsum(1)
@@ -163,11 +164,12 @@ def first_above_share(masses: Float[Tensor, "n c"], share: float) -> Int[Tensor,
 
 
 def gumbel_choice(masses: Float[Tensor, "n v"], keys: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
-    """One token for each row, by its mass: argmax(log mass + Gumbel noise), first among pieces.
+    """Sample a token for each row: argmax(log mass + Gumbel noise), first over pieces.
 
-    The noise of a token depends on the key of its row and on its id alone. So a rounding error in
-    the masses changes what is drawn only where two sums are equal but for it, about one draw in a
-    million; where a running sum is cut by a random number, every one of 10,000 borders would move.
+    The noise of a token depends only on the key of its row and on its id. So a rounding error in
+    the masses changes about one sample in a million: it needs two sums that are nearly equal.
+    Comparing a running sum with a random number would be less stable, because a rounding error
+    moves all of its 10,000 borders.
     """
     masses_by_piece = split_into_pieces(masses)
     sums = masses_by_piece.sum(2, dtype=torch.float64)
@@ -180,25 +182,25 @@ def gumbel_choice(masses: Float[Tensor, "n v"], keys: Int[Tensor, " n"]) -> Int[
 
 
 def split_into_pieces(masses: Float[Tensor, "n v"]) -> Float[Tensor, "n p piece"]:
-    """Rows cut into pieces, the last one filled up with 0."""
+    """Split rows into pieces; pad the last one with 0."""
     missing = -masses.shape[1] % PIECE_SIZE
     return (F.pad(masses, (0, missing)) if missing else masses).unflatten(1, (-1, PIECE_SIZE))
 
 
 def noise_key(seed: int, copy: int) -> int:
-    """Where the noise of a row begins; made from a string, it is the same on every machine."""
+    """Return the seed of a row's noise; it is the same on every machine."""
     return Random(f"{seed} {copy}").getrandbits(63)
 
 
 def gumbel_noise(keys: Int[Tensor, " n"], count: int, start: int) -> Float[Tensor, "n count"]:
-    """-log(-log u) for uniform u, by counting from the key of each row, and mixing."""
+    """-log(-log u) for uniform u; u is a hash of the key of the row and a counter."""
     bits = mix_bits(keys[:, None] + torch.arange(start + 1, start + count + 1) * GOLDEN_GAMMA)
     uniform = ((bits & (2**52 - 1)).double() + 0.5) * 2.0**-52
     return -(-uniform.log()).log()
 
 
 def mix_bits(numbers: Int[Tensor, "*n"]) -> Int[Tensor, "*n"]:
-    """64 bits that look like chance, from numbers that do not (SplitMix64: Steele et al. 2014)."""
+    """Hash numbers to 64 pseudo-random bits (SplitMix64: Steele et al. 2014)."""
     for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
         numbers = (numbers ^ ((numbers >> shift) & (2 ** (64 - shift) - 1))) * factor
     return numbers ^ ((numbers >> 31) & (2**33 - 1))

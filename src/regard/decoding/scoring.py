@@ -1,24 +1,24 @@
-"""What a model thinks of given outputs, and what else it might have said.
+"""Log-probabilities of given outputs, and alternatives to their tokens.
 
 n: rows   v: vocabulary
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.greedy import choose_likeliest, generate
-from regard.decoding.stepper import Hypothesis, Stepper, check_log_probs
+from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import topk_candidates
 from regard.text.special import END, START
 
 
 class ScoredOutput(NamedTuple):
-    """A given output: the log-probability of each id and, last, of the end; and their sum."""
+    """The log-probability of each id of an output and, last, of the end token; and their sum."""
 
     ids: list[int]
     token_log_probs: list[float]
@@ -26,20 +26,22 @@ class ScoredOutput(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """A token that could stand at a position, its log-probability there, and how it would go on."""
+    """A possible token at a position, its log-probability, and the output that continues it."""
 
-    id: int  # the end is one too
+    id: int  # may be the end token
     log_prob: float
-    output: Hypothesis  # the whole: prefix, this token, and what greedy search adds
+    output: Hypothesis  # prefix, this token, and its greedy continuation
 
 
 @torch.inference_mode()
 def score_outputs(
-    stepper: Stepper[Any, Any], memory: Any, outputs: Sequence[Sequence[Sequence[int]]]
+    stepper: Stepper[MemoryT, StateT],
+    memory: MemoryT,
+    outputs: Sequence[Sequence[Sequence[int]]],
 ) -> list[list[ScoredOutput]]:
-    """log p(y_t | y_<t) of every token of the given outputs, any number for each input.
+    """log p(y_t | y_<t) of every token of given outputs; an input may have any number of them.
 
-    Outputs are ids without start and end; the end is scored.
+    Outputs are ids without start and end; the end token is scored too.
     """
     targets = [[*ids, END] for group in outputs for ids in group]
     if not targets:
@@ -63,23 +65,23 @@ def score_outputs(
 
 @torch.inference_mode()
 def alternatives(
-    stepper: Stepper[Any, Any],
-    memory: Any,
+    stepper: Stepper[MemoryT, StateT],
+    memory: MemoryT,
     prefixes: Sequence[Sequence[int]],
     limit: int = 5,
     constraints: Constraints = UNCONSTRAINED,
 ) -> list[list[Alternative]]:
-    """The likeliest tokens after the prefix of each input, each with its greedy completion.
+    """Return the likeliest tokens after the prefix of each input, with greedy continuations.
 
     For the alternatives at position i of an output, the prefix is its first i ids.
     """
     if constraints.prefix or constraints.phrases:
-        raise ValueError("constraints of alternatives have no prefix and no phrases: give prefixes")
+        raise ValueError("constraints must have no prefix and no phrases here; use `prefixes`")
     if not prefixes:
         return []
     batch_constraints = BatchConstraints(replace(constraints, prefix=prefixes), len(prefixes))
     continuations: list[list[tuple[int, float]]] = [[] for _ in prefixes]
-    targets = [[*ids, END] for ids in prefixes]  # the model is asked where the end would stand
+    targets = [[*ids, END] for ids in prefixes]  # alternatives to END, after the prefix
     for position, rows, log_probs in teacher_forced_steps(stepper, stepper.start(memory), targets):
         if position == 0:
             batch_constraints.check_ids(log_probs.shape[1])
@@ -110,7 +112,7 @@ def likeliest_ids(
     batch_constraints: BatchConstraints,
     limit: int,
 ) -> tuple[Tensor, Tensor]:
-    """The likeliest ids that the rules allow, and their log-probabilities."""
+    """Return the likeliest ids that the constraints allow, and their log-probabilities."""
     batch_constraints.apply(log_probs, inputs, history)
     values, _, ids = topk_candidates(log_probs, torch.zeros(len(log_probs), 1).double(), limit)
     check_log_probs(values, history.shape[1])
@@ -118,12 +120,12 @@ def likeliest_ids(
 
 
 def complete_alternatives(
-    stepper: Stepper[Any, Any],
-    memory: Any,
+    stepper: Stepper[MemoryT, StateT],
+    memory: MemoryT,
     batch_constraints: BatchConstraints,
     continuations: Sequence[Sequence[tuple[int, float]]],
 ) -> list[list[Alternative]]:
-    """Greedy search from every alternative at once."""
+    """Continue all alternatives by greedy search, in one batch."""
     branches = [
         (input_index, next_id, log_prob)
         for input_index, pairs in enumerate(continuations)
@@ -138,7 +140,7 @@ def complete_alternatives(
     limits = batch_constraints.limits[owners].tolist()
     constraints = replace(
         batch_constraints.constraints,
-        # where the alternative is to end, nothing may follow the prefix
+        # nothing may follow the prefix if the alternative is the end token
         max_length=[
             len(prefix) if next_id == END else limit
             for prefix, limit, (_, next_id, _) in zip(prefixes, limits, branches, strict=True)
@@ -157,11 +159,11 @@ def complete_alternatives(
 
 
 def teacher_forced_steps(
-    stepper: Stepper[Any, Any], state: Any, targets: Sequence[Sequence[int]]
+    stepper: Stepper[MemoryT, StateT], state: StateT, targets: Sequence[Sequence[int]]
 ) -> Iterator[tuple[int, list[int], Tensor]]:
-    """Read given tokens: at each position, the rows that have one there, and what the model said.
+    """Yield each position, the rows that have a target there, and its log-probabilities.
 
-    Rows that are at their end leave the state.
+    Rows whose targets have ended leave the state.
     """
     rows, position = list(range(len(targets))), 0
     tokens = [START] * len(rows)

@@ -1,69 +1,72 @@
-"""What a search asks of a model, and what it answers.
+"""The protocol between a search and a model, and the outputs of a search.
 
 n: rows (hypotheses)   v: vocabulary
 """
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-M = TypeVar("M", contravariant=True)
-S = TypeVar("S")
+MemoryT = TypeVar("MemoryT")
+MemoryT_contra = TypeVar("MemoryT_contra", contravariant=True)
+StateT = TypeVar("StateT")
 
 
 @runtime_checkable
-class Stepper(Protocol[M, S]):
-    """A model that says one token after another.
+class Stepper(Protocol[MemoryT_contra, StateT]):
+    """A model that predicts one token after another.
 
-    What a row is told depends on that row alone. `step` leaves its state as it was and returns a
-    new tensor, which the search may write into.
+    The log-probabilities of a row depend on that row alone. `step` does not change its state. It
+    returns a new tensor, which the search may write into.
     """
 
-    def start(self, memory: M, /) -> S:
-        """The state before the first token: one row for each input that the memory holds."""
+    def start(self, memory: MemoryT_contra, /) -> StateT:
+        """Return the state before the first token, with a row for each input of the memory."""
         ...
 
-    def step(self, state: S, tokens: Int[Tensor, " n"], /) -> tuple[Float[Tensor, "n v"], S]:
-        """Each row reads its token: log-probabilities of the next one, and the state then."""
+    def step(
+        self, state: StateT, tokens: Int[Tensor, " n"], /
+    ) -> tuple[Float[Tensor, "n v"], StateT]:
+        """Read a token in each row; return log-probabilities of the next one, and the new state."""
         ...
 
-    def select(self, state: S, rows: Int[Tensor, " m"], /) -> S:
-        """These rows, in this order; a row may come twice, or not at all."""
+    def select(self, state: StateT, rows: Int[Tensor, " m"], /) -> StateT:
+        """Return these rows, in this order; a row may occur twice, or not at all."""
         ...
 
 
 class Hypothesis(NamedTuple):
-    """One output: its ids without start and end, and how likely it is, the end included."""
+    """An output of a search: ids without start and end, and its score, which includes the end."""
 
     ids: list[int]
-    score: float  # what it was ranked by: the log-probability, after penalties
+    score: float  # the log-probability after penalties, by which hypotheses are ranked
     log_prob: float
 
 
-class Ensemble:
+class Ensemble(Generic[MemoryT, StateT]):
     """p(token) = mean over the steppers of p_i(token); one memory and one state for each."""
 
-    def __init__(self, steppers: Sequence[Stepper[Any, Any]]):
+    def __init__(self, steppers: Sequence[Stepper[MemoryT, StateT]]):
         if not steppers:
-            raise ValueError("steppers are missing: an ensemble has at least one")
+            raise ValueError("steppers is empty; an ensemble needs at least one")
         self.steppers = tuple(steppers)
 
-    def start(self, memory: Sequence[Any]) -> tuple[Any, ...]:
+    def start(self, memory: Sequence[MemoryT]) -> tuple[StateT, ...]:
         if len(memory) != len(self.steppers):
             raise ValueError(
-                f"memory has {len(memory)} parts, but the ensemble {len(self.steppers)} steppers"
+                f"memory has {len(memory)} parts for {len(self.steppers)} steppers; give one each"
             )
         return tuple(
             stepper.start(part) for stepper, part in zip(self.steppers, memory, strict=True)
         )
 
     def step(
-        self, state: tuple[Any, ...], tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], tuple[Any, ...]]:
+        self, state: tuple[StateT, ...], tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], tuple[StateT, ...]]:
         member_log_probs, states = zip(
             *(
                 stepper.step(part, tokens)
@@ -73,18 +76,18 @@ class Ensemble:
         )
         sizes = [log_probs.shape[1] for log_probs in member_log_probs]
         if len(set(sizes)) > 1:
-            raise ValueError(f"steppers must share one vocabulary; theirs hold {sizes} tokens")
+            raise ValueError(f"steppers must share one vocabulary, but theirs have {sizes} tokens")
         return torch.stack(member_log_probs).logsumexp(0) - math.log(len(member_log_probs)), states
 
-    def select(self, state: tuple[Any, ...], rows: Int[Tensor, " m"]) -> tuple[Any, ...]:
+    def select(self, state: tuple[StateT, ...], rows: Int[Tensor, " m"]) -> tuple[StateT, ...]:
         return tuple(
             stepper.select(part, rows) for stepper, part in zip(self.steppers, state, strict=True)
         )
 
 
 def check_log_probs(log_probs: Float[Tensor, "*n"], position: int) -> None:
-    """Refuse NaN. It ranks above all numbers, so that the best of a row shows it."""
+    """Raise an error for NaN; it suffices to check the best of a row, because NaN ranks highest."""
     if log_probs.isnan().any():
         raise ValueError(
-            f"the model's log-probabilities at position {position} are NaN: are its weights finite?"
+            f"position {position}: the model's log-probabilities are NaN; check its weights"
         )

@@ -1,4 +1,4 @@
-"""What a search tried: a stepper that notes which tokens it was asked to read, and after which."""
+"""Record the hypotheses that a search extends."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,28 +10,26 @@ from regard.decoding.stepper import Stepper
 
 
 class SearchNode(NamedTuple):
-    """A token that a search went on with."""
+    """A token that a search has extended a hypothesis with."""
 
-    parent: int  # the number of the one before it, -1: none
+    parent: int  # the index of the previous token's node; -1 for none
     token: int
-    log_prob: float  # of all tokens until this one
+    log_prob: float  # of all tokens up to this one
 
 
 class TracingStepper:
-    """A stepper for one search; `tried` is a tree for each input, parents before children."""
+    """A stepper that records one search: `nodes` has a tree for each input, parents first."""
 
     def __init__(self, stepper: Stepper[Any, Any]):
         self.stepper = stepper
         self.nodes: list[SearchNode] = []
-        self.row_nodes: list[int] = []  # what each row read last
-        self.last_log_probs: Tensor | None = (
-            None  # log-probabilities that the next tokens are chosen by
-        )
+        self.row_nodes: list[int] = []  # the node that each row has read last
+        self.last_log_probs: Tensor | None = None  # from which the search chooses the next tokens
 
-    def start(self, memory: Any) -> Any:
+    def start(self, memory: object) -> object:
         return self.stepper.start(memory)
 
-    def step(self, state: Any, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], Any]:
+    def step(self, state: object, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], object]:
         if self.last_log_probs is None:
             self.row_nodes = [-1] * len(tokens)
         else:
@@ -43,10 +41,10 @@ class TracingStepper:
                 )
             ]
         log_probs, state = self.stepper.step(state, tokens)
-        self.last_log_probs = log_probs.clone()  # the search writes into its own
+        self.last_log_probs = log_probs.clone()  # the search may write into `log_probs`
         return log_probs, state
 
-    def select(self, state: Any, rows: Int[Tensor, " m"]) -> Any:
+    def select(self, state: object, rows: Int[Tensor, " m"]) -> object:
         if self.last_log_probs is not None:
             self.row_nodes = [self.row_nodes[row] for row in rows.tolist()]
             self.last_log_probs = self.last_log_probs.index_select(0, rows)
@@ -58,7 +56,7 @@ class TracingStepper:
         return len(self.nodes) - 1
 
     def path(self, tokens: Sequence[int]) -> set[int]:
-        """The numbers of those that lead to this output, as far as it was tried."""
+        """Return the nodes of this output, as far as the search has extended it."""
         path_nodes, current = set[int](), -1
         for token in tokens:
             children = [
