@@ -1,21 +1,23 @@
 """Builds the task of question answering from its settings."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import nn
 
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
+from regard.files import JsonObject
 from regard.models.protocols import Encoder, require_model
 from regard.tasks.answer.check import check_questions
-from regard.tasks.answer.inputs import JoinedLayout, Layout, SeparateLayout, split_words
+from regard.tasks.answer.inputs import AnyLayout, JoinedLayout, SeparateLayout, split_words
 from regard.tasks.answer.model import SpanReader
 from regard.tasks.answer.settings import AnswerSettings
 from regard.tasks.answer.task import AnswerTask
-from regard.tasks.building import MAX_VOCABULARY_RECORDS
+from regard.tasks.base import RunAsset, Vocabularies
+from regard.tasks.building import MAX_VOCABULARY_RECORDS, find_tokenizer
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.encoding import EncoderBuilder
 from regard.tasks.pretrained import TOKENIZER_FILE
@@ -29,7 +31,7 @@ class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
 
     special_token_count: ClassVar = 3  # START, and END twice
 
-    def build_vocabularies(self, settings: AnswerSettings, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(self, settings: AnswerSettings, corpus: Corpus) -> dict[str, RunAsset]:
         if settings.start.run is not None:
             return {"text": load_tokenizer(Path(settings.start.run) / TOKENIZER_FILE)}
         config = settings.text
@@ -51,7 +53,7 @@ class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
     def build_head(
         self,
         settings: AnswerSettings,
-        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        vocabularies: Vocabularies,  # noqa: ARG002
         encoder: nn.Module,
     ) -> SpanReader:
         return SpanReader(
@@ -63,12 +65,12 @@ class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
         )
 
     def build_task(
-        self, settings: AnswerSettings, vocabularies: Mapping[str, Any], model: SpanReader
+        self, settings: AnswerSettings, vocabularies: Vocabularies, model: SpanReader
     ) -> AnswerTask:
         head = settings.head
         return AnswerTask(
             model,
-            build_layout(settings, vocabularies["text"]),
+            build_layout(settings, find_tokenizer(vocabularies)),
             max_answer_tokens=head.max_answer_tokens,
             stride=head.stride,
             allow_no_answer=head.allow_no_answer,
@@ -82,11 +84,11 @@ class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_questions(settings, progress)
 
 
-def build_layout(settings: AnswerSettings, tokenizer: AnyTokenizer) -> Layout:
+def build_layout(settings: AnswerSettings, tokenizer: AnyTokenizer) -> AnyLayout:
     """Return how the encoder of these settings reads a question and a context."""
     if settings.model.kind == "bidaf":
         return SeparateLayout(tokenizer)

@@ -2,14 +2,14 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from regard.batching.batches import Batches, InMemoryExamples
 from regard.batching.example import Example
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record
-from regard.tasks.answer.inputs import TokenizedText, token_span, word_ids
+from regard.files import JsonObject
+from regard.tasks.answer.inputs import AnyTokenizedText, token_span
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import (
     Progress,
@@ -36,11 +36,15 @@ class QuestionStatistics:
     examples: list[Example] = field(default_factory=list)
 
     def add(
-        self, run: UntrainedRun, record: Record, question: TokenizedText, context: TokenizedText
+        self,
+        run: UntrainedRun,
+        record: Record,
+        question: AnyTokenizedText,
+        context: AnyTokenizedText,
     ) -> None:
-        text, is_packed = run.vocabularies["text"], run.task.layout.can_pack
+        layout, unknown = run.task.layout, unknown_id(run.vocabularies["text"])
         for side, part in ((self.question, question), (self.text, context)):
-            side.add(part.tokens if is_packed else word_ids(text, part.tokens), unknown_id(text))
+            side.add(layout.token_ids(part.tokens), unknown)
         windows = list(run.task.windows(question, context))
         self.windowed += len(windows) > 1
         for answer in record["answers"][:1]:
@@ -58,7 +62,7 @@ class QuestionStatistics:
         self.question_count += 1
 
 
-def check_questions(settings: Settings, progress: Progress) -> dict[str, Any]:
+def check_questions(settings: Settings, progress: Progress) -> JsonObject:
     """Return counts, lengths and warnings of questions, contexts and answers as plain data."""
     corpus = build_corpus(settings.data)
     contexts: dict[str, set[int]] = {split: set() for split in corpus.splits}
@@ -120,7 +124,7 @@ def question_statistics(
     return statistics
 
 
-def batch_statistics(settings: Settings, statistics: QuestionStatistics) -> dict[str, Any]:
+def batch_statistics(settings: Settings, statistics: QuestionStatistics) -> JsonObject:
     """Return the number of batches of an epoch and the share of padding."""
     train = settings.train
     batches = Batches(

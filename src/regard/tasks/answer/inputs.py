@@ -8,7 +8,7 @@ b: rows   t: positions of a row, or of the context   j: words of a question   c:
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -21,23 +21,26 @@ from regard.text.spelling import MAX_WORD_LENGTH, NO_WORD, spell
 WORD = re.compile(r"\w+|[^\w\s]")  # letters and digits, or one punctuation mark
 
 
-class TokenizedText(NamedTuple):
+TokenT = TypeVar("TokenT", int, str)
+
+
+class TokenizedText(NamedTuple, Generic[TokenT]):
     """Tokens of a text, and the characters that each covers.
 
     Tokens are ids, or words if the encoder reads characters.
     """
 
-    tokens: list[Any]
+    tokens: list[TokenT]
     offsets: list[tuple[int, int]]
 
 
 @runtime_checkable
-class Layout(Protocol):
+class Layout(Protocol[TokenT]):
     """Conversion of a question and a context to the inputs of an encoder."""
 
     can_pack: bool  # whether rows are ids and nothing else
 
-    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText[TokenT]]:
         """Convert each text to tokens with their offsets."""
         ...
 
@@ -45,22 +48,30 @@ class Layout(Protocol):
         """Return the number of context tokens that fit beside a question in `max_tokens`."""
         ...
 
-    def row(self, question: Sequence[Any], context: Sequence[Any]) -> list[Any]:
+    def token_ids(self, tokens: Sequence[TokenT]) -> list[int]:
+        """Return the id of each token."""
+        ...
+
+    def row(self, question: Sequence[TokenT], context: Sequence[TokenT]) -> list[TokenT]:
         """Return one row of a question and a window of its context."""
         ...
 
-    def context_start(self, question: Sequence[Any]) -> int:
+    def context_start(self, question: Sequence[TokenT]) -> int:
         """Return the position at which the context starts in a row."""
         ...
 
     def tensors(
-        self, rows: Sequence[Sequence[Any]], context_starts: Sequence[int]
+        self, rows: Sequence[Sequence[TokenT]], context_starts: Sequence[int]
     ) -> dict[str, Tensor]:
         """Return the padded arguments of `encode`.
 
         `begins` and `counts` are the start of the context and its length, if a row holds more.
         """
         ...
+
+
+AnyLayout = Layout[Any]
+AnyTokenizedText = TokenizedText[Any]
 
 
 class JoinedLayout:
@@ -83,13 +94,16 @@ class JoinedLayout:
         self.text, self.start, self.end = text, start, end
         self.segments, self.is_word_level = segments, is_word_level
 
-    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText[int]]:
         if not self.is_word_level:
             return [TokenizedText(*encoding) for encoding in self.text.encode_with_offsets(texts)]
         return [
             TokenizedText(word_ids(self.text, words), offsets)
             for words, offsets in map(split_words, texts)
         ]
+
+    def token_ids(self, tokens: Sequence[int]) -> list[int]:
+        return list(tokens)
 
     def context_capacity(self, question_tokens: int, max_tokens: int) -> int:
         return max_tokens - question_tokens
@@ -120,8 +134,11 @@ class SeparateLayout:
     def __init__(self, text: AnyTokenizer):
         self.text = text
 
-    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText]:
+    def tokenize(self, texts: Sequence[str]) -> list[TokenizedText[str]]:
         return [split_words(text) for text in texts]
+
+    def token_ids(self, tokens: Sequence[str]) -> list[int]:
+        return word_ids(self.text, tokens)
 
     def context_capacity(self, question_tokens: int, max_tokens: int) -> int:  # noqa: ARG002 - separate rows
         return max_tokens
@@ -157,7 +174,7 @@ class SeparateLayout:
         }
 
 
-def split_words(text: str) -> TokenizedText:
+def split_words(text: str) -> TokenizedText[str]:
     """Split a text into words and punctuation marks."""
     matches = list(WORD.finditer(text))
     return TokenizedText(

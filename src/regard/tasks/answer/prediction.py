@@ -1,10 +1,11 @@
 """Predicted answers: spans of a context with their scores, or no answer."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from regard.files import JsonObject
 from regard.tasks.base import Prediction
 
 MAX_CANDIDATES = 5  # answers in a prediction
@@ -45,8 +46,8 @@ class AnswerPrediction(Prediction):
         parts = ((before, ""), (self.span.text, "answer"), (after, ""))
         return tuple((text.strip(), name) for text, name in parts if text.strip())
 
-    def as_dict(self) -> dict[str, Any]:
-        span: Mapping[str, Any] = {} if self.span is None else self.span._asdict()
+    def as_dict(self) -> JsonObject:
+        span: JsonObject = {} if self.span is None else self.span._asdict()
         return {
             "answer": self.answer,
             **{name: span.get(name) for name in ("start", "end", "probability", "score")},

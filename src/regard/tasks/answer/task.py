@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import torch
 from jaxtyping import Int
@@ -24,8 +24,8 @@ from regard.layers.spans import best_spans
 from regard.metrics.answers import ANSWER_SIGNATURE, answer_scores, best_threshold
 from regard.tasks.answer import view
 from regard.tasks.answer.inputs import (
-    Layout,
-    TokenizedText,
+    AnyLayout,
+    AnyTokenizedText,
     contains,
     sliding_windows,
     token_span,
@@ -69,7 +69,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch, SpanReader]):
     def __init__(
         self,
         model: SpanReader,
-        layout: Layout,
+        layout: AnyLayout,
         *,
         max_answer_tokens: int = 30,
         stride: int = 128,
@@ -95,7 +95,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch, SpanReader]):
 
     def tokenize(
         self, records: Iterable[Record]
-    ) -> Iterator[tuple[Record, TokenizedText, TokenizedText]]:
+    ) -> Iterator[tuple[Record, AnyTokenizedText, AnyTokenizedText]]:
         """Yield records with the tokens of question and context; tokenize each context once."""
         stream = iter(records)
         while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
@@ -105,15 +105,17 @@ class AnswerTask(EncoderTask[Example, AnswerBatch, SpanReader]):
             for record, question in zip(chunk, questions, strict=True):
                 yield record, question, tokenized_contexts[record["text"]]
 
-    def windows(self, question: TokenizedText, context: TokenizedText) -> Iterator[tuple[int, int]]:
+    def windows(
+        self, question: AnyTokenizedText, context: AnyTokenizedText
+    ) -> Iterator[tuple[int, int]]:
         """Yield (first, last + 1) of the windows; a question takes at most half the positions."""
         question_tokens = min(len(question.tokens), self.max_tokens // 2)
         capacity = self.layout.context_capacity(question_tokens, self.max_tokens)
         return sliding_windows(len(context.tokens), capacity, self.stride)
 
     def row(
-        self, question: TokenizedText, context: TokenizedText, first: int, last: int
-    ) -> tuple[list[Any], int]:
+        self, question: AnyTokenizedText, context: AnyTokenizedText, first: int, last: int
+    ) -> tuple[list[int] | list[str], int]:
         """Return the row of a question and a window, and the start of the context in it."""
         question_tokens = question.tokens[: self.max_tokens // 2]
         row = self.layout.row(question_tokens, context.tokens[first:last])

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import safetensors
 import safetensors.torch
@@ -12,10 +11,17 @@ import torch
 
 from regard.config.decode import DecodeConfig, GreedyConfig
 from regard.config.settings import Settings
+from regard.data.corpus import Corpus
 from regard.data.database import Database
+from regard.files import JsonObject
 from regard.models.protocols import AnyLanguageModel
-from regard.tasks.base import TaskBuilder
-from regard.tasks.building import MAX_VOCABULARY_RECORDS, train_tokenizer_on_texts
+from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
+from regard.tasks.building import (
+    MAX_VOCABULARY_RECORDS,
+    find_tokenizer,
+    find_vocabulary,
+    train_tokenizer_on_texts,
+)
 from regard.tasks.chat.rerank import ReplyReranker
 from regard.tasks.chat.settings import ChatSettings, RerankConfig
 from regard.tasks.chat.task import ChatTask
@@ -37,12 +43,14 @@ from regard.text.special_ids import load_tokenizer
 class ChatBuilder(TaskBuilder[ChatSettings, AnyLanguageModel]):
     """Reads `ChatSettings`."""
 
-    def vocabulary_loaders(self, settings: ChatSettings) -> dict[str, Any]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: ChatSettings) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {"text": load_tokenizer, "database": Database.load}
 
-    def build_vocabularies(self, settings: ChatSettings, corpus: Any) -> dict[str, Any]:
+    def build_vocabularies(self, settings: ChatSettings, corpus: Corpus) -> dict[str, RunAsset]:
         """Return the database of the corpus, and a tokenizer of all turns."""
-        database: Database = corpus.database
+        database = getattr(corpus, "database", None)
+        if not isinstance(database, Database):
+            raise TypeError(f"corpus {type(corpus).__name__} has no database; chat needs dialogues")
         texts = (
             turn.text
             for record in islice(corpus.read("train"), MAX_VOCABULARY_RECORDS)
@@ -50,19 +58,17 @@ class ChatBuilder(TaskBuilder[ChatSettings, AnyLanguageModel]):
         )
         return {"text": train_tokenizer_on_texts(settings.text, texts), "database": database}
 
-    def build_model(
-        self, settings: ChatSettings, vocabularies: Mapping[str, Any]
-    ) -> AnyLanguageModel:
-        return build_language_model(settings, vocabularies["text"])
+    def build_model(self, settings: ChatSettings, vocabularies: Vocabularies) -> AnyLanguageModel:
+        return build_language_model(settings, find_tokenizer(vocabularies))
 
     def build_task(
-        self, settings: ChatSettings, vocabularies: Mapping[str, Any], model: AnyLanguageModel
+        self, settings: ChatSettings, vocabularies: Vocabularies, model: AnyLanguageModel
     ) -> ChatTask:
         decode, reranker = settings.decode, build_reply_reranker(settings.rerank)
         return ChatTask(
             model,
-            vocabularies["text"],
-            vocabularies["database"],
+            find_tokenizer(vocabularies),
+            find_vocabulary(vocabularies, "database", Database),
             decoding=build_reply_decoding(decode, settings.rerank.candidates if reranker else 1),
             belief_decoding=build_reply_decoding(GreedyConfig(max_length=decode.max_length)),
             reranker=reranker,
@@ -77,7 +83,7 @@ class ChatBuilder(TaskBuilder[ChatSettings, AnyLanguageModel]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_documents(settings, progress)
 
 

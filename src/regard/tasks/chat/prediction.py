@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from regard.data.corpus import Record
 from regard.data.database import PLACEHOLDER, Row
+from regard.files import JsonObject
 from regard.metrics.dialogue import entity_match
 from regard.tasks.base import Metrics, Prediction
 
@@ -39,9 +40,9 @@ class ChatPrediction(Prediction):
     def from_replies(cls, replies: Sequence[ChatReply]) -> "ChatPrediction":
         return cls(replies[-1].text, tuple(replies))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         reply = self.replies[-1]
-        data: dict[str, Any] = {"reply": reply.text}
+        data: JsonObject = {"reply": reply.text}
         if reply.belief is not None:
             data |= {"wishes": reply.belief, "found": len(reply.rows), "row": reply.row}
         return data

@@ -6,8 +6,9 @@ requested so far), the number of matching rows, and the reply, with placeholders
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from regard.data.corpus import Record
 from regard.data.database import ANY_VALUE, Database
 
 Role = Literal["user", "belief", "row_count", "reply"]
@@ -22,7 +23,7 @@ class Turn(NamedTuple):
     text: str
 
 
-def dialogue_turns(record: Mapping[str, Any], database: Database) -> list[Turn]:
+def dialogue_turns(record: Record, database: Database) -> list[Turn]:
     """Return the turns of a record; with a database, also beliefs and row counts."""
     turns = record["turns"]
     if not database:

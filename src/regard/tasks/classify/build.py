@@ -1,14 +1,16 @@
 """Builds the task of text classification from its settings."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import nn
 
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
+from regard.files import JsonObject
 from regard.models.protocols import Encoder, require_model
-from regard.tasks.base import VocabularyLoader
+from regard.tasks.base import RunAsset, Vocabularies, VocabularyLoader
+from regard.tasks.building import find_tokenizer, find_vocabulary
 from regard.tasks.classify.settings import ClassifySettings
 from regard.tasks.classify.task import ClassifyTask, TextClassifier
 from regard.tasks.doctor.counts import MemoryProbe, Progress
@@ -29,30 +31,33 @@ class ClassifyBuilder(EncoderBuilder[ClassifySettings, TextClassifier]):
     comparison_class: ClassVar = ClassifierComparison
     special_token_count: ClassVar = 3  # two texts need START and two END
 
-    def vocabulary_loaders(self, settings: Any) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: ClassifySettings) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {"text": load_tokenizer, "labels": Labels.load}
 
-    def build_vocabularies(self, settings: ClassifySettings, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(self, settings: ClassifySettings, corpus: Corpus) -> dict[str, RunAsset]:
         labels = Labels.from_data(record["label"] for record in corpus.read("train"))
         fields = ["text", "pair"] if "pair" in next(corpus.read("train"), {}) else ["text"]
         return {"text": self.build_tokenizer(settings, corpus, *fields), "labels": labels}
 
     def build_head(
-        self, settings: ClassifySettings, vocabularies: Mapping[str, Any], encoder: nn.Module
+        self, settings: ClassifySettings, vocabularies: Vocabularies, encoder: nn.Module
     ) -> TextClassifier:
-        classes, frozen = vocabularies["labels"].size, settings.start.freeze
+        labels = find_vocabulary(vocabularies, "labels", Labels)
         return build_classifier(
-            require_model(encoder, Encoder), classes, settings.head, frozen=frozen
+            require_model(encoder, Encoder),
+            labels.size,
+            settings.head,
+            frozen=settings.start.freeze,
         )
 
     def build_task(
-        self, settings: ClassifySettings, vocabularies: Mapping[str, Any], model: TextClassifier
+        self, settings: ClassifySettings, vocabularies: Vocabularies, model: TextClassifier
     ) -> ClassifyTask:
         segments = getattr(settings.model, "segments", 0) > 1
         return ClassifyTask(
             model,
-            build_inputs(settings.model.kind, vocabularies["text"], segments=segments),
-            vocabularies["labels"],
+            build_inputs(settings.model.kind, find_tokenizer(vocabularies), segments=segments),
+            find_vocabulary(vocabularies, "labels", Labels),
             max_tokens=self.max_tokens(settings),
             label_smoothing=settings.train.label_smoothing,
             layer_decay=settings.start.layer_decay,
@@ -63,7 +68,7 @@ class ClassifyBuilder(EncoderBuilder[ClassifySettings, TextClassifier]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_labeled(
             settings,
             progress,

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
+from regard.files import JsonObject
 from regard.models.protocols import AnyLanguageModel
-from regard.tasks.base import TaskBuilder
-from regard.tasks.building import train_tokenizer_on_corpus
+from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
+from regard.tasks.building import find_tokenizer, train_tokenizer_on_corpus
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.texts import check_documents
 from regard.tasks.generation import build_decoding
@@ -22,23 +22,23 @@ from regard.text.special_ids import load_tokenizer
 class LanguageBuilder(TaskBuilder[LanguageSettings, AnyLanguageModel]):
     """Reads `LanguageSettings`."""
 
-    def vocabulary_loaders(self, settings: LanguageSettings) -> dict[str, Any]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: LanguageSettings) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {"text": load_tokenizer}
 
-    def build_vocabularies(self, settings: LanguageSettings, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(self, settings: LanguageSettings, corpus: Corpus) -> dict[str, RunAsset]:
         return {"text": train_tokenizer_on_corpus(settings.text, corpus, "text")}
 
     def build_model(
-        self, settings: LanguageSettings, vocabularies: Mapping[str, Any]
+        self, settings: LanguageSettings, vocabularies: Vocabularies
     ) -> AnyLanguageModel:
-        return build_language_model(settings, vocabularies["text"])
+        return build_language_model(settings, find_tokenizer(vocabularies))
 
     def build_task(
-        self, settings: LanguageSettings, vocabularies: Mapping[str, Any], model: AnyLanguageModel
+        self, settings: LanguageSettings, vocabularies: Vocabularies, model: AnyLanguageModel
     ) -> LanguageTask:
         return LanguageTask(
             model,
-            vocabularies["text"],
+            find_tokenizer(vocabularies),
             decoding=build_decoding(settings.decode, math.inf),
             **stream_options(settings),
         )
@@ -48,7 +48,7 @@ class LanguageBuilder(TaskBuilder[LanguageSettings, AnyLanguageModel]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_documents(settings, progress)
 
 

@@ -1,11 +1,12 @@
 """Builds the task of summarization from its settings."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from regard.config.settings import Settings
+from regard.files import JsonObject
 from regard.models.protocols import AnySeq2SeqModel
-from regard.tasks.building import max_positions
+from regard.tasks.base import Vocabularies
+from regard.tasks.building import find_vocabulary, max_positions
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.pairs import check_pairs
 from regard.tasks.generation import build_decoding
@@ -14,6 +15,7 @@ from regard.tasks.summarize.comparison import SummarizeComparison
 from regard.tasks.summarize.settings import SummarizeSettings
 from regard.tasks.summarize.task import SummarizeTask
 from regard.text.special import UNKNOWN
+from regard.text.tokenizer import Tokenizer
 
 
 class SummarizeBuilder(Seq2SeqBuilder[SummarizeSettings]):
@@ -22,13 +24,13 @@ class SummarizeBuilder(Seq2SeqBuilder[SummarizeSettings]):
     comparison_class: ClassVar = SummarizeComparison
 
     def build_task(
-        self, settings: SummarizeSettings, vocabularies: Mapping[str, Any], model: AnySeq2SeqModel
+        self, settings: SummarizeSettings, vocabularies: Vocabularies, model: AnySeq2SeqModel
     ) -> SummarizeTask:
         train, positions = settings.train, max_positions(settings.model)
         return SummarizeTask(
             model,
-            vocabularies["source"],
-            vocabularies["target"],
+            find_vocabulary(vocabularies, "source", Tokenizer),
+            find_vocabulary(vocabularies, "target", Tokenizer),
             # A reader cannot use an unknown word.
             decoding=build_decoding(settings.decode, positions, forbidden_ids=(UNKNOWN,)),
             max_tokens=int(min(train.max_tokens, positions)),
@@ -43,7 +45,7 @@ class SummarizeBuilder(Seq2SeqBuilder[SummarizeSettings]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_pairs(settings, progress, memory_probe, lambda task: task.max_summary_tokens)
 
 

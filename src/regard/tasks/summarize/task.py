@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
@@ -20,6 +20,7 @@ from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
 from regard.data.corpus import Corpus, Record
 from regard.decoding.stepper import Hypothesis
+from regard.files import JsonObject
 from regard.metrics.language import perplexity
 from regard.metrics.summary import copy_rate, repetition_rate, rouge
 from regard.metrics.translation import exact_match
@@ -238,7 +239,7 @@ class SummarizeTask(Seq2SeqTask):
         text = decode_with_copies(self.target, hypothesis.ids, example.words)
         return TextOutput(text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
 
-    def details(self, record: Record) -> dict[str, Any]:
+    def details(self, record: Record) -> JsonObject:
         """Return the origin of each word of the best summary, if the model copies."""
         if not self.can_copy:
             return {}

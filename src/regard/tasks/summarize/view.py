@@ -1,5 +1,6 @@
 """Attention maps and terminal text of summaries."""
 
+import textwrap
 from typing import TYPE_CHECKING
 
 from regard.view.attention_map import AttentionMap
@@ -59,6 +60,7 @@ def render_summary(
     )
     if copy_traces:
         note += "; after each word of the summary: p_gen"
+    note = "\n".join(textwrap.wrap(note, surface.width))
     return f"{summary}\n\n{heatmap}\n\nweight: {render_legend(surface)}\n{note}"
 
 

@@ -1,19 +1,21 @@
 """Builds the tasks `tag` and `understand` from their settings."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import nn
 
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
 from regard.data.tag_schemes import convert_tags
+from regard.files import JsonObject
 from regard.models.protocols import Encoder, require_model
-from regard.tasks.base import VocabularyLoader
+from regard.tasks.base import RunAsset, Vocabularies, VocabularyLoader
+from regard.tasks.building import find_tokenizer, find_vocabulary
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.texts import check_labeled
 from regard.tasks.encoding import EncoderBuilder
-from regard.tasks.tag.inputs import build_word_inputs
+from regard.tasks.tag.inputs import WordRow, build_word_inputs
 from regard.tasks.tag.model import SequenceTagger
 from regard.tasks.tag.settings import TagSettings, UnderstandSettings
 from regard.tasks.tag.task import TagTask, UnderstandTask, split_labels
@@ -29,20 +31,23 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
     def vocabulary_loaders(
         self, settings: TagSettings | UnderstandSettings
     ) -> Mapping[str, VocabularyLoader]:
-        loaders = {"text": load_tokenizer, "tags": Labels.load}
+        loaders: dict[str, VocabularyLoader] = {"text": load_tokenizer, "tags": Labels.load}
         if isinstance(settings, UnderstandSettings):
             loaders["labels"] = Labels.load
         return loaders
 
     def build_vocabularies(
         self, settings: TagSettings | UnderstandSettings, corpus: Corpus
-    ) -> dict[str, Any]:
+    ) -> dict[str, RunAsset]:
         rows = (
             convert_tags(record["tags"].split(), "bio", settings.head.scheme)
             for record in corpus.read("train")
         )
         tags = Labels.from_data(tag for row in rows for tag in row)
-        vocabularies = {"text": self.build_tokenizer(settings, corpus, "text"), "tags": tags}
+        vocabularies: dict[str, RunAsset] = {
+            "text": self.build_tokenizer(settings, corpus, "text"),
+            "tags": tags,
+        }
         if isinstance(settings, UnderstandSettings):
             vocabularies["labels"] = Labels.from_data(
                 split_labels(record["label"])[0] for record in corpus.read("train")
@@ -52,14 +57,16 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
     def build_head(
         self,
         settings: TagSettings | UnderstandSettings,
-        vocabularies: Mapping[str, Any],
+        vocabularies: Vocabularies,
         encoder: nn.Module,
     ) -> SequenceTagger:
-        head, labels = settings.head, vocabularies.get("labels")
+        head, label_count = settings.head, 0
+        if isinstance(settings, UnderstandSettings):
+            label_count = find_vocabulary(vocabularies, "labels", Labels).size
         return SequenceTagger(
             require_model(encoder, Encoder),
-            vocabularies["tags"].names,
-            0 if labels is None else labels.size,
+            find_vocabulary(vocabularies, "tags", Labels).names,
+            label_count,
             scheme=head.scheme,
             crf=head.crf,
             hidden_dim=head.hidden_dim,
@@ -70,32 +77,36 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
     def build_task(
         self,
         settings: TagSettings | UnderstandSettings,
-        vocabularies: Mapping[str, Any],
+        vocabularies: Vocabularies,
         model: SequenceTagger,
     ) -> TagTask:
         segments = getattr(settings.model, "segments", 0) > 1
-        inputs = build_word_inputs(settings.model.kind, vocabularies["text"], segments=segments)
-        options: dict[str, Any] = {
-            "scheme": settings.head.scheme,
-            "max_tokens": self.max_tokens(settings),
-            "label_smoothing": settings.train.label_smoothing,
-            "layer_decay": settings.start.layer_decay,
-        }
+        tokenizer = find_tokenizer(vocabularies)
+        labels = None
         if isinstance(settings, UnderstandSettings):
-            tags, labels = vocabularies["tags"], vocabularies["labels"]
-            return UnderstandTask(model, inputs, tags, labels, **options)
-        return TagTask(model, inputs, vocabularies["tags"], **options)
+            labels = find_vocabulary(vocabularies, "labels", Labels)
+        task_class = TagTask if labels is None else UnderstandTask
+        return task_class(
+            model,
+            build_word_inputs(settings.model.kind, tokenizer, segments=segments),
+            find_vocabulary(vocabularies, "tags", Labels),
+            labels,
+            scheme=settings.head.scheme,
+            max_tokens=self.max_tokens(settings),
+            label_smoothing=settings.train.label_smoothing,
+            layer_decay=settings.start.layer_decay,
+        )
 
     def check_data(
         self,
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_labeled(settings, progress, word_rows, lambda task: task.tags.size)
 
 
-def word_rows(task: TagTask, records: list[Record], max_tokens: int) -> list[list[Any]]:
+def word_rows(task: TagTask, records: list[Record], max_tokens: int) -> list[WordRow]:
     """Return the rows of these sentences that the model reads."""
     return [task.word_inputs.row(record["text"].split(), max_tokens) for record in records]
 

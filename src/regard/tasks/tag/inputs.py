@@ -6,7 +6,7 @@ b: sentences   t: positions   w: words   c: characters of a word
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,22 +19,28 @@ from regard.text.special import UNKNOWN
 from regard.text.special_ids import AnyTokenizer, special_ids
 from regard.text.spelling import NO_WORD, spell
 
+TokenT = TypeVar("TokenT", int, str)
+WordRow = list[int] | list[str]
+
 
 @runtime_checkable
-class WordInputs(Protocol):
+class WordInputs(Protocol[TokenT]):
     """Rows of words or of their ids, and the tensors of many rows."""
 
-    def row(self, words: Sequence[str], max_tokens: int) -> list[Any]:
+    def row(self, words: Sequence[str], max_tokens: int) -> list[TokenT]:
         """Return the first words of a sentence that fit into `max_tokens` positions."""
         ...
 
-    def word_count(self, row: Sequence[Any]) -> int:
+    def word_count(self, row: Sequence[TokenT]) -> int:
         """Return the number of words in a row."""
         ...
 
-    def tensors(self, rows: Sequence[Sequence[Any]]) -> dict[str, Tensor]:
+    def tensors(self, rows: Sequence[Sequence[TokenT]]) -> dict[str, Tensor]:
         """Return the padded arguments of `encode`, and `begins` if not every position is a word."""
         ...
+
+
+AnyWordInputs = WordInputs[Any]
 
 
 class SubwordInputs:
@@ -105,7 +111,9 @@ class WordAndCharacterInputs(WordCharacterInputs):
         return [ids[0] if len(ids) == 1 else UNKNOWN for ids in self.text.encode_ids(list(row))]
 
 
-def build_word_inputs(kind: str, tokenizer: AnyTokenizer, *, segments: bool = False) -> WordInputs:
+def build_word_inputs(
+    kind: str, tokenizer: AnyTokenizer, *, segments: bool = False
+) -> AnyWordInputs:
     """Return the inputs that an encoder of this kind reads; `segments` is for BERT."""
     match kind:
         case "bert":

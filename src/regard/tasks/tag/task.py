@@ -8,7 +8,7 @@ b: sentences   w: words
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import torch
 import torch.nn.functional as F
@@ -18,12 +18,13 @@ from torch import Tensor
 from regard.batching.example import padded
 from regard.data.corpus import Record
 from regard.data.tag_schemes import OUTSIDE, TagScheme, TagSpan, convert_tags, spans_from_tags
+from regard.files import JsonObject
 from regard.metrics.entities import ENTITY_SIGNATURE, entity_scores
 from regard.tasks.base import Metrics, Prediction, ProgressCallback
 from regard.tasks.encoding import EncoderTask
 from regard.tasks.loss import Loss
 from regard.tasks.tag import view
-from regard.tasks.tag.inputs import WordInputs
+from regard.tasks.tag.inputs import AnyWordInputs, WordRow
 from regard.tasks.tag.model import SequenceTagger, TagLogits
 from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
@@ -38,7 +39,7 @@ class TagExample:
     """One sentence: its row, the tag of each word, and its label if the task has labels."""
 
     index: int
-    source: Sequence[Any]  # ids, or words if the encoder reads characters
+    source: WordRow  # ids, or words if the encoder reads characters
     tags: Sequence[int]
     label: int | None = None
 
@@ -78,12 +79,12 @@ class TagPrediction(Prediction):
     def spans(self) -> tuple[tuple[str, str], ...]:
         return tuple(labeled_parts(self.words, self.tags, self.label))
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         spans = [
             {**span._asdict(), "text": " ".join(self.words[span.start : span.end])}
             for span in self.tag_spans
         ]
-        fields: dict[str, Any] = {
+        fields: JsonObject = {
             "tokens": list(self.words),
             "tags": list(self.tags),
             "spans": spans,
@@ -94,18 +95,18 @@ class TagPrediction(Prediction):
 
 
 class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
-    """A tagger, the inputs that it reads, and the names of its tags."""
+    """A tagger, the inputs that it reads, and the names of its tags; `labels` are of sentences."""
 
     name: ClassVar = "tag"
     unit: ClassVar = "words"
     example_unit: ClassVar = "sentences"
-    labels: Labels | None = None  # of sentences
 
     def __init__(
         self,
         model: SequenceTagger,
-        word_inputs: WordInputs,
+        word_inputs: AnyWordInputs,
         tags: Labels,
+        labels: Labels | None = None,
         *,
         scheme: TagScheme = "bio",
         max_tokens: int = 256,
@@ -115,7 +116,7 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
         super().__init__(
             model, max_tokens=max_tokens, label_smoothing=label_smoothing, layer_decay=layer_decay
         )
-        self.word_inputs, self.tags = word_inputs, tags
+        self.word_inputs, self.tags, self.labels = word_inputs, tags, labels
         self.scheme: TagScheme = scheme
 
     # --- training
@@ -244,29 +245,6 @@ class UnderstandTask(TagTask):
     """A tagger of slots that also predicts the intent of a request, its label."""
 
     name: ClassVar = "understand"
-
-    def __init__(
-        self,
-        model: SequenceTagger,
-        word_inputs: WordInputs,
-        tags: Labels,
-        labels: Labels,
-        *,
-        scheme: TagScheme = "bio",
-        max_tokens: int = 256,
-        label_smoothing: float = 0.0,
-        layer_decay: float = 1.0,
-    ):
-        super().__init__(
-            model,
-            word_inputs,
-            tags,
-            scheme=scheme,
-            max_tokens=max_tokens,
-            label_smoothing=label_smoothing,
-            layer_decay=layer_decay,
-        )
-        self.labels = labels
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
         """Return F1 of slots, and the percentages of correct intents and of correct sentences."""

@@ -1,11 +1,13 @@
 """Builds the task of translation from its settings."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 from regard.config.settings import Settings
+from regard.files import JsonObject
 from regard.models.protocols import AnySeq2SeqModel
-from regard.tasks.building import max_positions
+from regard.tasks.base import Vocabularies
+from regard.tasks.building import find_vocabulary, max_positions
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.pairs import check_pairs
 from regard.tasks.generation import build_decoding
@@ -14,6 +16,7 @@ from regard.tasks.translate.comparison import TranslateComparison
 from regard.tasks.translate.guide import AlignmentGuide
 from regard.tasks.translate.settings import TranslateSettings, TranslateTrainConfig
 from regard.tasks.translate.task import MAX_EVALUATION_TOKENS, TranslateTask
+from regard.text.tokenizer import Tokenizer
 
 
 class TranslateBuilder(Seq2SeqBuilder[TranslateSettings]):
@@ -22,7 +25,7 @@ class TranslateBuilder(Seq2SeqBuilder[TranslateSettings]):
     comparison_class: ClassVar = TranslateComparison
 
     def build_task(
-        self, settings: TranslateSettings, vocabularies: Mapping[str, Any], model: AnySeq2SeqModel
+        self, settings: TranslateSettings, vocabularies: Vocabularies, model: AnySeq2SeqModel
     ) -> TranslateTask:
         train, positions = settings.train, max_positions(settings.model)
         guide = None
@@ -31,8 +34,8 @@ class TranslateBuilder(Seq2SeqBuilder[TranslateSettings]):
             guide = AlignmentGuide(names, train.alignments, train.guided_alignment_weight)
         return TranslateTask(
             model,
-            vocabularies["source"],
-            vocabularies["target"],
+            find_vocabulary(vocabularies, "source", Tokenizer),
+            find_vocabulary(vocabularies, "target", Tokenizer),
             decoding=build_decoding(settings.decode, positions),
             max_tokens=int(min(train.max_tokens, positions)),
             max_evaluation_tokens=int(min(MAX_EVALUATION_TOKENS, positions)),
@@ -47,7 +50,7 @@ class TranslateBuilder(Seq2SeqBuilder[TranslateSettings]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_pairs(settings, progress, memory_probe)
 
 

@@ -21,7 +21,7 @@ from regard.metrics.translation import bleu, chrf, exact_match, ter
 from regard.models.protocols import AnySeq2SeqModel
 from regard.tasks.alignment import Aligner
 from regard.tasks.base import BatchOptions, Metrics, Prediction, Readout
-from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding
+from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding, TextOutput
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.seq2seq import SIDES, Seq2SeqTask
 from regard.tasks.translate import view
@@ -204,7 +204,7 @@ class TranslateTask(Seq2SeqTask):
     ) -> str:
         return view.render_translation(self, record["source"], surface, target)
 
-    def trace(self, text: str) -> tuple[Any, TracingStepper]:
+    def trace(self, text: str) -> tuple[TextOutput, TracingStepper]:
         """Return the best output for a text, and every hypothesis that the search tried."""
         stepper = TracingStepper(self.model)
         return self.decode([text], stepper=stepper)[0].best, stepper
