@@ -274,7 +274,7 @@ def test_a_model_that_cannot_be_made_is_said_first(undrawn: Path):
 def test_a_run_that_was_trained_for_longer_is_not_used(undrawn: Path):
     compare(["classify.toml", "train.steps=3"])
     before = (Path("runs/classify") / "log.jsonl").read_bytes()
-    longer = "runs/classify: was trained for 3 steps, but would have ended after 2; train as long"
+    longer = "runs/classify: was trained for 3 steps, but its config ends after 2; train as long"
     with pytest.raises(ValueError, match=longer):
         compare(["classify.toml"])
     assert (Path("runs/classify") / "log.jsonl").read_bytes() == before

@@ -1,4 +1,4 @@
-"""One run of a comparison: how good, how quick, and whether it looked where it should."""
+"""Check and measure the runs of a comparison."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,6 @@ import torch
 from regard.config.settings import Settings
 from regard.config.train import TrainConfig
 from regard.data.database import Database
-from regard.data.formats.text_pairs import read_pairs as read_pairs
 from regard.metrics.comparison import ModelResult, Number
 from regard.run import Run
 from regard.tasks.base import ProgressCallback
@@ -21,7 +20,7 @@ from regard.training.log import LogEntry, entry_step, read_log
 
 
 def check_models(models: Mapping[str, Settings]) -> None:
-    """Build every model without memory, so that an error shows before the first is trained."""
+    """Build every model on the meta device, to find errors before the first one is trained."""
     tokenizer, labels = train_tokenizer("wordpiece", ["ab"], 8), Labels(["a", "b"])
     others = {"labels": labels, "tags": labels, "states": labels, "database": Database([], [])}
     for name, settings in models.items():
@@ -41,20 +40,23 @@ def check_models(models: Mapping[str, Settings]) -> None:
 
 
 def check_training_lengths(models: Mapping[str, Settings], runs: Path) -> None:
-    """A run that went on for longer cannot stand for what its config says: it is no more there."""
+    """Raise an error for a run that was trained longer than its config says.
+
+    Such a run no longer has the weights of its config.
+    """
     for name, settings in models.items():
         log = read_log(runs / name)
         expected_end = final_step(settings.train, log)
         if expected_end is not None and entry_step(log[-1]) > expected_end:
             problem = (
-                f"was trained for {entry_step(log[-1])} steps, but would have ended after "
+                f"was trained for {entry_step(log[-1])} steps, but its config ends after "
                 f"{expected_end}"
             )
-            raise ValueError(f"{runs / name}: {problem}; train as long, or choose other --runs")
+            raise ValueError(f"{runs / name}: {problem}; train as long, or use other --runs")
 
 
 def final_step(train: TrainConfig, log: Sequence[LogEntry]) -> int | None:
-    """The step after which these settings end a training, if the log goes that far."""
+    """Return the step at which these settings end a training, if the log has it."""
     validations_without_gain = 0
     for entry in log:
         if entry["kind"] == "dev":
@@ -93,7 +95,7 @@ def parameter_count(run: Run) -> int:
 
 
 def training_speed(log: Sequence[LogEntry]) -> tuple[float, float]:
-    """What was counted in a second of training, and the seconds of all steps without validation."""
+    """Return units (such as tokens) per second, and the seconds of all steps without validation."""
     steps = [entry for entry in log if entry["kind"] == "step"]
     seconds = float(sum(entry["seconds"] for entry in steps))
     return sum(entry["tokens"] for entry in steps) / seconds if seconds else 0.0, seconds

@@ -1,17 +1,17 @@
-"""How far attention tells why a model said what it said: beside gradients, and by trying.
+"""Test whether attention explains a prediction. Three measures of the importance of a token:
 
-    attention      how much a token was looked at: by the pool, or by all that looked, in the mean
-    gradient       |x . d log p / d x|, x its vector, p the probability of what the model said
-    without it     log p(said | text) - log p(said | text without the token)
+    attention        its weight, averaged over all queries and attentions
+    gradient         |x . d log p / d x|, x its vector, p the probability of the prediction
+    leave-one-out    log p(prediction | text) - log p(prediction | text without the token)
 
-Jain & Wallace 2019 (N19-1357): does attention agree with the other two, and does it matter where it
-is? Wiegreffe & Pinter 2019 (D19-1002): is uniform attention as good? And the simplest test: is a
-word that was looked at missed more than any other?
+Jain & Wallace 2019 (N19-1357): does attention agree with the other two, and does the prediction
+change if the weights are permuted? Wiegreffe & Pinter 2019 (D19-1002): does it change if they are
+uniform? The simplest test: does removing the most attended token matter more than another?
 """
 
 from collections.abc import Sequence
 from statistics import mean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,11 +23,11 @@ from regard.metrics.rank_correlation import kendall_tau, top_overlap
 from regard.run import Run
 from regard.tasks.base import Readout
 
-TOP_TOKENS = 3  # tokens that are compared as the most important
+TOP_TOKENS = 3  # number of most important tokens that are compared
 
 
 class TokenImportance(NamedTuple):
-    """How much it matters, three times."""
+    """Three measures of the importance of a token."""
 
     text: str
     attention: float
@@ -36,9 +36,10 @@ class TokenImportance(NamedTuple):
 
 
 class FaithfulnessReport(NamedTuple):
-    """Of one text. Changes of log p are what the edit took away; `turned`: whether it was undone.
+    """The tests of one text. A drop is the decrease of log p by an edit.
 
-    `turned` is about the verdict, and None where a whole text was said.
+    `label_changes` is whether uniform and permuted attention change the predicted class; it is None
+    for tasks that predict a text.
     """
 
     output: str
@@ -55,11 +56,11 @@ class FaithfulnessReport(NamedTuple):
 
 
 def faithfulness(run: Run, record: Record, seed: int = 0) -> FaithfulnessReport:
-    """All of it, for one text."""
+    """Run all tests for one record."""
     model = run.model.eval()
     scorer = run.task.readout(record)
     if len(scorer.removable) < 2:
-        raise ValueError("--faithfulness needs a text of two tokens or more")
+        raise ValueError("--faithfulness needs a text of two tokens or more; give a longer one")
     positions = list(scorer.removable)
     with torch.no_grad():
         label = None if scorer.predict_class is None else scorer.predict_class(scorer.ids)
@@ -105,7 +106,7 @@ def faithfulness(run: Run, record: Record, seed: int = 0) -> FaithfulnessReport:
 
 @torch.no_grad()
 def attention_per_token(model: nn.Module, scorer: Readout) -> tuple[float, list[float]]:
-    """log p of what was said, and how much each token was looked at, in the mean."""
+    """Return log p of the prediction, and the mean attention weight of each token."""
     with observe(model, scorer.attentions) as weights:
         log_p = float(scorer.log_prob(scorer.ids))
     size = len(scorer.ids)
@@ -117,7 +118,7 @@ def gradient_per_token(model: nn.Module, scorer: Readout) -> list[float]:
     """|x . d log p / d x| for the vector x of each token."""
     embeddings: list[Tensor] = []
 
-    def capture_embeddings(_: nn.Module, ids: tuple[Any, ...], vectors: Tensor) -> Tensor | None:
+    def capture_embeddings(_: nn.Module, ids: tuple[Tensor, ...], vectors: Tensor) -> Tensor | None:
         if embeddings or ids[0].shape[-1] < len(scorer.ids):
             return None
         if ids[0].flatten()[: len(scorer.ids)].tolist() != scorer.ids:
@@ -137,15 +138,15 @@ def gradient_per_token(model: nn.Module, scorer: Readout) -> list[float]:
         for hook in hooks:
             hook.remove()
     if not embeddings:
-        raise ValueError("the model does not read its tokens by vectors: there is no gradient")
+        raise ValueError("--faithfulness needs a model that embeds tokens; this one does not")
     [gradient] = torch.autograd.grad(log_p, embeddings)
     return (gradient * embeddings[0]).sum(-1).abs().flatten()[: len(scorer.ids)].tolist()
 
 
 def gradient_attention(run: Run, record: Record) -> dict[str, Tensor]:
-    """a da of every weight a, where da = d log p / da: what was said would be less likely without.
+    """max(0, a . d log p / d a) for every attention weight a, as [b (h) q k] by attention.
 
-    By attention, [b (h) q k]; what speaks against it is 0 (Chefer et al. 2021, 2103.15679, eq. 5).
+    Chefer et al. 2021 (2103.15679), eq. 5.
     """
     scorer, captured = run.task.readout(record), dict[str, list[Tensor]]()
 
@@ -173,17 +174,17 @@ def without_token(ids: Sequence[int], position: int) -> list[int]:
 
 
 def uniform(weights: Tensor) -> Tensor:
-    """The same for all that may be looked at; a row keeps its sum."""
+    """Replace positive weights by their mean; each row keeps its sum."""
     allowed = (weights > 0).to(weights)
     return allowed / allowed.sum(-1, keepdim=True).clamp(min=1) * weights.sum(-1, keepdim=True)
 
 
 def build_permutation_edit(generator: torch.Generator) -> Edit:
-    """The weights of a row in another order, among what may be looked at."""
+    """Return an edit that permutes the positive weights of each row."""
 
     def edit(weights: Tensor) -> Tensor:
         allowed = weights > 0
-        # what may be looked at first, in an order by chance: its weights go to its places
+        # positive weights first, in random order; they are scattered to the allowed positions
         random_keys = torch.rand(weights.shape, generator=generator) + (~allowed) * 2.0
         order, positions = random_keys.argsort(-1), torch.argsort((~allowed).int(), stable=True)
         return torch.zeros_like(weights).scatter(-1, positions, weights.gather(-1, order))

@@ -1,4 +1,4 @@
-"""Gradient x attention as a map."""
+"""Gradient times attention, as an attention map."""
 
 from regard.explain.faithfulness import gradient_attention
 from regard.run import Run
@@ -8,7 +8,7 @@ MIN_ROW_SUM = 1e-12
 
 
 def gradient_attention_map(run: Run, text: str) -> AttentionMap:
-    """Return gradient x attention for a text, scaled so that the greatest row sums to 1."""
+    """Return gradient times attention for a text; in each layer the greatest row sum is 1."""
     record = run.records([text], "TEXT")[0]
     plain, gradients = run.task.attention_map(record), gradient_attention(run, record)
     layers = {}

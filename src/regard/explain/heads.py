@@ -1,13 +1,13 @@
-"""Heads, one by one: what each looks at, and how much is lost without it.
+"""Measure each attention head: where it attends, and how much the loss increases without it.
 
-Losses are those of a run on some records, in nats a token, with the head's weights set to zero
-(Michel et al. 2019, 1905.10650). Where heads look is told by the shares of their weight.
+A head is ablated by setting its weights to zero (Michel et al. 2019, 1905.10650). Losses are in
+nats per token.
 """
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -25,34 +25,37 @@ from regard.tasks.base import ProgressCallback
 from regard.text.external import ExternalTokenizer
 from regard.text.special import END
 
-MAX_PATTERN_RECORDS = 64  # records that are looked at one by one
-HeadName = tuple[str, int]  # of the attention, and the number of the head in it, from 0
-MULTI_HEAD_MODULES = (MultiHead, GatedAttention)  # what has heads
+MAX_PATTERN_RECORDS = 64  # records that attention patterns are averaged over
+HeadName = tuple[str, int]
+"""The name of the attention, and the number of the head in it, from 0."""
+MULTI_HEAD_MODULES = (MultiHead, GatedAttention)
 
 
 class HeadPattern(NamedTuple):
-    """Where a head looks: shares of its weight, and the mean distance and entropy of its rows."""
+    """Where a head attends: fractions of its weight, mean distance and entropy of its rows."""
 
     previous: float
     same: float
     next: float
     first: float
     last: float
-    separator: float  # the marks at the ends of sentences: BERT's [SEP], our </s>
-    distance: float
+    separator: float  # tokens at the ends of sentences: [SEP] of BERT, </s> of other models
+    distance: float  # tokens
     entropy: float  # bits
 
 
 class HeadReport(NamedTuple):
+    """The measurements of one head."""
+
     name: HeadName
-    loss_increase: float  # of the loss without it
+    loss_increase: float  # by ablating the head
     pattern: HeadPattern
-    aer: float | None = None  # of its links, where the data has true ones
-    metric_changes: Mapping[str, float] = MappingProxyType({})  # of the standard metrics without it
+    aer: float | None = None  # of the links of this head, if the data have gold links
+    metric_changes: Mapping[str, float] = MappingProxyType({})  # by ablating the head
 
 
 def head_counts(run: Run) -> dict[str, int]:
-    """How many heads each attention has; those without heads are one."""
+    """Return the number of heads of each attention; 0 for an attention without heads."""
     holders = {
         id(m.attention): m.heads for m in run.model.modules() if isinstance(m, MULTI_HEAD_MODULES)
     }
@@ -61,7 +64,7 @@ def head_counts(run: Run) -> dict[str, int]:
 
 
 def ablation_edits(run: Run, names: Sequence[HeadName]) -> dict[str, Edit]:
-    """Edits that take these heads away."""
+    """Return edits that ablate these heads."""
     counts = head_counts(run)
     heads_by_attention: dict[str, list[int]] = {}
     for name, head in names:
@@ -72,7 +75,7 @@ def ablation_edits(run: Run, names: Sequence[HeadName]) -> dict[str, Edit]:
 
 
 def ablated_loss(run: Run, records: Sequence[Record], names: Sequence[HeadName] = ()) -> float:
-    """Of the run on these records, in nats a token, without these heads."""
+    """Return the loss of a run on records without these heads, in nats per token."""
     with torch.no_grad(), intervene(run.model.eval(), ablation_edits(run, names)):
         loss_sum = run.task.negative_log_likelihood(records)
     return float(loss_sum.total) / loss_sum.count
@@ -81,7 +84,7 @@ def ablated_loss(run: Run, records: Sequence[Record], names: Sequence[HeadName] 
 def ablated_metrics(
     run: Run, records: Sequence[Record], names: Sequence[HeadName] = ()
 ) -> dict[str, float]:
-    """The standard metrics without these heads; AER of the model's links, where truth is known."""
+    """Return the standard metrics without these heads, with AER if the data have gold links."""
     with intervene(run.model, ablation_edits(run, names)):
         metrics = {k: v for k, v in run.score(records).items() if isinstance(v, float)}
         error_rate = alignment_error(run.task.aligner(), gold_from_records(records))
@@ -96,23 +99,17 @@ def measure_heads(
     *,
     with_metrics: bool = False,
 ) -> list[HeadReport]:
-    """Every head of the model, in its order; `scored`: also the standard metrics without each."""
-    patterns, full_loss = (
-        attention_patterns(run, records[:MAX_PATTERN_RECORDS]),
-        ablated_loss(run, records),
-    )
-    error_rates, full_metrics = (
-        alignment_error_rates(run, records),
-        ablated_metrics(run, records) if with_metrics else {},
-    )
+    """Measure every head of the model, in its order."""
+    patterns = attention_patterns(run, records[:MAX_PATTERN_RECORDS])
+    full_loss = ablated_loss(run, records)
+    error_rates = alignment_error_rates(run, records)
+    full_metrics = ablated_metrics(run, records) if with_metrics else {}
     reports: list[HeadReport] = []
     for name, count in head_counts(run).items():
         for head in range(max(count, 1)):
             head_name = (name, head)
-            loss_increase, metric_changes = (
-                ablated_loss(run, records, [head_name]) - full_loss,
-                dict[str, float](),
-            )
+            loss_increase = ablated_loss(run, records, [head_name]) - full_loss
+            metric_changes: dict[str, float] = {}
             if with_metrics:
                 ablated = ablated_metrics(run, records, [head_name])
                 metric_changes = {
@@ -133,25 +130,28 @@ def measure_heads(
 
 
 def alignment_error_rates(run: Run, records: Sequence[Record]) -> dict[HeadName, float]:
-    """The alignment error rate of each head that looks at a source, where records carry links."""
-    truth, aligner = gold_from_records(records), run.task.aligner()
-    if truth is None or aligner is None:
+    """Return the AER of each head that attends to the source, if records have gold links."""
+    gold, aligner = gold_from_records(records), run.task.aligner()
+    if gold is None or aligner is None:
         return {}
-    texts = [(record["source"], record["target"]) for record in truth.records]
-    ways_by_head = {
+    texts = [(record["source"], record["target"]) for record in gold.records]
+    selections = {
         (name, head): WeightSelection(layer, head)
         for layer, name in enumerate(run.task.attention_names())
         for head in range(aligner.heads)
     }
-    link_sets = aligner.links(texts, list(ways_by_head.values()))
+    link_sets = aligner.links(texts, list(selections.values()))
     return {
-        name: agreement(links, truth.gold).aer
-        for name, links in zip(ways_by_head, link_sets, strict=True)
+        name: agreement(links, gold.gold).aer
+        for name, links in zip(selections, link_sets, strict=True)
     }
 
 
 def attention_patterns(run: Run, records: Sequence[Record]) -> dict[str, list[HeadPattern]]:
-    """In the mean over all rows; records are read one by one, so that nothing is padded."""
+    """Return the pattern of each head, averaged over all rows of all records.
+
+    Records are read one by one, because padding would change distances and last positions.
+    """
     rows: dict[str, list[Tensor]] = {}
     counts, end_id = head_counts(run), end_token_id(run)
     for record in records:
@@ -162,7 +162,7 @@ def attention_patterns(run: Run, records: Sequence[Record]) -> dict[str, list[He
         ):
             run.task.negative_log_likelihood([record])
         for name, weights in observed.joined().items():
-            if counts[name]:  # [… h q k]: an alignment has many rows
+            if counts[name]:  # [... h q k]: an MSA has several rows
                 table = weights.flatten(0, -4)
             else:
                 table = weights if weights.ndim == 4 else weights.flatten(0, -3)[:, None]
@@ -176,10 +176,10 @@ def attention_patterns(run: Run, records: Sequence[Record]) -> dict[str, list[He
 
 @contextmanager
 def record_token_ids(model: nn.Module) -> Generator[list[Tensor]]:
-    """The rows of ids whose words the model looks up meanwhile."""
+    """Record the rows of ids that the model embeds as words."""
     id_rows: list[Tensor] = []
 
-    def record_ids(_: nn.Module, ids: tuple[Any, ...], __: Tensor) -> None:
+    def record_ids(_: nn.Module, ids: tuple[Tensor, ...], __: Tensor) -> None:
         id_rows.append(ids[0].flatten(0, -2) if ids[0].ndim > 1 else ids[0][None])
 
     embeddings = [m for name, m in model.named_modules() if name.split(".")[-1].endswith("words")]
@@ -192,7 +192,7 @@ def record_token_ids(model: nn.Module) -> Generator[list[Tensor]]:
 
 
 def end_token_id(run: Run) -> int:
-    """The id of the mark behind a sentence."""
+    """Return the id of the token at the end of a sentence."""
     for tokenizer in run.vocabularies.values():
         if isinstance(tokenizer, ExternalTokenizer) and tokenizer.special.end is not None:
             return tokenizer.special.end
@@ -200,7 +200,7 @@ def end_token_id(run: Run) -> int:
 
 
 def separator_mask(id_rows: Sequence[Tensor], end_id: int, key_count: int) -> Tensor:
-    """[k], 1 where a mark is: of the row that is as long; nan where rows do not agree."""
+    """Return a mask [k] of the separators in rows of ids with k tokens; nan if rows differ."""
     masks = {
         tuple((row == end_id).tolist()) for rows in id_rows for row in rows if len(row) == key_count
     }
@@ -210,7 +210,7 @@ def separator_mask(id_rows: Sequence[Tensor], end_id: int, key_count: int) -> Te
 
 
 def pattern_features(weights: Tensor, is_separator: Tensor) -> Tensor:
-    """[b h q k] -> [b h q 8], the numbers of a Place. Queries are the last of a row of as many."""
+    """[b h q k] -> [b h q 8], the fields of a HeadPattern."""
     queries, keys = weights.shape[-2:]
     query_positions, key_positions = torch.arange(queries)[:, None], torch.arange(keys)
     diagonals = [
@@ -224,24 +224,24 @@ def pattern_features(weights: Tensor, is_separator: Tensor) -> Tensor:
 
 
 def names_by_importance(heads: Sequence[HeadReport]) -> list[HeadName]:
-    """The least missed first: in this order they are taken away."""
+    """Return the names of heads in pruning order: the least important first."""
     return [head.name for head in sorted(heads, key=lambda head: head.loss_increase)]
 
 
 @torch.no_grad()
 def prune_heads(run: Run, names: Sequence[HeadName]) -> None:
-    """Heads that read nothing from now on: their values are zero, and so what they say.
+    """Set the value projections of heads to zero, so that their outputs are zero.
 
-    The sizes of the model stay: the run loads and exports as before.
+    The shapes of the model stay, so that the run loads and exports as before.
     """
     modules = {m.attention: m for m in run.model.modules() if isinstance(m, MULTI_HEAD_MODULES)}
     attentions: dict[str, Attention] = named_attentions(run.model)
     for name, head in names:
         module = modules.get(attentions[name])
         if module is None:
-            raise ValueError(f"{name} has no heads to take away")
+            raise ValueError(f"{name}: this attention has no heads; it cannot be pruned")
         if module.groups != module.heads:
-            raise ValueError(f"{name}: heads share their values; none can be taken away alone")
+            raise ValueError(f"{name}: heads share their values; they cannot be pruned one by one")
         rows = slice(head * module.head_dim, (head + 1) * module.head_dim)
         module.to_value.weight[rows] = 0
         if module.has_bias:
