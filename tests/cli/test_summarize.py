@@ -36,7 +36,7 @@ def test_look(run, capsys):
     rows = [line.split() for line in shown.splitlines()]
     [row] = [row for row in rows if row[:1] == ["Ann"] and len(row) > 1 and "." in row[1]]
     assert 0 <= float(row[1]) <= 1
-    assert "with a weight of at least 5%; after each word of the summary: p_gen" in shown
+    assert "words (weight at least 5%); p_gen follows each summary word" in shown
     look(Path(run), "Ann won the boat .")
     with pytest.raises(ValueError, match="TEXT: the document is empty"):
         look(Path(run), " ")

@@ -157,7 +157,7 @@ def test_attention_of_the_own_summary_and_of_a_given_one(capsys):
     assert list(given.keys.tokens) == ["Zork", "won", "the", "boat", ".", "</s>"]
     shown = run.task.render(record, Surface(width=80), target="Zork won")
     assert shown.startswith("Zork won\n\n")
-    assert shown.endswith("a weight of at least 5%; after each word of the summary: p_gen")
+    assert shown.endswith("words (weight at least 5%); p_gen follows each summary word")
     assert capsys.readouterr().err == ""
     run.attention({"source": "the boat " * 6})
     assert capsys.readouterr().err.startswith("notice: 1 of 1 documents are longer")

@@ -1,11 +1,12 @@
 """Notes of `regard compare` on summarizers."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from regard.config.settings import Settings
+from regard.tasks.base import AnyTask
 from regard.tasks.comparison import Comparison
 from regard.tasks.summarize import view
+from regard.tasks.summarize.task import SummarizeTask
 from regard.view.terminal import Surface
 
 
@@ -20,7 +21,8 @@ class SummarizeComparison(Comparison):
             )
         return notes + super().comparison_notes(models)
 
-    def render_attention(self, task: Any, surface: Surface) -> str | None:
+    def render_attention(self, task: AnyTask, surface: Surface) -> str | None:
         """Return the first summary and its attention, without a notice on truncation."""
-        text = self.records[0]["source"]
-        return view.render_summary(task, text, surface) if task.has_attention() else None
+        if not isinstance(task, SummarizeTask) or not task.has_attention():
+            return None
+        return view.render_summary(task, self.records[0]["source"], surface)

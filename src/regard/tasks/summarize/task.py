@@ -5,7 +5,7 @@ t: target positions   s: source positions
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import ClassVar, NamedTuple, cast
@@ -42,6 +42,13 @@ from regard.text.special import END
 from regard.text.tokenizer import Tokenizer
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentExample(Example):
+    """A document, with the words that its ids beyond the vocabulary stand for, in order."""
+
+    words: Sequence[str]
 
 
 class CopyTrace(NamedTuple):
@@ -120,7 +127,7 @@ class SummarizeTask(Seq2SeqTask):
                 counts.documents += source.full_length > len(source.ids)
                 counts.summaries += len(target) > self.max_summary_tokens
                 truncated = target[: self.max_summary_tokens]
-                yield Example(index, source.ids, truncated, words=source.words)
+                yield Example(index, source.ids, truncated)
 
     def evaluation_examples(self, records: Iterable[Record]) -> Iterator[Example]:
         return self.examples(records)
@@ -142,7 +149,7 @@ class SummarizeTask(Seq2SeqTask):
             return encode_copy_targets(self.target, texts, unknown_words)
         return self.target.encode_ids(list(texts))
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[Batch]:
         """Return batches of pairs of about equal length; print how many were truncated."""
         counts = TruncationCounts()
         examples = store_examples(
@@ -224,10 +231,10 @@ class SummarizeTask(Seq2SeqTask):
                 f"{count:,} of {len(texts):,} documents", f"train.max_tokens = {self.max_tokens}"
             )
 
-    def source_examples(self, texts: Sequence[str]) -> list[Example]:
+    def source_examples(self, texts: Sequence[str]) -> Sequence[DocumentExample]:
         documents = self.encode_documents(texts)
         return [
-            Example(n, document.ids, [], words=document.words)
+            DocumentExample(n, document.ids, [], document.words)
             for n, document in enumerate(documents)
         ]
 
@@ -236,7 +243,8 @@ class SummarizeTask(Seq2SeqTask):
         return [max_length] * len(batch.indices)
 
     def to_output(self, hypothesis: Hypothesis, example: Example) -> TextOutput:
-        text = decode_with_copies(self.target, hypothesis.ids, example.words)
+        words = example.words if isinstance(example, DocumentExample) else ()
+        text = decode_with_copies(self.target, hypothesis.ids, words)
         return TextOutput(text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
 
     def details(self, record: Record) -> JsonObject:
@@ -289,7 +297,7 @@ class SummarizeTask(Seq2SeqTask):
 
     def alignment(self, source: str, target: Sequence[int]) -> Alignment:
         [example] = self.source_examples([source])
-        [weights] = self.mean_attention_weights([example._replace(target=target)])
+        [weights] = self.mean_attention_weights([replace(example, target=target)])
         return Alignment(
             tokens_with_copies(self.source, [*example.source, END], example.words),
             tokens_with_copies(self.target, [*target, END], example.words),
@@ -303,7 +311,7 @@ class SummarizeTask(Seq2SeqTask):
         if not isinstance(model, Pointer):
             return []
         [example] = self.source_examples([source])
-        batch = collate([example._replace(target=target)])
+        batch = collate([replace(example, target=target)])
         memory = model.remember(batch.source, batch.source_valid)
         decoder_output = model.decode_with_attention(memory, batch.target_in)
         if decoder_output.gates is None:  # the model cannot copy

@@ -54,12 +54,10 @@ def render_summary(
         [alignment.source[index] for index in attended],
         surface,
     )
-    note = (
-        f"{len(attended)} of {len(alignment.source)} words: those with a weight of at least "
-        f"{MIN_VISIBLE_WEIGHT:.0%}"
-    )
+    words = f"{len(attended)} of {len(alignment.source)} words"
+    note = f"{words} (weight at least {MIN_VISIBLE_WEIGHT:.0%})"
     if copy_traces:
-        note += "; after each word of the summary: p_gen"
+        note += "; p_gen follows each summary word"
     note = "\n".join(textwrap.wrap(note, surface.width))
     return f"{summary}\n\n{heatmap}\n\nweight: {render_legend(surface)}\n{note}"
 

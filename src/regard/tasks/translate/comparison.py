@@ -1,9 +1,9 @@
-"""What `regard compare` measures for translation: BLEU by length, alignment errors, speed."""
+"""Measurements of `regard compare` on translators: BLEU by length, alignment errors, speed."""
 
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from regard.config.settings import Settings
 from regard.data.corpus import Record
@@ -17,6 +17,7 @@ from regard.tasks.alignment import (
 )
 from regard.tasks.base import AnyTask, ProgressCallback
 from regard.tasks.comparison import Comparison, ComparisonOptions, Measurement
+from regard.tasks.translate.task import TranslateTask
 from regard.view import chart
 
 
@@ -71,8 +72,8 @@ class TranslateComparison(Comparison):
         values |= {"decoding_sentences": len(self.records) / seconds}
         return Measurement(values, {bucket.name: bucket.score.value for bucket in bins})
 
-    def attention_png(self, name: str, task: Any) -> bytes | None:
-        if not task.has_attention():
+    def attention_png(self, name: str, task: AnyTask) -> bytes | None:
+        if not isinstance(task, TranslateTask) or not task.has_attention():
             return None
         text = self.records[0]["source"]
         best = task.decode([text])[0].best

@@ -11,6 +11,7 @@ Chen et al. 2016 (1607.01628); Garg et al. 2019 (1909.02074), who guide one head
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.attention.observe import ModuleTree, observe
-from regard.batching.example import Batch, Example
+from regard.batching.example import Batch, Example, collate
 from regard.data.corpus import Record
 from regard.metrics.alignment_files import Links, numbered_lines, parse_links
 from regard.tasks.alignment import guided_layer
@@ -29,6 +30,13 @@ from regard.tasks.loss import Loss
 from regard.text.tokenizer import Tokenizer
 
 MIN_WEIGHT = 1e-12  # lower bound of weights, so that logarithms stay finite
+
+
+@dataclass(frozen=True, slots=True)
+class GuidedExample(Example):
+    """A source and a target, with (target position, source position) of each link."""
+
+    links: Int[np.ndarray, "k 2"]
 
 
 class AlignmentGuide:
@@ -57,7 +65,7 @@ class AlignmentGuide:
 
     def examples(
         self, records: Iterable[Record], *, source: Tokenizer, target: Tokenizer, max_tokens: int
-    ) -> Iterator[Example]:
+    ) -> Iterator[GuidedExample]:
         """Yield examples with the links between their tokens."""
         stream = enumerate(records)
         while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
@@ -71,7 +79,7 @@ class AlignmentGuide:
                 source_ids, target_ids = encoded_source.ids, encoded_target.ids
                 if len(source_ids) <= max_tokens and len(target_ids) <= max_tokens:
                     positions = token_links(links, encoded_source.words, encoded_target.words)
-                    yield Example(index, source_ids, target_ids, positions)
+                    yield GuidedExample(index, source_ids, target_ids, positions)
 
     def loss(self, model: ModuleTree, batch: Batch, base_loss: Callable[[], Loss]) -> Loss:
         """Return the base loss plus the weighted alignment loss of the guided attention."""
@@ -84,6 +92,25 @@ class AlignmentGuide:
         if weights.ndim == 4:
             weights = weights.mean(1)
         return Loss(loss.total + self.weight * alignment_loss(weights, batch.guide), loss.count)
+
+
+def collate_guided(examples: Sequence[Example]) -> Batch:
+    """Return one padded batch, with the source positions that each target token attends to."""
+    batch = collate(examples)
+    size = (len(examples), batch.target_out.shape[1], batch.source.shape[1])
+    return replace(batch, guide=alignment_guide(examples, size))
+
+
+def alignment_guide(
+    examples: Sequence[Example], size: tuple[int, int, int]
+) -> Float[Tensor, "b t s"]:
+    """Return the links of each target token, in equal shares; a row without links is zero."""
+    table = np.zeros(size, np.float32)
+    for row, example in enumerate(examples):
+        if not isinstance(example, GuidedExample):
+            raise ValueError(f"pair {example.index} has no links; take it from AlignmentGuide")
+        table[row, example.links[:, 0], example.links[:, 1]] = 1.0
+    return torch.from_numpy(table / np.maximum(table.sum(-1, keepdims=True), 1.0))
 
 
 def alignment_loss(

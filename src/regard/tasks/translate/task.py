@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Int
@@ -25,7 +25,7 @@ from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding, TextOutput
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.seq2seq import SIDES, Seq2SeqTask
 from regard.tasks.translate import view
-from regard.tasks.translate.guide import AlignmentGuide
+from regard.tasks.translate.guide import AlignmentGuide, collate_guided
 from regard.text.tokenizer import Tokenizer
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -90,7 +90,7 @@ class TranslateTask(Seq2SeqTask):
             )
         return iter(examples)
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[Batch]:
         """Return batches of pairs of about equal length, with their links if there is a guide."""
         if self.guide is None:
             return super().batches(corpus, options)
@@ -108,6 +108,7 @@ class TranslateTask(Seq2SeqTask):
         )
         return Batches(
             examples,
+            collate=collate_guided,
             tokens_per_batch=options.tokens_per_batch,
             examples_per_batch=options.examples_per_batch,
             seed=options.seed,
@@ -135,7 +136,7 @@ class TranslateTask(Seq2SeqTask):
 
     @torch.no_grad()
     def scheduled_sampling(
-        self, memory: Any, target: Int[Tensor, "b t"], teacher_forcing_rate: float
+        self, memory: object, target: Int[Tensor, "b t"], teacher_forcing_rate: float
     ) -> Int[Tensor, "b t"]:
         """Return the target with some of its tokens drawn from the model.
 
