@@ -183,7 +183,7 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
         one({"image": pixels}).probabilities
     )
     capsys.readouterr()
-    assert "image.size, of two sides has no form" in said(
+    assert "a run with image.size of unequal sides cannot be exported" in said(
         "export", "runs/pets", str(tmp_path / "no")
     )
 

@@ -62,31 +62,37 @@ def vocabulary(size: int) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (config(model_type="t5"), r"model_type 't5' is not known; there are bert, roberta, dist"),
-        (config(model_type=None), r"config.json: model_type None is not known"),
+        (
+            config(model_type="t5"),
+            r"model_type 't5' is not supported; supported: bert, roberta, dist",
+        ),
+        (config(model_type=None), r"config.json: model_type None is not supported"),
         (config(activation_function="mish"), r"activation_function 'mish' is not supported"),
-        (config(scale_attn_weights=False), r"scale_attn_weights is false, .* only true is"),
+        (
+            config(scale_attn_weights=False),
+            r"scale_attn_weights = false is not supported; supported: true",
+        ),
         (config(n_embd="4"), r"config.json: n_embd must be of type int, not '4'"),
         (config(n_head=3), r"config.json: dim 4 is not a multiple of heads 3"),
-        (config(n_embd=6), r"wte.weight \(is \[7, 4\], ours would be \[7, 6\]\), .* and \d+ more"),
+        (config(n_embd=6), r"wte.weight \(is \[7, 4\], should be \[7, 6\]\), .* and \d+ more"),
         (lambda f: (f / "config.json").write_text("{"), r"config.json: is not JSON"),
         (lambda f: (f / "config.json").write_text("[]"), r"must hold a JSON object, not a list"),
         (lambda f: (f / "config.json").unlink(), r"config.json: is missing"),
         (lambda f: (f / "model.safetensors").unlink(), r"model.safetensors: is missing"),
         (lambda f: (f / "model.safetensors").write_text("x"), r"model.safetensors: is damaged"),
-        (pickled, r"a pickle, .* never loaded here; .* convert it there: python -c"),
+        (pickled, r"a pickle, .* never loaded; .* convert it in that folder: python -c"),
         (tensors(no_layer), r"tensors are missing: h.1.\S+, h.1.\S+, h.1.\S+ and 9 more"),
         (
             tensors(lambda f: f.update(odd=torch.ones(1))),
-            r"gpt2: tensors are not known: odd$",
+            r"gpt2: tensors are unknown: odd$",
         ),
         (
             tensors(lambda f: f.update({"lm_head.weight": torch.ones(7, 4)})),
-            r"tensors differ from the table of words, which is not supported: lm_head.weight",
+            r"tensors differ from the word embeddings, which is not supported: lm_head.weight",
         ),
-        (vocabulary(8), r"ids up to 7, but the table of words has 7 rows"),
-        (lambda f: (f / "tokenizer.json").write_text("{}"), r"tokenizer.json: not a tokeniser"),
-        (lambda f: (f / "vocab.txt").write_text("a\nb"), r"vocab.txt: not a tokeniser.*\[SEP\]"),
+        (vocabulary(8), r"ids up to 7, but the word embeddings have 7 rows"),
+        (lambda f: (f / "tokenizer.json").write_text("{}"), r"tokenizer.json: not a tokenizer"),
+        (lambda f: (f / "vocab.txt").write_text("a\nb"), r"vocab.txt: not a tokenizer.*\[SEP\]"),
     ],
 )
 def test_what_is_wrong_is_told_in_one_line(damage, told, folder):
@@ -110,14 +116,16 @@ def test_parts_must_be_files_of_the_folder(folder):
     with pytest.raises(ValueError, match=r"'../outside' is not a file of this folder"):
         read_folder(folder)
     index.write_text(json.dumps({"weight_map": {"wte.weight": "part"}}))
-    with pytest.raises(ValueError, match="part: is missing, but the index names it"):
+    with pytest.raises(
+        ValueError, match="part: is missing, but model.safetensors.index.json names it"
+    ):
         read_folder(folder)
 
 
 def test_what_is_left_behind_is_noted(folder):
-    assert "there is no tokeniser" in read_folder(folder).notes[0]
+    assert "there is no tokenizer" in read_folder(folder).notes[0]
     (folder / "source.spm").write_bytes(b"")
-    assert "sentencepiece files (*.spm) are not read" in read_folder(folder).notes[0]
+    assert "sentencepiece files (*.spm) are not supported" in read_folder(folder).notes[0]
     vocabulary(7)(folder)
     assert read_folder(folder).notes == ()
 
@@ -161,9 +169,9 @@ def test_our_own_models_come_back(tmp_path):
 
 def test_nothing_is_written_over_and_nothing_half(folder, monkeypatch):
     weights = Gpt2(**SETTINGS).state_dict()
-    with pytest.raises(ValueError, match="gpt2: is there already; name a new or an empty folder"):
+    with pytest.raises(ValueError, match="gpt2: exists already; name a new or an empty folder"):
         write_folder(folder, "gpt2", SETTINGS, weights)
-    with pytest.raises(ValueError, match="format 't5' is not known"):
+    with pytest.raises(ValueError, match="model_type 't5' is not supported"):
         write_folder(folder.parent / "x", "t5", SETTINGS, weights)
 
     def full(*_: Any) -> None:
@@ -177,9 +185,12 @@ def test_nothing_is_written_over_and_nothing_half(folder, monkeypatch):
 
 def test_what_they_do_not_have_cannot_be_written():
     sizes = {"source_size": 5, "target_size": 5, "tie_embeddings": "all", "output_bias": True}
-    with pytest.raises(ValueError, match=r"positions is 'sinusoidal', and .* 'halves' only"):
+    with pytest.raises(
+        ValueError,
+        match=r"model.positions = 'sinusoidal' cannot be exported as marian; .* 'halves'",
+    ):
         build_config("marian", sizes)
-    with pytest.raises(ValueError, match=r"pretrain is 'both', which a roberta .* does not have"):
+    with pytest.raises(ValueError, match=r"model.pretrain = 'both' cannot be exported as roberta"):
         build_config("roberta", {"size": 5, "pretrain": "both"})
 
 

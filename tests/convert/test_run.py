@@ -100,9 +100,9 @@ def test_what_cannot_be(own, tmp_path):
     export_run(own, tmp_path / "folder")
     with pytest.raises(ValueError, match="own: holds a run already"):
         import_run(tmp_path / "folder", own)
-    with pytest.raises(ValueError, match="folder: is there already"):
+    with pytest.raises(ValueError, match="folder: exists already"):
         export_run(own, tmp_path / "folder")
     (tmp_path / "folder" / "tokenizer.json").unlink()
-    with pytest.raises(ValueError, match="there is no tokeniser"):
+    with pytest.raises(ValueError, match="there is no tokenizer"):
         import_run(tmp_path / "folder", tmp_path / "new")
     assert not (tmp_path / "new").exists()

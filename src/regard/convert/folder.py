@@ -1,16 +1,16 @@
-"""Folders as Hugging Face's `save_pretrained` writes them: config, weights, tokeniser.
+"""Read and write folders in the format of Hugging Face's `save_pretrained`.
 
     config.json   model.safetensors (or parts with an index)   tokenizer.json, or vocabulary files
 
-`table.py` says what maps where. No pickle is ever loaded.
+`formats.py` has the names in both formats. Pickles are never loaded.
 """
 
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import safetensors.torch
 import torch
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from regard.convert.config import CONFIG_FILE, build_config, format_model_class, read_config
-from regard.convert.formats import FORMATS, ModelFormat
+from regard.convert.formats import FORMATS, ModelFormat, TensorMapping
 from regard.convert.image_head import (
     HEAD_PREFIX,
     PREPROCESSOR_FILE,
@@ -34,21 +34,21 @@ from regard.convert.weights import (
     to_hugging_face,
     without_prefix,
 )
-from regard.files import write_atomic
+from regard.files import JsonObject, write_atomic
 from regard.text.external import ExternalTokenizer, read_tokenizer
 
 
 class ImportedModel(NamedTuple):
-    """A model of somebody else's in our terms; `build(imported)` makes it.
+    """The contents of a Hugging Face folder; `build_imported_model` builds the model.
 
-    `format` is their `model_type`, `kind` and `settings` are ours, `ids` their special tokens as
-    config.json has them. `notes` are lines for the user: what was left behind. `seen` is what a
-    model of images has beside its encoder.
+    `format` is their `model_type`; `kind`, `settings` and the names of `weights` are ours.
+    `special_ids` are those of config.json. `notes` tell the user what was not imported.
+    `image_head` is the classifier of a model of images.
     """
 
     format: str
     kind: str
-    settings: dict[str, Any]
+    settings: JsonObject
     weights: dict[str, Tensor]
     tokenizer: ExternalTokenizer | None
     special_ids: dict[str, int]
@@ -57,10 +57,10 @@ class ImportedModel(NamedTuple):
 
 
 def read_folder(path: Path | str) -> ImportedModel:
-    """What is in the folder, checked: each tensor has its place, and the tokeniser fits."""
+    """Read a folder, and check that its tensors and its tokenizer fit the config."""
     folder = Path(path)
     if not folder.exists():
-        raise ValueError(f"{folder}: there is no such folder")
+        raise ValueError(f"{folder}: there is no such folder; give one with {CONFIG_FILE}")
     if not folder.is_dir():
         raise ValueError(f"{folder}: is a file; give the folder with config.json in it")
     name, settings, special_ids = read_config(folder)
@@ -86,14 +86,14 @@ def read_folder(path: Path | str) -> ImportedModel:
         notes = (missing_tokenizer_note(folder),)
     elif tokenizer.size > (rows := len(weights[model_format.embedding_name])):
         raise ValueError(
-            f"{folder}: the tokeniser has ids up to {tokenizer.size - 1}, but the table of words "
-            f"has {rows} rows: these files are not of one model"
+            f"{folder}: the tokenizer has ids up to {tokenizer.size - 1}, but the word embeddings "
+            f"have {rows} rows; use the files of one model"
         )
     return ImportedModel(name, model_format.model, settings, weights, tokenizer, special_ids, notes)
 
 
 def build_imported_model(imported: ImportedModel) -> nn.Module:
-    """The model with its weights, ready to run."""
+    """Return the model with its weights, in evaluation mode."""
     model = build_on_meta(FORMATS[imported.format], imported.settings)
     model.load_state_dict(imported.weights, assign=True)
     return model.eval()
@@ -102,22 +102,24 @@ def build_imported_model(imported: ImportedModel) -> nn.Module:
 def write_folder(
     path: Path | str,
     model_type: str,
-    settings: Mapping[str, Any],
+    settings: JsonObject,
     weights: Mapping[str, Tensor],
     tokenizer: ExternalTokenizer | None = None,
     special_ids: Mapping[str, int] | None = None,
     image_head: ImageHead | None = None,
 ) -> Path:
-    """A folder that `from_pretrained` of transformers reads, whole or not at all.
+    """Write a folder that `from_pretrained` of transformers reads, completely or not at all.
 
-    `name` is their `model_type`, `weights` the `state_dict` of our model with these `settings`;
-    `seen` is for a model of images.
+    `weights` is the `state_dict` of our model with these `settings`; `image_head` is the
+    classifier of a model of images.
     """
     folder = Path(path)
     if model_type not in FORMATS:
-        raise ValueError(f"format {model_type!r} is not known; there are {', '.join(FORMATS)}")
+        raise ValueError(
+            f"model_type {model_type!r} is not supported; supported: {', '.join(FORMATS)}"
+        )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder}: is there already; name a new or an empty folder")
+        raise ValueError(f"{folder}: exists already; name a new or an empty folder")
     config = build_config(model_type, settings, special_ids)
     float_weights = {key: tensor.to(torch.float32) for key, tensor in weights.items()}
     exported = to_hugging_face(FORMATS[model_type], float_weights)
@@ -150,23 +152,30 @@ def write_folder(
 
 
 class SkipInitialization(TorchFunctionMode):
-    """Weights are not drawn: on the meta device that would do nothing, and import 800 modules."""
+    """Skips random initialization, which on the meta device would import 800 modules in vain."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self,
+        func: Callable[..., object],
+        types: Sequence[type],
+        args: Sequence[object] = (),
+        kwargs: Mapping[str, object] | None = None,
+    ) -> object:
+        del types
         kwargs = kwargs or {}
         if getattr(func, "__name__", "") in ("normal_", "uniform_"):
             return args[0] if args else kwargs["tensor"]
         return func(*args, **kwargs)
 
 
-def build_on_meta(model_format: ModelFormat, settings: Mapping[str, Any]) -> nn.Module:
-    """The model without memory for its weights."""
+def build_on_meta(model_format: ModelFormat, settings: JsonObject) -> nn.Module:
+    """Return the model on the meta device, without memory for its weights."""
     with torch.device("meta"), SkipInitialization():
         return format_model_class(model_format)(**settings)
 
 
-def pretraining_heads(names: tuple[Any, ...], tensors: Mapping[str, Tensor]) -> str:
-    """Which heads of BERT's pretraining are there."""
+def pretraining_heads(names: Sequence[TensorMapping], tensors: Mapping[str, Tensor]) -> str:
+    """Return `model.pretrain` of BERT: which pretraining heads have tensors."""
     theirs = {name.ours: name.theirs.replace("*", "weight") for name in names}
     if theirs.get("following.*") in tensors:
         return "both"
@@ -175,11 +184,12 @@ def pretraining_heads(names: tuple[Any, ...], tensors: Mapping[str, Tensor]) -> 
 
 def missing_tokenizer_note(folder: Path) -> str:
     if any(folder.glob("*.spm")):
-        return f"{folder}: sentencepiece files (*.spm) are not read: it comes without a tokeniser"
+        return f"{folder}: sentencepiece files (*.spm) are not supported; imported no tokenizer"
     return (
-        f"{folder}: there is no tokeniser (tokenizer.json, vocab.txt, or vocab.json and merges.txt)"
+        f"{folder}: there is no tokenizer; add tokenizer.json, vocab.txt, or vocab.json and "
+        "merges.txt"
     )
 
 
-def to_json_bytes(data: Mapping[str, Any]) -> bytes:
+def to_json_bytes(data: JsonObject) -> bytes:
     return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode()

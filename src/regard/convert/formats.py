@@ -1,9 +1,12 @@
-"""What maps where: Hugging Face's names for settings and weights, beside ours. Tables only.
+"""Tables of the names that Hugging Face and regard give to settings and weights.
 
-In names, {i} is the number of a layer and * stands for `weight` and `bias`.
+In names, {i} is the number of a layer and * stands for `weight` and `bias`. "Ours" is regard,
+"theirs" is Hugging Face.
 """
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+SettingValue = bool | int | float | str | None
 
 ACTIVATIONS = {  # theirs: ours
     "gelu": "gelu",
@@ -17,22 +20,22 @@ ACTIVATIONS = {  # theirs: ours
 
 
 class SettingMapping(NamedTuple):
-    """A setting of ours, theirs of the same meaning, and what theirs is when it is not there.
+    """A setting of ours, the option of theirs with the same meaning, and its default value.
 
-    Theirs is larger by `more`.
+    The value of theirs is larger by `offset`.
     """
 
     ours: str
     theirs: str
-    default: Any
+    default: SettingValue
     offset: int = 0
 
 
 class TensorMapping(NamedTuple):
-    """A tensor of ours and theirs.
+    """The names of a tensor in both formats, and how the tensors differ.
 
-    They keep a `turned` matrix transposed; a `part` is a third of their tensor; the first `skip`
-    rows of theirs are nobody's; theirs has `lead` axes of one before ours.
+    Theirs is `transposed`; ours is the `chunk` (of three) of theirs; theirs has `skip_rows` unused
+    rows first; theirs has `leading_axes` of size one first.
     """
 
     ours: str
@@ -44,20 +47,18 @@ class TensorMapping(NamedTuple):
 
 
 class ModelFormat(NamedTuple):
-    """One `model_type` of theirs, and the class of ours that computes the same."""
+    """A `model_type` of theirs, and the class of ours that computes the same."""
 
-    model: str  # our kind of model, and where its class is
-    import_path: str
-    prefix: str  # of all names but the `heads`; a bare encoder is often saved without it
+    model: str  # our kind of model
+    import_path: str  # of its class
+    prefix: str  # of all names except heads; an encoder alone is often saved without it
     head_prefixes: tuple[str, ...]
     settings: tuple[SettingMapping, ...]
-    fixed_settings: dict[str, Any]  # settings of ours that this format has no name for
-    supported_values: dict[
-        str, tuple[Any, ...]
-    ]  # options of theirs, with the values that we compute
+    fixed_settings: dict[str, SettingValue]  # settings of ours without an option of theirs
+    supported_values: dict[str, tuple[SettingValue, ...]]  # by option of theirs
     tensors: tuple[TensorMapping, ...]
-    tied_names: tuple[str, ...]  # copies of the table of words
-    ignored_patterns: tuple[str, ...]  # what can be computed: patterns of names
+    tied_names: tuple[str, ...]  # copies of the word embeddings
+    ignored_patterns: tuple[str, ...]  # names of tensors that are not needed
     embedding_name: str = "words.weight"
     equal_options: tuple[tuple[str, str], ...] = ()  # options of theirs that must be equal
     modality: Literal["text", "images"] = "text"
@@ -127,7 +128,7 @@ BERT = ModelFormat(
     ),
 )
 
-# Its positions count from 2: their table has two rows more, of which none is a position of a word.
+# Positions of RoBERTa count from 2: the first two rows of the table belong to no word.
 ROBERTA = BERT._replace(
     prefix="roberta.",
     head_prefixes=("lm_head.",),
@@ -363,7 +364,7 @@ VIT = ModelFormat(
         TensorMapping("encoder.norm.*", "layernorm.*"),
     ),
     tied_names=(),
-    ignored_patterns=("pooler.dense.*",),  # which the paper has not
+    ignored_patterns=("pooler.dense.*",),  # not in the paper
     embedding_name="position.weight",
     modality="images",
 )
@@ -377,7 +378,7 @@ FORMATS = {  # by `model_type` of config.json
     "vit": VIT,
 }
 
-# What `architectures` of config.json says of a model with these heads
+# `architectures` of config.json, by `model_type` and pretraining heads
 ARCHITECTURES = {
     ("bert", "none"): "BertModel",
     ("bert", "masked"): "BertForMaskedLM",

@@ -1,14 +1,15 @@
-"""What a folder of a model of images has beside the encoder: classes, a head, and how it reads.
+"""The classifier in a folder of an image model: classes, weights, and normalization of pixels.
 
 config.json: id2label, label2id   model.safetensors: classifier   preprocessor_config.json
 """
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from torch import Tensor
 
 from regard.convert.config import CONFIG_FILE, read_json_object
+from regard.files import JsonObject
 
 HEAD_PREFIX = "classifier"
 PREPROCESSOR_FILE = "preprocessor_config.json"
@@ -16,8 +17,10 @@ PREPROCESSOR_KEYS = {"mean": "image_mean", "std": "image_std"}
 
 
 class ImageHead(NamedTuple):
-    """`labels` in their order, the `weight` and `bias` of the layer that tells them, and what is
-    taken from pixels (0 to 1), and what they are divided by."""
+    """A classifier of images: its labels in order, the `weight` and `bias` of the output layer.
+
+    `mean` and `std` normalize pixels, which range from 0 to 1.
+    """
 
     labels: tuple[str, ...]
     head: dict[str, Tensor]
@@ -26,7 +29,10 @@ class ImageHead(NamedTuple):
 
 
 def pop_image_head(folder: Path, tensors: dict[str, Tensor]) -> ImageHead:
-    """The head out of the tensors of a folder; an encoder alone has none, and no labels."""
+    """Remove the classifier from the tensors of a folder, and return it.
+
+    An encoder alone has neither tensors for it nor labels.
+    """
     head = {part: tensors.pop(f"{HEAD_PREFIX}.{part}", None) for part in ("weight", "bias")}
     present = {part: tensor for part, tensor in head.items() if tensor is not None}
     labels: tuple[str, ...] = ()
@@ -35,11 +41,15 @@ def pop_image_head(folder: Path, tensors: dict[str, Tensor]) -> ImageHead:
         if not isinstance(id2label, dict) or sorted(id2label, key=str) != sorted(
             map(str, range(len(id2label)))
         ):
-            raise ValueError(f"{folder / CONFIG_FILE}: id2label must name the classes, from 0")
+            raise ValueError(
+                f"{folder / CONFIG_FILE}: id2label must have the name of each class, from 0"
+            )
         labels = tuple(str(id2label[str(number)]) for number in range(len(id2label)))
         shapes = {part: tuple(tensor.shape) for part, tensor in present.items()}
         if set(present) != {"weight", "bias"} or any(s[0] != len(labels) for s in shapes.values()):
-            raise ValueError(f"{folder}: {HEAD_PREFIX} of shapes {shapes} for {len(labels)} labels")
+            raise ValueError(
+                f"{folder}: the shapes of {HEAD_PREFIX} ({shapes}) do not fit {len(labels)} labels"
+            )
     normalization = {}
     if (folder / PREPROCESSOR_FILE).is_file():
         preprocessor = read_json_object(folder / PREPROCESSOR_FILE)
@@ -51,15 +61,16 @@ def pop_image_head(folder: Path, tensors: dict[str, Tensor]) -> ImageHead:
     return ImageHead(labels, present, **normalization)
 
 
-def channel_values(value: Any, folder: Path, key: str) -> tuple[float, ...]:
-    numbers = value if isinstance(value, list) else [value]
-    if not numbers or not all(isinstance(number, int | float) for number in numbers):
+def channel_values(value: object, folder: Path, key: str) -> tuple[float, ...]:
+    values = value if isinstance(value, list) else [value]
+    numbers = tuple(float(number) for number in values if isinstance(number, int | float))
+    if not numbers or len(numbers) < len(values):
         raise ValueError(f"{folder / PREPROCESSOR_FILE}: {key} must be numbers, not {value!r}")
-    return tuple(map(float, numbers))
+    return numbers
 
 
-def label_config(image_head: ImageHead) -> dict[str, Any]:
-    """What config.json says of the classes."""
+def label_config(image_head: ImageHead) -> JsonObject:
+    """Return the part of config.json about classes."""
     if not image_head.head:
         return {}
     return {
@@ -69,8 +80,8 @@ def label_config(image_head: ImageHead) -> dict[str, Any]:
     }
 
 
-def preprocessor_config(size: int, image_head: ImageHead) -> dict[str, Any]:
-    """What their image processor does before the model: the same as ours."""
+def preprocessor_config(size: int, image_head: ImageHead) -> JsonObject:
+    """Return preprocessor_config.json for the preprocessing that regard does."""
     return {
         "image_processor_type": "ViTImageProcessor",
         "do_rescale": True,

@@ -1,4 +1,4 @@
-"""Imported folders as runs, and runs as folders."""
+"""Convert Hugging Face folders into runs, and runs into folders."""
 
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,17 @@ from regard.text.external import ExternalTokenizer
 from regard.text.labels import Labels
 from regard.training.trainer import check_folder_is_free
 
-PLACEHOLDER_LABELS = ("0", "1")  # classes of an encoder that came without any
+PLACEHOLDER_LABELS = ("0", "1")  # classes of an imported encoder without a classifier
 
 
 def import_run(folder: Path | str, run_folder: Path) -> tuple[Run, tuple[str, ...]]:
-    """A run of the model in a folder, with its tokeniser; and lines on what was left behind."""
+    """Convert a folder into a run with its tokenizer; return it, and notes on missing parts."""
     imported = read_folder(folder)
     if imported.kind not in TASK_OF_IMPORTED_MODEL:
-        raise ValueError(f"{folder}: a {imported.format} has no task yet that it could be run for")
+        raise ValueError(
+            f"{folder}: no task can run {imported.format}; use read_folder and "
+            "build_imported_model of regard.convert.folder"
+        )
     if imported.image_head is None:
         check_tokenizer_size(folder, imported)
     if (run_folder / CONFIG_FILE).is_file():
@@ -36,19 +39,19 @@ def import_run(folder: Path | str, run_folder: Path) -> tuple[Run, tuple[str, ..
 
 
 def check_tokenizer_size(folder: Path | str, imported: ImportedModel) -> None:
-    """A tokeniser that fits the table of words."""
+    """Check that there is a tokenizer as large as the word embeddings."""
     if imported.tokenizer is None:
         raise ValueError(*imported.notes)
     rows = imported.settings["size"]
     if rows != imported.tokenizer.size:
         raise ValueError(
-            f"{folder}: the table of words has {rows} rows, but the tokeniser knows "
-            f"{imported.tokenizer.size}; the rows that nobody uses must be taken out first"
+            f"{folder}: the word embeddings have {rows} rows, but the tokenizer has "
+            f"{imported.tokenizer.size} tokens; remove the unused rows first"
         )
 
 
 def build_image_run(folder: Path | str, imported: ImportedModel, image_head: ImageHead) -> Run:
-    """A classifier of images; an encoder alone gets two classes that nobody has taught."""
+    """Return a classifier of images; an encoder alone gets two untrained classes."""
     settings = {n: v for n, v in imported.settings.items() if n not in ("size", "channels")}
     side, channels = imported.settings["size"], imported.settings["channels"]
     reading = {"size": (side, side), "channels": channels, "fit": "stretch"}
@@ -84,12 +87,12 @@ def build_text_run(imported: ImportedModel) -> Run:
 
 
 def export_run(folder: Path, target_folder: Path) -> None:
-    """The model of a run; of a classifier, its encoder."""
+    """Write the model of a run to a folder of Hugging Face; of a text classifier, its encoder."""
     run = Run.load(folder)
     kind = run.settings.model.kind
     if kind not in TASK_OF_IMPORTED_MODEL:
         supported = ", ".join(TASK_OF_IMPORTED_MODEL)
-        raise ValueError(f"{folder}: a {kind} has no form of Hugging Face's; there are {supported}")
+        raise ValueError(f"{folder}: {kind} cannot be exported; supported: {supported}")
     if kind == "vit":
         export_image_run(folder, run, target_folder)
         return
@@ -98,27 +101,25 @@ def export_run(folder: Path, target_folder: Path) -> None:
         tokenizer = ExternalTokenizer.from_tokenizer(tokenizer, mask=kind == "bert")
     settings = run.settings.model.model_dump(exclude={"kind"})
     try:
-        model: Any = run.task.exportable_model()
+        weights = dict(run.task.exportable_model().state_dict())
     except ValueError as error:
         raise ValueError(f"{folder}: {error}") from None
-    size = len(model.words.weight)
-    write_folder(
-        target_folder, kind, {**settings, "size": size}, dict(model.state_dict()), tokenizer
-    )
+    settings["size"] = len(weights["words.weight"])
+    write_folder(target_folder, kind, settings, weights, tokenizer)
 
 
 def export_image_run(folder: Path, run: Run, target_folder: Path) -> None:
-    """A classifier of images, with its classes and its way of reading."""
+    """Write a classifier of images, with its classes and its preprocessing."""
     all_settings: Any = run.settings
     reading, head, start = all_settings.image, all_settings.head, all_settings.start
     unsupported = {
         "start.lora_rank": start.lora_rank > 0,
         "head.hidden_dim": head.hidden_dim is not None,
         "head.pooling": head.pooling not in (None, "first"),
-        "image.size, of two sides": reading.size[0] != reading.size[1],
+        "image.size of unequal sides": reading.size[0] != reading.size[1],
     }
     if unsupported_names := [name for name, is_set in unsupported.items() if is_set]:
-        raise ValueError(f"{folder}: {unsupported_names[0]} has no form of Hugging Face's")
+        raise ValueError(f"{folder}: a run with {unsupported_names[0]} cannot be exported")
     model = run.model
     settings = run.settings.model.model_dump(exclude={"kind"})
     settings |= {"size": reading.size[0], "channels": reading.channels}

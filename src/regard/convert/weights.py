@@ -1,4 +1,4 @@
-"""Their tensors under our names, and back."""
+"""Convert tensors of Hugging Face to ours, and back. See `formats.py`."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -24,14 +24,14 @@ MAX_LISTED_NAMES = 3
 
 
 class TensorLocation(NamedTuple):
-    """Where a tensor of ours is in their file."""
+    """The name of a tensor in their file, and its mapping."""
 
     name: str
     mapping: TensorMapping
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
-    """All tensors of a folder, in one file or several, in float32."""
+    """Read all tensors of a folder, from one file or several, in float32."""
     if (folder / WEIGHTS_FILE).is_file():
         return read_tensor_file(folder / WEIGHTS_FILE)
     if (folder / INDEX_FILE).is_file():
@@ -39,7 +39,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
         if not isinstance(file_by_tensor, dict) or not all(
             isinstance(p, str) for p in file_by_tensor.values()
         ):
-            raise ValueError(f"{folder / INDEX_FILE}: weight_map must say the file of each tensor")
+            raise ValueError(f"{folder / INDEX_FILE}: weight_map must name the file of each tensor")
         tensors: dict[str, Tensor] = {}
         for file_name in sorted(set(file_by_tensor.values())):
             if Path(file_name).name != file_name:
@@ -50,19 +50,19 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
         return tensors
     if any((folder / name).exists() for name in PICKLE_FILES):
         raise ValueError(
-            f"{folder}: the weights are a pickle, which can run any code and is never loaded here; "
-            f"if you trust it, convert it there: {CONVERT_COMMAND}"
+            f"{folder}: the weights are a pickle, which may contain code and is never loaded; "
+            f"if you trust it, convert it in that folder: {CONVERT_COMMAND}"
         )
-    raise ValueError(f"{folder / WEIGHTS_FILE}: is missing")
+    raise ValueError(f"{folder / WEIGHTS_FILE}: is missing; give a folder with safetensors")
 
 
 def read_tensor_file(path: Path) -> dict[str, Tensor]:
     try:
         tensors = safetensors.torch.load_file(path)
     except FileNotFoundError:
-        raise ValueError(f"{path}: is missing, but the index names it") from None
+        raise ValueError(f"{path}: is missing, but {INDEX_FILE} names it") from None
     except safetensors.SafetensorError as error:
-        raise ValueError(f"{path}: is damaged ({error})") from None
+        raise ValueError(f"{path}: is damaged ({error}); download it again") from None
     return {
         name: tensor.to(torch.float32) if tensor.is_floating_point() else tensor
         for name, tensor in tensors.items()
@@ -79,7 +79,7 @@ def from_hugging_face(
     expected_shapes: Mapping[str, torch.Size],
     folder: Path,
 ) -> dict[str, Tensor]:
-    """Their tensors (without prefix) as ours, which have the `wanted` shapes."""
+    """Convert tensors without prefix to ours, which must have the expected shapes."""
     locations = {ours: locate_tensor(model_format, ours) for ours in expected_shapes}
     missing = [p.name for p in locations.values() if p.name not in tensors]
     raise_if_any(folder, "are missing", dict.fromkeys(missing))
@@ -89,19 +89,19 @@ def from_hugging_face(
         tensor = extract_tensor(tensors[location.name], location.mapping)
         if tensor is None or tensor.shape != expected_shapes[ours]:
             shape, expected = list(tensors[location.name].shape), list(expected_shapes[ours])
-            mismatches.append(f"{location.name} (is {shape}, ours would be {expected})")
+            mismatches.append(f"{location.name} (is {shape}, should be {expected})")
         else:
             weights[ours] = tensor
-    raise_if_any(folder, "have other shapes than config.json says", mismatches)
+    raise_if_any(folder, "do not have the shapes of config.json", mismatches)
     used = {location.name for location in locations.values()}
-    raise_if_any(folder, "are not known", list(unexpected_names(model_format, tensors, used)))
+    raise_if_any(folder, "are unknown", list(unexpected_names(model_format, tensors, used)))
     words = weights[model_format.embedding_name]
     untied = [
         name
         for name in model_format.tied_names
         if name in tensors and not equal_tensors(tensors[name], words)
     ]
-    raise_if_any(folder, "differ from the table of words, which is not supported", untied)
+    raise_if_any(folder, "differ from the word embeddings, which is not supported", untied)
     return weights
 
 
@@ -121,7 +121,7 @@ def equal_tensors(tensor: Tensor, other: Tensor) -> bool:
 
 
 def to_hugging_face(model_format: ModelFormat, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Our tensors under their names, with their prefix."""
+    """Convert our tensors to theirs, with prefix."""
     exported: dict[str, Tensor] = {}
     chunks: dict[str, dict[int, Tensor]] = {}
     for ours, tensor in weights.items():
@@ -145,7 +145,7 @@ def to_hugging_face(model_format: ModelFormat, weights: Mapping[str, Tensor]) ->
 
 
 def extract_tensor(tensor: Tensor, mapping: TensorMapping) -> Tensor | None:
-    """What is ours of their tensor; None if it cannot be."""
+    """Convert their tensor to ours; None if the shape does not fit."""
     if mapping.chunk is not None:
         if tensor.shape[-1] % 3:
             return None
@@ -168,7 +168,7 @@ def locate_tensor(model_format: ModelFormat, ours: str) -> TensorLocation:
             name = mapping.theirs.replace("{i}", groups.get("i", ""))
             return TensorLocation(name.replace("*", groups.get("kind", "")), mapping)
     raise ValueError(
-        f"{ours}: Hugging Face's {model_format.prefix.rstrip('.')} has no tensor for it"
+        f"{ours}: {model_format.prefix.rstrip('.')} of Hugging Face has no such tensor"
     )
 
 
