@@ -19,7 +19,7 @@ from regard.config.dump import dumps
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record, check_split
-from regard.files import write_atomic
+from regard.files import JsonObject, write_atomic
 from regard.tasks.base import AnyTask, Metrics, Prediction, ProgressCallback
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings, override_settings
@@ -169,7 +169,7 @@ class Run:
         return run
 
 
-def versions() -> dict[str, Any]:
+def versions() -> JsonObject:
     """Return the versions that a run was made with."""
     return {
         "regard": regard.__version__,

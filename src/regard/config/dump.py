@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from textwrap import wrap
-from typing import Any
 
 from pydantic.fields import FieldInfo
 
@@ -39,7 +38,7 @@ def _table_lines(table: Config, path: str) -> Iterator[str]:
             yield from _table_lines(subtable, subpath)
 
 
-def _setting_lines(table: Config, name: str, field: FieldInfo, value: Any) -> Iterator[str]:
+def _setting_lines(table: Config, name: str, field: FieldInfo, value: object) -> Iterator[str]:
     yield from _comment_lines(field.description or type(table).__doc__)
     if value is None:
         yield f"# {name} = (not set)"
@@ -52,7 +51,7 @@ def _comment_lines(text: str | None) -> Iterator[str]:
         yield f"# {line}"
 
 
-def _to_toml(value: Any) -> str:
+def _to_toml(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -63,8 +62,10 @@ def _to_toml(value: Any) -> str:
         case Mapping():
             items = (f"{_to_toml_key(key)} = {_to_toml(item)}" for key, item in value.items())
             return f"{{ {', '.join(items)} }}" if value else "{}"
-        case _:
+        case list() | tuple():
             return f"[{', '.join(map(_to_toml, value))}]"
+        case _:
+            raise TypeError(f"TOML has no {type(value).__name__}")
 
 
 def _to_toml_key(key: str) -> str:

@@ -2,12 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from types import NoneType, UnionType
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from regard.config.base import Config
 
@@ -27,7 +28,7 @@ class SettingPath(NamedTuple):
     """The other kinds that this table could have been."""
 
 
-def first_error(errors: Sequence[Mapping[str, Any]], config_class: type[Config]) -> tuple[str, str]:
+def first_error(errors: Sequence[ErrorDetails], config_class: type[Config]) -> tuple[str, str]:
     """The key and the message of the first error; an unknown key may be behind all others."""
     # A list whose entry is wrong is called too short besides.
     parent_locations = {
@@ -47,7 +48,7 @@ def first_error(errors: Sequence[Mapping[str, Any]], config_class: type[Config])
 def find_setting(location: Sequence[int | str], config_class: type[Config]) -> SettingPath:
     """Walk down the tables. Pydantic names kinds and alternatives too, which no file has."""
     path = SettingPath("", config_class, None, ())
-    annotation: Any = config_class
+    annotation: object = config_class
     for location_part in location:
         if isinstance(location_part, int):
             annotation = get_args(annotation)[0] if get_args(annotation) else annotation
@@ -78,7 +79,7 @@ def find_setting(location: Sequence[int | str], config_class: type[Config]) -> S
     return path
 
 
-def classes_by_kind(annotation: Any) -> Iterator[tuple[str, type[Config]]]:
+def classes_by_kind(annotation: object) -> Iterator[tuple[str, type[Config]]]:
     """Yield the tables that a setting accepts, with the `kind` that selects each."""
     for alternative in get_args(annotation) or [annotation]:
         if (
@@ -89,10 +90,10 @@ def classes_by_kind(annotation: Any) -> Iterator[tuple[str, type[Config]]]:
             yield alternative.model_fields["kind"].default, alternative
 
 
-def _message(error: Mapping[str, Any], path: SettingPath) -> str:
+def _message(error: ErrorDetails, path: SettingPath) -> str:
     kind, value, context = error["type"], error["input"], error.get("ctx", {})
     if kind == "extra_forbidden":
-        return _unknown_setting(path, error["loc"][-1])
+        return _unknown_setting(path, str(error["loc"][-1]))
     if kind == "missing":
         help_text = path.field.description if path.field else ""
         return f"missing; expected {expected_type(path.field)}. {help_text}".rstrip(". ")
@@ -126,14 +127,14 @@ def _unknown_setting(path: SettingPath, name: str) -> str:
     return f"unknown setting{of_kind}; there are {', '.join(path.config_class.model_fields)}"
 
 
-def choice_message(choices: Sequence[Any], value: Any) -> str:
+def choice_message(choices: Sequence[object], value: object) -> str:
     choice_list = ", ".join(map(quoted, choices))
     near = get_close_matches(str(value), [str(choice) for choice in choices], 1)
     hint = f"; did you mean {quoted(near[0])}?" if near else ""
     return f"must be one of {choice_list}, not {quoted(value)}{hint}"
 
 
-def _literals(annotation: Any) -> Iterator[Any]:
+def _literals(annotation: object) -> Iterator[object]:
     if get_origin(annotation) is Literal:
         yield from get_args(annotation)
     else:
@@ -145,7 +146,7 @@ def expected_type(field: FieldInfo | None) -> str:
     return _type_phrase(field.annotation) if field else "a table"
 
 
-def _type_phrase(annotation: Any) -> str:
+def _type_phrase(annotation: object) -> str:
     if annotation in TYPE_NAMES:
         return TYPE_NAMES[annotation]
     origin, parts = get_origin(annotation), get_args(annotation)
@@ -162,7 +163,7 @@ def _type_phrase(annotation: Any) -> str:
     return "a table"
 
 
-def quoted(value: Any) -> str:
+def quoted(value: object) -> str:
     """As TOML would write it, but short, and on one line."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if not text.isprintable():

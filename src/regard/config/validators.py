@@ -1,20 +1,20 @@
-"""What parts of the settings of a task ask of each other."""
+"""Checks of settings that depend on each other."""
 
-from typing import Any
+from regard.config.settings import Settings
 
 
-def check_windows(settings: Any) -> None:
-    """What a language model can read at a time, and carry on."""
+def check_windows(settings: Settings) -> None:
+    """Check that a language model can read windows of the length that it is trained on."""
     train, model = settings.train, settings.model
     if train.carry_state and model.kind != "rnnlm":
-        raise ValueError(f"train.carry_state is for rnnlm: {model.kind} begins each window anew")
+        raise ValueError(f"train.carry_state is for rnnlm; {model.kind} cannot carry its state to the next window")
     if model.kind == "gpt2" and train.context_length > model.max_positions:
         limit = f"train.context_length = {train.context_length} is more than model.max_positions"
         raise ValueError(f"{limit} = {model.max_positions}: make one of them fit")
 
 
-def check_joint_vocabulary(settings: Any) -> None:
-    """One table of words, or one distribution, is of one vocabulary."""
+def check_joint_vocabulary(settings: Settings) -> None:
+    """Check that source and target share a vocabulary where the model needs it."""
     model = settings.model
     if settings.text.joint:
         return
@@ -24,8 +24,8 @@ def check_joint_vocabulary(settings: Any) -> None:
         raise ValueError("model.tie_embeddings = 'all' needs one vocabulary: set text.joint = true")
 
 
-def check_word_tokenizer(settings: Any) -> None:
-    """Letters are read of words."""
+def check_word_tokenizer(settings: Settings) -> None:
+    """Check that a model that reads characters gets complete words."""
     kind = settings.model.kind
     if kind in ("elmo", "bilstm_crf", "bidaf") and settings.text.kind != "words":
-        raise ValueError(f"model.kind = {kind!r} spells words: set text.kind = 'words'")
+        raise ValueError(f"model.kind = {kind!r} reads the characters of words: set text.kind = 'words'")

@@ -30,17 +30,24 @@ MIN_RECORDS_TO_HOLD_OUT = 100  # different ones; a tenth of fewer may be none
 class DataFrameLike(Protocol):
     """The part of `pandas.DataFrame` that is used here."""
 
-    def to_dict(self, orient: str) -> list[dict[str, Any]]: ...
-    def itertuples(self) -> Iterable[Any]: ...
+    def to_dict(self, orient: str) -> list[Record]: ...
+    def itertuples(self) -> Iterable[object]: ...
 
 
 @runtime_checkable
 class DatasetLike(Protocol):
     """The part of `datasets.Dataset` that is used here."""
 
-    features: Mapping[str, Any]
+    features: Mapping[str, object]
 
     def __iter__(self) -> Iterator[Record]: ...
+
+
+@runtime_checkable
+class ArrayLike(Protocol):
+    """A scalar or an array of numpy."""
+
+    def tolist(self) -> object: ...
 
 
 RecordData = Sequence[object] | DataFrameLike | DatasetLike
@@ -77,19 +84,17 @@ def is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and value != value)
 
 
-def label_names(feature: Any) -> list[str] | None:
+def label_names(feature: object) -> list[str] | None:
     """Return the names of a ClassLabel, or of a sequence of them."""
     return getattr(feature, "names", None) or getattr(
         getattr(feature, "feature", None), "names", None
     )
 
 
-def rename_labels(value: Any, names: list[str] | None) -> Any:
-    if names is None:
-        return value
-    if isinstance(value, list):
+def rename_labels(value: object, names: list[str] | None) -> object:
+    if names is not None and isinstance(value, list):
         return [names[number] for number in value]
-    return names[value]
+    return names[value] if names is not None and isinstance(value, int) else value
 
 
 def split_records(data: RecordData | Mapping[str, RecordData]) -> dict[str, list[Record]]:
@@ -106,12 +111,12 @@ def split_records(data: RecordData | Mapping[str, RecordData]) -> dict[str, list
     return splits
 
 
-def matches_fields(table: type[DataConfig], record: Mapping[str, Any]) -> bool:
+def matches_fields(table: type[DataConfig], record: Record) -> bool:
     """Return whether a record has the fields that a [data] table reads."""
     return any(set(fields) <= set(record) for fields in table.record_fields)
 
 
-def find_table(tables: Iterable[type[DataConfig]], record: Mapping[str, Any]) -> type[DataConfig]:
+def find_table(tables: Iterable[type[DataConfig]], record: Record) -> type[DataConfig]:
     """Return the [data] table that reads records with these fields."""
     candidates = [table for table in tables if table.record_fields]
     for table in candidates:
@@ -185,13 +190,13 @@ def write_json_lines(records: Sequence[Record], folder: Path, split: str) -> Pat
     return write_lines(folder / f"{split}.jsonl", lines)
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: object) -> object:
     """Return plain data: numpy's scalars and arrays become numbers and lists."""
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(item) for item in value]
-    return value.tolist() if hasattr(value, "tolist") else value
+    return value.tolist() if isinstance(value, ArrayLike) else value
 
 
 def is_image(value: object) -> bool:

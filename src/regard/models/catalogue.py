@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from inspect import Parameter, signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from torch import nn
@@ -54,7 +54,7 @@ MODELS = {
 }
 
 
-def build_model(kind: str, settings: Mapping[str, Any]) -> "nn.Module":
+def build_model(kind: str, settings: Mapping[str, object]) -> "nn.Module":
     """The model of this name with these settings, which are the keywords of its class."""
     model_type = model_class(kind)
     parameters = model_settings(kind)
@@ -82,6 +82,6 @@ def model_settings(kind: str) -> dict[str, Parameter]:
     return dict(signature(model_class(kind)).parameters)
 
 
-def suggestion(name: str, names: Mapping[str, Any]) -> str:
+def suggestion(name: str, names: Mapping[str, object]) -> str:
     near = get_close_matches(name, names, 1)
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"

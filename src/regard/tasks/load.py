@@ -15,6 +15,7 @@ from regard.config.errors import BARE_KEY, choice_message, first_error
 from regard.config.presets import preset_paths
 from regard.config.settings import Settings
 from regard.config.train import ALTERNATIVES
+from regard.files import JsonObject
 from regard.tasks.catalogue import DEFAULT_TASK, TASKS
 from regard.tasks.run_folder import from_portable
 
@@ -43,7 +44,7 @@ def parse_settings(text: str, overrides: Iterable[str] = (), *, name: str = "set
 
 
 def resolve_settings(
-    raw: Mapping[str, Any], overrides: Iterable[str] = (), *, name: str = "settings"
+    raw: Mapping[str, object], overrides: Iterable[str] = (), *, name: str = "settings"
 ) -> Settings:
     """The settings in plain dictionaries; what they leave out has its default."""
     values = deepcopy(dict(raw))
@@ -74,7 +75,7 @@ def override_settings(settings: Settings, overrides: Iterable[str]) -> Settings:
     return resolve_settings(values, overrides)
 
 
-def _settings_class(values: Mapping[str, Any], name: str) -> type[Settings]:
+def _settings_class(values: Mapping[str, object], name: str) -> type[Settings]:
     """Which settings there are depends on the task."""
     task = values.get("task", DEFAULT_TASK)
     if isinstance(task, str) and task in TASKS:
@@ -99,7 +100,7 @@ def _toml_error(text: str, name: str, message: str) -> str:
     return f"{name}:{line}: not TOML: {message[: position.start()] if position else message}"
 
 
-def _apply_override(values: dict[str, Any], word: str) -> str:
+def _apply_override(values: JsonObject, word: str) -> str:
     """Set one value in the tree; its key comes back."""
     key, equals, value = word.partition("=")
     key = key.strip()

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from regard.config.base import DataConfig
 from regard.config.settings import Settings
@@ -23,18 +23,18 @@ from regard.training.progress import train_with_progress
 from regard.training.trainer import Trainer
 from regard.view.progress import progress_bar
 
-DataSource = str | Path | RecordData | Mapping[str, Any]
+DataSource = str | Path | RecordData | JsonObject
 """A path, the name of a data set, records, records by split, or a [data] table."""
 
 
 def fit(
     task: str,
     data: DataSource | None = None,
-    model: str | Mapping[str, Any] | None = None,
+    model: str | JsonObject | None = None,
     *,
     steps: int | None = None,
     folder: Path | str | None = None,
-    settings: Mapping[str, Any] | None = None,
+    settings: JsonObject | None = None,
     progress: bool = True,
 ) -> Run:
     """Train a model on data, and return the run with its best weights.
@@ -75,10 +75,10 @@ def train_run(settings: Settings, folder: Path, *, progress: bool) -> Run:
 def fit_settings(
     task: str,
     data: DataSource | None,
-    model: str | Mapping[str, Any] | None,
+    model: str | JsonObject | None,
     steps: int | None,
     folder: Path,
-    settings: Mapping[str, Any] | None,
+    settings: JsonObject | None,
 ) -> JsonObject:
     """Return the settings as plain tables; records are written to the folder."""
     find_task(task)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from html import escape
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 SECONDS_BETWEEN_UPDATES = 0.2  # of a bar in a notebook
 
 
+@runtime_checkable
 class ProgressBar(Protocol):
     """A bar that counts steps, with a short text, and prints lines above itself."""
 

@@ -19,7 +19,7 @@ from regard.data.formats.lines import check_file
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
-PixelArray = NDArray[np.integer | np.floating | np.bool_]  # before it is checked
+PixelArray = NDArray[np.generic]  # before it is checked
 ImageLike = Path | str | PixelArray
 Pixels = NDArray[np.uint8]  # [height width channels]
 FitMode = Literal["crop", "pad", "stretch"]

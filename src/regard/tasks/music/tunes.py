@@ -1,12 +1,13 @@
-"""Tunes in ABC notation: a language model of them, which composes tunes that can be played."""
+"""Tunes in ABC notation: a language model that composes tunes that can be played."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from regard.data.corpus import Record
 from regard.data.formats.abc_notation import FIELD, parse_tune
+from regard.files import JsonObject
 from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import ProgressCallback
 from regard.tasks.generation import Decoding, TextOutput
@@ -23,9 +24,9 @@ class TunePrediction(MusicPrediction):
     """A tune that can be played; `text` is ABC with a number, `tune` has none."""
 
     tune: str
-    tries: int  # tunes that were drawn until this one
+    tries: int  # attempts until this tune
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {
             "abc": self.text,
             "text": self.tune,
@@ -47,9 +48,9 @@ class TunePrediction(MusicPrediction):
 
 
 class TuneTask(TextStreamTask, Composer):
-    """How likely a tune is, and how it continues.
+    """A language model of tunes.
 
-    `decodings` draw with different seeds: each is tried if the one before it gave no playable tune.
+    `decodings` have different seeds: the next one is used if a tune cannot be played.
     """
 
     name: ClassVar = "music"
@@ -86,21 +87,21 @@ class TuneTask(TextStreamTask, Composer):
     ) -> list[TunePrediction]:
         """Return a tune that can be played for each beginning, numbered in order."""
         if voices is not None:
-            raise ValueError(f"voices = {voices} is for piano rolls, and this run writes tunes")
+            raise ValueError(f"voices = {voices} is for piano rolls, not for tunes; leave it out")
         prompts = [normalize_beginning(self.prompt(record)) for record in records]
         tunes: dict[int, TunePrediction] = {}
         problems: dict[int, str] = {}
         for attempt, decoding in enumerate(self.decodings, 1):
             if len(tunes) == len(prompts):
                 break
-            # All are drawn again, so that no tune depends on how the others went.
+            # all tunes are sampled again, so that none depends on the other records
             for row, (text, output) in enumerate(self.sample_tunes(prompts, decoding)):
                 problem = self.playback_error(text, output)
                 if problem is not None:
                     problems[row] = problem
                 elif row not in tunes:
                     tune = text.strip("\n")
-                    abc = f"X:{row + 1}\n{tune}\n"
+                    abc = f"X:1\n{tune}\n"
                     tunes[row] = TunePrediction(abc, output.log_prob, tune, attempt)
         for row in range(len(prompts)):
             if row not in tunes:

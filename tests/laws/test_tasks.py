@@ -1,0 +1,311 @@
+"""Laws of every task in the catalogue, on a tiny run that `regard.fit` trains."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from rich.text import Text
+
+import regard
+from regard.run import Run
+from regard.tasks.catalogue import TASKS
+from regard.view.terminal import Surface
+
+WORDS = ["ann", "bob", "cat", "dog", "eve", "fox", "gin", "hat", "ink", "jar"]
+RNN = {"dim": 8, "hidden_dim": 8}
+BERT = {"kind": "bert", "dim": 8, "heads": 2, "layers": 1}
+SNAIL = {"kind": "snail", "blocks": ["A(4, 4)", "TC(4)", "A(4, 4)"]}
+GREEDY = {"kind": "greedy", "max_length": 6}
+
+
+def sentences(count: int = 12) -> list[str]:
+    return [" ".join(WORDS[(i + j) % 10] for j in range(3 + i % 3)) for i in range(count)]
+
+
+def image(seed: int) -> Any:
+    return np.random.default_rng(seed).integers(0, 255, (8, 8, 3), dtype=np.uint8)
+
+
+class Example(NamedTuple):
+    """What one task is fitted on."""
+
+    data: Any
+    model: dict[str, Any]
+    settings: dict[str, Any] = {}  # noqa: RUF012
+
+
+@cache
+def examples() -> dict[str, Example]:
+    """Return tiny data and a tiny model for every task."""
+    texts = sentences()
+    tagged = [{"tokens": t.split(), "tags": ["B-X", *["O"] * (len(t.split()) - 1)]} for t in texts]
+    labels = ["even", "odd"] * 6
+    tune = "M:4/4\nL:1/4\nK:C\nCDEF|GABc|"
+    words = {"text": {"kind": "words"}}
+    return {
+        "translate": Example(
+            [{"source": t, "target": t[::-1]} for t in texts],
+            {"kind": "rnnsearch", **RNN},
+            {"decode": {"kind": "beam", "width": 2, "max_length": 6}},
+        ),
+        "summarize": Example(
+            [{"document": f"{t} {t}", "summary": t} for t in texts],
+            {"kind": "pointer", **RNN},
+            {"decode": GREEDY},
+        ),
+        "language": Example(
+            [{"text": t} for t in texts],
+            {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 64},
+            {"train": {"context_length": 16}, "decode": {"kind": "sample", "max_length": 6}},
+        ),
+        "chat": Example(
+            [{"turns": [a, b]} for a, b in pairwise(texts)],
+            {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 64},
+            {"train": {"max_tokens": 64}, "decode": {"kind": "greedy", "max_length": 6}},
+        ),
+        "classify": Example(
+            [{"text": t, "label": label} for t, label in zip(texts, labels, strict=True)],
+            {"kind": "birnn", **RNN},
+            words,
+        ),
+        "tag": Example(tagged, {"kind": "birnn_attention", **RNN}),
+        "understand": Example(
+            [{**record, "intent": label} for record, label in zip(tagged, labels, strict=True)],
+            {"kind": "birnn_attention", **RNN},
+        ),
+        "answer": Example(
+            [
+                {
+                    "question": f"who is {t.split()[0]} ?",
+                    "context": t,
+                    "answers": [{"text": t.split()[1], "answer_start": t.index(t.split()[1])}],
+                }
+                for t in texts
+            ],
+            BERT,
+        ),
+        "pretrain": Example(
+            [{"text": ". ".join(texts)} for _ in range(4)],
+            {**BERT, "pretrain": "masked"},
+            {"train": {"max_tokens": 64}},
+        ),
+        "image": Example(
+            [{"image": image(i), "label": label} for i, label in enumerate(labels)],
+            {"kind": "vit", "patch_size": 4, "dim": 8, "heads": 2, "layers": 1},
+            {"image": {"size": (8, 8)}},
+        ),
+        "caption": Example(
+            [{"image": image(i), "caption": t} for i, t in enumerate(texts)],
+            {
+                "kind": "show_attend",
+                "dim": 8,
+                "image_dim": 8,
+                "image_layers": 2,
+                "pooling_layers": 1,
+            },
+            {"image": {"size": (8, 8)}, "decode": GREEDY},
+        ),
+        "music": Example(
+            [{"notes": [[60 + i, 64], [], [62 + i]] * 2} for i in range(12)],
+            {"kind": "roll_gpt", "dim": 8, "heads": 2, "layers": 1},
+            {"decode": {"max_length": 3}},
+        ),
+        "music-tunes": Example(
+            [{"abc": tune.replace("C", note)} for note in "CDEFGAB"],
+            {"kind": "lstmn", "dim": 8},
+            {"train": {"context_length": 16}, "decode": {"max_length": 6}},
+        ),
+        "copy": Example(
+            {
+                "kind": "copy",
+                "size": 20,
+                "held_out": 4,
+                "width": 3,
+                "max_vectors": 3,
+                "test_sizes": [3],
+            },
+            {"kind": "ntm", "controller": "feedforward", "dim": 8, "slots": 10, "slot_dim": 4},
+        ),
+        "recall": Example(
+            {
+                "kind": "recall",
+                "size": 20,
+                "held_out": 4,
+                "width": 3,
+                "max_items": 3,
+                "test_sizes": [3],
+            },
+            {"kind": "ntm", "dim": 8, "slots": 10, "slot_dim": 4},
+        ),
+        "bandit": Example(
+            {"kind": "bandit", "arms": 3, "steps": 4, "held_out": 8},
+            {**SNAIL, "dim": 6},
+            {"train": {"rollout_environments": 8, "rollout_epochs": 1}},
+        ),
+        "fewshot": Example(
+            {"kind": "prototypes", "ways": 2, "shots": 2, "dim": 2, "eval_episodes": 6}, SNAIL
+        ),
+        "fold": Example(
+            [{"sequence": "ACDEFGHI"[i % 3 :], "states": "HHEECCHH"[i % 3 :]} for i in range(12)],
+            {
+                "kind": "msa",
+                "dim": 8,
+                "pair_dim": 4,
+                "heads": 2,
+                "pair_heads": 1,
+                "head_dim": 4,
+                "layers": 1,
+            },
+        ),
+        "fold-distances": Example(
+            [{"points": [[i, j, 3.8 * j] for j in range(4)]} for i in range(12)],
+            {
+                "kind": "msa",
+                "dim": 8,
+                "pair_dim": 4,
+                "heads": 2,
+                "pair_heads": 1,
+                "head_dim": 4,
+                "layers": 1,
+            },
+        ),
+    }
+
+
+NAMES = [*TASKS, "music-tunes", "fold-distances"]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("tasks")
+
+
+@pytest.fixture(params=NAMES, scope="session")
+def run(request: pytest.FixtureRequest, folder: Path) -> Run:
+    """Fit each task once in each process of the tests."""
+    data, model, settings = examples()[request.param]
+    train = {"examples_per_batch": 4, **settings.get("train", {})}
+    return regard.fit(
+        request.param.partition("-")[0],
+        data,
+        model,
+        steps=2,
+        folder=folder / request.param,
+        settings={**settings, "train": train},
+        progress=False,
+    )
+
+
+def records_of(run: Run) -> list[dict[str, Any]]:
+    return run.read_split("train" if "train" in run.corpus().splits else "test")[:3]
+
+
+def as_json(predictions) -> list[Any]:
+    """Return predictions as plain data, with floats rounded to what batching may change."""
+    return json.loads(
+        json.dumps([p.as_dict() for p in predictions]), parse_float=lambda x: round(float(x), 4)
+    )
+
+
+def test_the_examples_cover_the_catalogue():
+    assert set(NAMES) == set(examples()) >= set(TASKS)
+
+
+def test_predictions_are_json_and_deterministic(run):
+    records = records_of(run)
+    predictions = run.predict(records)
+    assert len(predictions) == len(records)
+    for prediction in predictions:
+        assert isinstance(prediction.text, str)
+        json.dumps(prediction.as_dict(), allow_nan=False)
+    assert [p.as_dict() for p in run.predict(records)] == [p.as_dict() for p in predictions]
+
+
+def test_predictions_do_not_depend_on_batch_or_order(run):
+    records = records_of(run)
+    together = as_json(run.predict(records))
+    assert as_json(run.predict(records[::-1])) == together[::-1]
+    assert [as_json([run(record)])[0] for record in records] == together
+
+
+def test_render_fits_eighty_columns(run):
+    for record in records_of(run)[:2]:
+        if not run.task.has_attention():
+            continue
+        for ink in ("ascii", "truecolor"):
+            text = run.task.render(record, Surface(80, ink))
+            widest = max(cell_len(Text.from_ansi(line).plain) for line in text.splitlines())
+            assert widest <= 80
+
+
+def test_rows_of_attention_sum_to_at_most_one(run):
+    record = records_of(run)[0]
+    layers = run.attention(record).layers
+    assert layers
+    for layer in layers:
+        weights = np.asarray(layer.weights)
+        assert (weights >= 0).all()
+        assert (weights.sum(-1) <= 1 + 1e-4).all()
+
+
+def test_scores_are_numbers(run):
+    scores = run.score(records_of(run))
+    assert all(isinstance(value, float | int | str) for value in scores.values())
+    json.dumps(scores)
+
+
+def test_threads_do_not_disturb_each_other(run):
+    records = records_of(run)
+    expected = [run(record).as_dict() for record in records]
+    maps = [[layer.weights for layer in run.attention(record).layers] for record in records]
+
+    def both(index: int) -> None:
+        record = records[index % len(records)]
+        assert run(record).as_dict() == expected[index % len(records)]
+        shown = [layer.weights for layer in run.attention(record).layers]
+        for weights, other in zip(shown, maps[index % len(records)], strict=True):
+            np.testing.assert_array_equal(weights, other)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(both, range(8)))
+
+
+def test_check_survives_a_broken_file(run, tmp_path):
+    """A file of noise is one line of error, or a finding."""
+    data = run.settings.data
+    if "train" not in type(data).model_fields or Path(data.train).is_dir():
+        return
+    broken = tmp_path / Path(data.train).name
+    broken.write_bytes(b"\x00\xff{\n\n" + bytes(range(256)))
+    settings = run.settings.model_copy(
+        update={"data": data.model_copy(update={"train": str(broken)})}
+    )
+    builder = TASKS[settings.task].builder()
+    with pytest.raises(ValueError, match=broken.name) as error:
+        builder.check_data(settings, lambda name, total, records: records, lambda *_: None)
+    assert "\n" not in str(error.value)
+
+
+def test_a_loaded_run_predicts_the_same_in_a_new_process(run, folder):
+    """The order of predictions, weights and settings survive a save and a load elsewhere."""
+    path = folder / run.settings.task / "again"
+    run.save(path)
+    code = """
+import json, sys, regard
+run = regard.load(sys.argv[1])
+split = "train" if "train" in run.corpus().splits else "test"
+print(json.dumps([p.as_dict() for p in run.predict(run.read_split(split)[:3])]))
+"""
+    command = [sys.executable, "-c", code, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == json.loads(
+        json.dumps([p.as_dict() for p in run.predict(records_of(run))])
+    )
