@@ -1,4 +1,4 @@
-"""Tunes from files of ABC, in one spelling; and what is wrong where."""
+"""Tests of tunes from ABC files: their normal form, splits and error messages."""
 
 import pytest
 
@@ -26,13 +26,13 @@ A8|]
 """
 
 
-def put(path, text):
+def write_file(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
-def said(path, **options):
+def error_message(path, **options):
     with pytest.raises(ValueError) as caught:
         list(AbcFiles(path, held_out=0.0, **options).read("train"))
     message = str(caught.value)
@@ -40,12 +40,12 @@ def said(path, **options):
     return message
 
 
-def test_one_spelling(tmp_path):
-    path = put(tmp_path / "a.abc", BOOK)
+def test_normal_form(tmp_path):
+    path = write_file(tmp_path / "a.abc", BOOK)
     corpus = build_corpus(AbcDataConfig(train=str(path), held_out=0.0))
-    one, two = (record["text"] for record in corpus.read("train"))
-    assert one == "T:One\nM:4/4\nK:G\nG2A2 B2c2|\nK:D\nd8|]"
-    assert two == "T:Two\nK:Am\nA8|]"
+    first_text, second_text = (record["text"] for record in corpus.read("train"))
+    assert first_text == "T:One\nM:4/4\nK:G\nG2A2 B2c2|\nK:D\nd8|]"
+    assert second_text == "T:Two\nK:Am\nA8|]"
     assert corpus.location("train", 0) == f"{path}:3"
     assert corpus.location("train", 1) == f"{path}:13"
     assert corpus.splits == ("train",)
@@ -53,33 +53,41 @@ def test_one_spelling(tmp_path):
     assert first["text"] == "M:4/4\nK:G\nG2A2 B2c2|\nK:D\nd8|]"
 
 
-def test_what_is_held_out(tmp_path):
+def test_held_out_splits(tmp_path):
     book = "".join(f"X:{n}\nT:{n}\nK:C\nC8|\n\n" for n in range(300))
-    corpus = AbcFiles(put(tmp_path / "a.abc", book))
-    found = {split: [one["text"] for one in corpus.read(split)] for split in corpus.splits}
-    assert sum(map(len, found.values())) == 300
-    assert 15 < len(found["dev"]) < 50
-    assert 15 < len(found["test"]) < 50
+    corpus = AbcFiles(write_file(tmp_path / "a.abc", book))
+    texts_by_split = {
+        split: [record["text"] for record in corpus.read(split)] for split in corpus.splits
+    }
+    assert sum(map(len, texts_by_split.values())) == 300
+    assert 15 < len(texts_by_split["dev"]) < 50
+    assert 15 < len(texts_by_split["test"]) < 50
 
 
-def test_what_is_wrong(tmp_path):
-    def of(text):
-        return said(put(tmp_path / "a.abc", text)).removeprefix(str(tmp_path / "a.abc"))
+def test_error_messages(tmp_path):
+    def message_for(text):
+        return error_message(write_file(tmp_path / "a.abc", text)).removeprefix(
+            str(tmp_path / "a.abc")
+        )
 
-    assert of("X:1\nT:a\nABC|\n") == ":1: no K: before the notes of this tune; give its key"
-    assert of("X:1\nK:C\nC|\n\nX:2\nT:b\n") == ":5: no K: in this tune; give its key"
-    assert of("X:1\nK:C\n\n") == ":1: no notes after the K: of this tune; take it out"
-    assert of("T:a\nK:C\nABC|\n") == ":2: a key, but no X: before; begin tunes so"
-    assert of("hello\n") == ": no tune in it; each begins with a line X:1"
-    assert of("") == ": empty, no line to read"
-    assert "there is no such file" in said(tmp_path / "gone.abc")
-    assert "must have K" in said(tmp_path / "a.abc", header_fields="T")
+    assert (
+        message_for("X:1\nT:a\nABC|\n") == ":1: no K: before the notes of this tune; give its key"
+    )
+    assert message_for("X:1\nK:C\nC|\n\nX:2\nT:b\n") == ":5: no K: in this tune; give its key"
+    assert message_for("X:1\nK:C\n\n") == ":1: no notes after the K: of this tune; remove it"
+    assert (
+        message_for("T:a\nK:C\nABC|\n") == ":2: a key, but no X: before; begin each tune with X:1"
+    )
+    assert message_for("hello\n") == ": no tune; begin each with a line X:1"
+    assert message_for("") == ": no lines (empty)"
+    assert "there is no such file" in error_message(tmp_path / "gone.abc")
+    assert "must contain K" in error_message(tmp_path / "a.abc", header_fields="T")
 
 
 def test_tunes_from_a_mirror(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("REGARD_MIRROR", str(tmp_path / "mirror"))
-    put(tmp_path / "mirror" / "music" / "nottingham_abc" / "ashover.abc", BOOK)
+    write_file(tmp_path / "mirror" / "music" / "nottingham_abc" / "ashover.abc", BOOK)
     corpus = build_corpus(PublicMusicDataConfig(name="nottingham"))
     with pytest.raises(ValueError, match=r"ashover\.abc: SHA-256"):
         list(corpus.read("train"))

@@ -1,4 +1,4 @@
-"""Tunes are read as ABC says and as music21 reads them; what cannot be played is told where."""
+"""Tests of the ABC parser: known notes, agreement with music21, and error messages."""
 
 from fractions import Fraction
 
@@ -21,28 +21,44 @@ _B ^c|!trill!=B2-|B2:|
 """
 
 
-def notes(body, head="M:4/4\nL:1/4\nK:C\n"):
+def pitches_and_lengths(body, head="M:4/4\nL:1/4\nK:C\n"):
     return [(n.pitch, n.length) for n in parse_tune(head + body)]
 
 
-def said(tune):
+def error_message(tune):
     with pytest.raises(ValueError) as caught:
         parse_tune(tune)
     return str(caught.value)
 
 
 def test_pitches():
-    assert [p for p, _ in notes("C,CCc|c'c'',cz")] == [48, 60, 60, 72, 84, 84, 72, None]
-    assert [p for p, _ in notes("^CC=C_C|C4|__B,", "M:none\nK:G\n")] == [61, 61, 60, 59, 60, 57]
-    assert [p for p, _ in notes("FfcB", "K:D\n")] == [66, 78, 73, 71]
-    assert [p for p, _ in notes("[CEG]", "K:Cm\n")] == [60, 63, 67]
+    assert [p for p, _ in pitches_and_lengths("C,CCc|c'c'',cz")] == [
+        48,
+        60,
+        60,
+        72,
+        84,
+        84,
+        72,
+        None,
+    ]
+    assert [p for p, _ in pitches_and_lengths("^CC=C_C|C4|__B,", "M:none\nK:G\n")] == [
+        61,
+        61,
+        60,
+        59,
+        60,
+        57,
+    ]
+    assert [p for p, _ in pitches_and_lengths("FfcB", "K:D\n")] == [66, 78, 73, 71]
+    assert [p for p, _ in pitches_and_lengths("[CEG]", "K:Cm\n")] == [60, 63, 67]
 
 
 def test_lengths():
-    assert [n for _, n in notes("C2/C//C3/2C|", "M:none\nL:1/8\nK:C\n")] == [
+    assert [n for _, n in pitches_and_lengths("C2/C//C3/2C|", "M:none\nL:1/8\nK:C\n")] == [
         *(Fraction(1, 8), Fraction(1, 32), Fraction(3, 16), Fraction(1, 8))
     ]
-    assert [n for _, n in notes("A>B A<B|A>>B")] == [
+    assert [n for _, n in pitches_and_lengths("A>B A<B|A>>B")] == [
         *(
             Fraction(3, 8),
             Fraction(1, 8),
@@ -52,21 +68,30 @@ def test_lengths():
             Fraction(1, 16),
         )
     ]
-    assert [n for _, n in notes("(3ABcA2|")] == [Fraction(1, 6)] * 3 + [Fraction(1, 2)]
-    assert [n for _, n in notes("(3:2:2A2BA2|")] == [Fraction(1, 3), Fraction(1, 6), Fraction(1, 2)]
-    assert [n for _, n in notes("A-A A2-|A")] == [Fraction(1, 2), Fraction(3, 4)]  # tied: held
-    assert [n for _, n in notes("[A2-c2-][Ac]B|")] == [
+    assert [n for _, n in pitches_and_lengths("(3ABcA2|")] == [Fraction(1, 6)] * 3 + [
+        Fraction(1, 2)
+    ]
+    assert [n for _, n in pitches_and_lengths("(3:2:2A2BA2|")] == [
+        Fraction(1, 3),
+        Fraction(1, 6),
+        Fraction(1, 2),
+    ]
+    assert [n for _, n in pitches_and_lengths("A-A A2-|A")] == [
+        Fraction(1, 2),
+        Fraction(3, 4),
+    ]  # ties prolong
+    assert [n for _, n in pitches_and_lengths("[A2-c2-][Ac]B|")] == [
         Fraction(3, 4),
         Fraction(3, 4),
         Fraction(1, 4),
     ]
-    assert [n for _, n in notes("A", "M:2/4\nK:C\n")] == [Fraction(1, 16)]
-    assert [n for _, n in notes("A", "M:3/4\nK:C\n")] == [Fraction(1, 8)]
+    assert [n for _, n in pitches_and_lengths("A", "M:2/4\nK:C\n")] == [Fraction(1, 16)]
+    assert [n for _, n in pitches_and_lengths("A", "M:3/4\nK:C\n")] == [Fraction(1, 8)]
     starts = [n.start for n in parse_tune("M:3/4\nL:1/4\nK:C\nA[Bd]2|c")]
     assert starts == [0, Fraction(1, 4), Fraction(1, 4), Fraction(3, 4)]
 
 
-def test_keys_and_metres():
+def test_keys_and_meters():
     assert (
         key_signature("G")
         == key_signature("G major")
@@ -82,67 +107,70 @@ def test_keys_and_metres():
     assert parse_meter("none") == 0
 
 
-def test_as_music21_reads_it():
+def test_agrees_with_music21():
     music21 = pytest.importorskip("music21")
-    read = music21.converter.parse(f"X:1\n{JIG}", format="abc").stripTies().flatten().notes
-    theirs = [
+    music21_notes = music21.converter.parse(f"X:1\n{JIG}", format="abc").stripTies().flatten().notes
+    expected = [
         (
             pitch.midi,
-            Fraction(one.offset).limit_denominator(96),
-            Fraction(one.quarterLength).limit_denominator(96),
+            Fraction(note.offset).limit_denominator(96),
+            Fraction(note.quarterLength).limit_denominator(96),
         )
-        for one in read
-        if not isinstance(one, music21.harmony.ChordSymbol) and not one.duration.isGrace
-        for pitch in one.pitches
+        for note in music21_notes
+        if not isinstance(note, music21.harmony.ChordSymbol) and not note.duration.isGrace
+        for pitch in note.pitches
     ]
-    ours = [(n.pitch, n.start * 4, n.length * 4) for n in parse_tune(JIG) if n.pitch is not None]
-    assert sorted(ours) == sorted(theirs)
-    assert len(ours) == 34
+    actual = [(n.pitch, n.start * 4, n.length * 4) for n in parse_tune(JIG) if n.pitch is not None]
+    assert sorted(actual) == sorted(expected)
+    assert len(actual) == 34
 
 
 @pytest.mark.parametrize(
-    ("body", "why"),
+    ("body", "message"),
     [
-        ("ABcd|ABc|ABcd|", "line 4, bar 2: 3/4 long, less than the metre, 1"),
-        ("ABcd|ABcde|", "line 4, bar 2: 5/4 long, more than the metre, 1"),
-        ("A|ABcd|\nABc|ABcd|", "line 5, bar 3: 3/4 long, less than the metre, 1"),
-        ("ABc?|", "line 4, bar 1: column 4: '?' is no sign here"),
+        ("ABcd|ABc|ABcd|", "line 4, bar 2: 3/4 long, less than the meter, 1"),
+        ("ABcd|ABcde|", "line 4, bar 2: 5/4 long, more than the meter, 1"),
+        ("A|ABcd|\nABc|ABcd|", "line 5, bar 3: 3/4 long, less than the meter, 1"),
+        ("ABc?|", "line 4, bar 1: column 4: '?' is not allowed here"),
         ('"GABcd|', "line 4, bar 1: column 1: '\"' a name has no end"),
         ("[ABcd|", "line 4, bar 1: column 1: '[' a chord has no end"),
-        ("[AhB]|", "line 4, bar 1: 'h' is no note, in the chord [AhB]"),
+        ("[AhB]|", "line 4, bar 1: 'h' is not a note, in the chord [AhB]"),
         ("[A]B{c d|", "line 4, bar 1: column 5: '{' a grace note has no end"),
         ("(3AB|cd|", "line 4, bar 1: a tuplet has no end before the end of its bar"),
-        (">AB|", "line 4, bar 1: '>' after no note"),
-        ("A0|", "line 4, bar 1: 0 is no length"),
-        ("A/0|", "line 4, bar 1: /0 is no length"),
-        ("c''''|", "line 4, bar 1: c'''' is no key of the piano"),
-        ("z4|", "line 4, bar 2: no note in it"),
-        ("V:1\nABcd|", "line 4, bar 1: V: several voices cannot be read"),
-        ("[M:x]ABcd|", "line 4, bar 1: M:x is no metre, as 6/8 is"),
+        (">AB|", "line 4, bar 1: '>' does not follow a note"),
+        ("A0|", "line 4, bar 1: 0 is not a length"),
+        ("A/0|", "line 4, bar 1: /0 is not a length"),
+        ("c''''|", "line 4, bar 1: c'''' is outside the range of a piano"),
+        ("z4|", "line 4, bar 2: the tune has no notes"),
+        ("V:1\nABcd|", "line 4, bar 1: V: several voices are not supported"),
+        ("[M:x]ABcd|", "line 4, bar 1: M:x is not a meter like 6/8"),
     ],
 )
-def test_what_cannot_be_played(body, why):
-    assert said(f"M:4/4\nL:1/4\nK:C\n{body}") == why
+def test_unplayable_bodies(body, message):
+    assert error_message(f"M:4/4\nL:1/4\nK:C\n{body}") == message
 
 
-def test_what_cannot_be_played_of_the_header():
-    assert said("M:4/4\nABcd|") == "line 2, bar 1: notes before the key: there is no K:"
-    assert said("M:4/4") == "line 1, bar 1: there is no K:"
-    assert said("K:H\nA|") == "line 1, bar 1: K:H is no key"
-    assert said("K:G#lyd\nA|") == "line 1, bar 1: K:G#lyd is no key: it would have 9 signs"
-    assert said("L:2\nK:C\nA|") == "line 1, bar 1: L:2 is no length, as 1/8 is"
+def test_unplayable_headers():
+    assert error_message("M:4/4\nABcd|") == "line 2, bar 1: notes before the key; add K:"
+    assert error_message("M:4/4") == "line 1, bar 1: no K:; give the key"
+    assert error_message("K:H\nA|") == "line 1, bar 1: K:H is not a key"
+    assert (
+        error_message("K:G#lyd\nA|")
+        == "line 1, bar 1: K:G#lyd is not a key: it would have 9 accidentals"
+    )
+    assert error_message("L:2\nK:C\nA|") == "line 1, bar 1: L:2 is not a length like 1/8"
 
 
 @pytest.mark.parametrize(
     "body",
     [
         "A|ABcd|ABc|",  # short at both ends
-        "A|:ABcd|ABc:|A|ABcd|ABc||A|ABcd|",  # beside repeats and double bars
+        "A|:ABcd|ABc:|A|ABcd|ABc||A|ABcd|",  # next to repeats and double bars
         "A|ABcd|[1ABc:|[2ABc|]",  # endings
         "ABcd|ABc|\nP:B\nA|ABcd|",  # parts
         "ABcd|\\\n ABcd|",
         "(ABc)d|.A ~B vc ud|HAB`cd|",
     ],
 )
-def test_what_can(body):
+def test_playable_bodies(body):
     assert parse_tune(f"M:4/4\nL:1/4\nK:C\n{body}")

@@ -1,4 +1,4 @@
-"""[data] of the settings becomes the corpus that it says."""
+"""Tests that the [data] table of settings builds the right corpus."""
 
 import pytest
 
@@ -11,31 +11,33 @@ from regard.data.synthetic.reorder import ReorderedSentences
 from regard.tasks.load import parse_settings
 
 
-def made(text):
+def corpus_from_toml(text):
     return build_corpus(parse_settings(text).data)
 
 
 def test_dates():
-    corpus = made("[data]\nsize = 7\nseed = 3\nheld_out = 2\nlanguages = ['ja']")
+    corpus = corpus_from_toml("[data]\nsize = 7\nseed = 3\nheld_out = 2\nlanguages = ['ja']")
     assert isinstance(corpus, Dates)
-    same = Dates(7, seed=3, languages=["ja"], held_out=2)
-    assert list(corpus.read("train")) == list(same.read("train"))
+    expected = Dates(7, seed=3, languages=["ja"], held_out=2)
+    assert list(corpus.read("train")) == list(expected.read("train"))
     assert len(list(corpus.read("dev"))) == 2
 
 
-def test_named():
-    corpus = made("[data]\nkind = 'public'\nname = 'multi30k'\nsource = 'fr'\ntarget = 'de'")
+def test_public_dataset():
+    corpus = corpus_from_toml(
+        "[data]\nkind = 'public'\nname = 'multi30k'\nsource = 'fr'\ntarget = 'de'"
+    )
     assert isinstance(corpus, PublicTranslation)
     assert (corpus.name, corpus.source, corpus.target) == ("multi30k", "fr", "de")
     with pytest.raises(ValueError, match="source must be one of en, de, fr, not 'xx'"):
-        made("[data]\nkind = 'public'\nname = 'multi30k'\nsource = 'xx'")
+        corpus_from_toml("[data]\nkind = 'public'\nname = 'multi30k'\nsource = 'xx'")
 
 
 def test_files_and_mix(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("x\ty\tz\n")
     (tmp_path / "b.jsonl").write_text('{"en": "p", "de": "q"}\n')
-    corpus = made("""
+    corpus = corpus_from_toml("""
         [data]
         kind = "mix"
         seed = 4
@@ -61,12 +63,12 @@ def test_files_and_mix(tmp_path, monkeypatch):
 
 
 def test_reorder():
-    corpus = made(
+    corpus = corpus_from_toml(
         "[data]\nkind = 'reorder'\nsize = 7\nseed = 3\nheld_out = 2\norder = 'local'\n"
         "vocabulary_size = 9\nmin_words = 5\nmax_words = 6\nfertility = 0.5"
     )
     assert isinstance(corpus, ReorderedSentences)
-    same = ReorderedSentences(
+    expected = ReorderedSentences(
         7,
         seed=3,
         held_out=2,
@@ -76,5 +78,5 @@ def test_reorder():
         max_words=6,
         fertility=0.5,
     )
-    assert list(corpus.read("train")) == list(same.read("train"))
+    assert list(corpus.read("train")) == list(expected.read("train"))
     assert len(list(corpus.read("dev"))) == 2

@@ -1,4 +1,4 @@
-"""The catalogue is literal, light, and true."""
+"""Tests of the catalogue of corpora: it imports nothing and agrees with the code."""
 
 import subprocess
 import sys
@@ -16,22 +16,24 @@ def test_every_entry_exists():
         assert all(entry)
 
 
-def test_it_agrees_with_what_is_published():
+def test_catalogue_agrees_with_the_datasets():
     assert set(TRANSLATION_DATASETS) == {
         name
         for name, entry in CORPORA.items()
         if entry.class_path == "public.translation.PublicTranslation"
     }
-    for name, publication in TRANSLATION_DATASETS.items():
-        assert publication.license.startswith(CORPORA[name].license)
-        assert all(language in CORPORA[name].languages for language in publication.languages)
+    for name, dataset in TRANSLATION_DATASETS.items():
+        assert dataset.license.startswith(CORPORA[name].license)
+        assert all(language in CORPORA[name].languages for language in dataset.languages)
     assert str(len(LANGUAGES)) in CORPORA["dates"].languages
 
 
-def test_it_imports_nothing():
+def test_catalogue_imports_nothing():
     code = (
         "import sys; import regard.data.catalogue;"
         "print(sorted({'torch', 'numpy', 'babel', 'rich', 'urllib.request'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    completed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert completed.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""Dates: one reading each, no leak between splits, the same for the same seed."""
+"""Tests of dates: unambiguous texts, disjoint splits, reproducible records."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from regard.data.synthetic.dates import (
 DAY = date(1994, 5, 3)
 
 
-def written(language, day=DAY):
+def written_texts(language, day=DAY):
     return {style.write(day) for style in date_styles(language)}
 
 
@@ -37,19 +37,19 @@ def written(language, day=DAY):
         ("ru", {"вторник, 3 мая 1994 г.", "03.05.1994"}),  # noqa: RUF001
     ],
 )
-def test_by_hand(language, texts):
-    assert texts <= written(language)
+def test_known_texts(language, texts):
+    assert texts <= written_texts(language)
 
 
-def test_two_digits():
+def test_two_digit_years():
     short = {
         style.write(DAY, two_digits=True) for style in date_styles("en") if style.can_shorten_year
     }
     assert {"May 3rd, 94", "3 May 94"} <= short
     assert not any(style.can_shorten_year for style in date_styles("hu"))
     assert not any(style.can_shorten_year for style in date_styles("ja"))
-    early = [style.write(date(2004, 2, 1), two_digits=True) for style in date_styles("nl")]
-    assert "1 feb 04" in early
+    texts_of_2004 = [style.write(date(2004, 2, 1), two_digits=True) for style in date_styles("nl")]
+    assert "1 feb 04" in texts_of_2004
 
 
 def test_ordinals():
@@ -64,68 +64,69 @@ def test_ordinals():
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_several_styles(language):
     assert len(date_styles(language)) >= 3
-    assert len(written(language)) >= 3
+    assert len(written_texts(language)) >= 3
     assert any(style.can_shorten_year for style in date_styles(language)) or language in (
         "hu",
         "ja",
     )
-    for text in written(language):
+    for text in written_texts(language):
         assert "{" not in text
         assert text == text.strip()
         assert "\u00a0" not in text
         assert not re.search(r"\d[/-]\d{1,2}[/-]\d", re.sub(r"1994[/-]", "", text))
 
 
-def test_a_name_means_one_month_in_all_languages():
-    """Else "3 lip 1994" would be two dates."""
-    meant: dict[str, set[int]] = {}
+def test_month_names_are_unambiguous_across_languages():
+    """Otherwise "3 lip 1994" could be two dates."""
+    months_by_name: dict[str, set[int]] = {}
     for language in LANGUAGES:
         for style in date_styles(language):
-            used = [
+            names_in_template = [
                 names for field, names in style.months.items() if f"{{{field}}}" in style.template
             ]
-            for names in used:
+            for names in names_in_template:
                 for month, name in names.items():
                     for form in (name, name.lower(), name.upper()):
-                        meant.setdefault(form, set()).add(month)
-    assert {name: months for name, months in meant.items() if len(months) > 1} == {}
-    assert meant["MAI"] == {5}
+                        months_by_name.setdefault(form, set()).add(month)
+    assert {name: months for name, months in months_by_name.items() if len(months) > 1} == {}
+    assert months_by_name["MAI"] == {5}
 
 
-def test_a_text_means_one_date():
-    """All styles on the days that look most alike: no text is that of two dates."""
-    meant: dict[str, set[date]] = {}
-    close = [
+def test_texts_are_unambiguous():
+    """Write the most similar days in all styles; no text belongs to two dates."""
+    days_by_text: dict[str, set[date]] = {}
+    similar_days = [
         date(year, month, day)
         for year in (1950, 2001, 2010, 2012)
-        for month in range(1, 13)
+        for month in (1, 2, 3, 10, 12)  # month names are tested above
         for day in (1, 2, 10, 12, 20)
     ]
     for language in LANGUAGES:
         for style in date_styles(language):
-            for day in close:
-                for short in {False, style.can_shorten_year}:
+            year_forms = {False, style.can_shorten_year}
+            for day in similar_days:
+                for short in year_forms:
                     text = style.write(day, two_digits=short)
                     for form in (text, text.lower(), text.upper()):
-                        meant.setdefault(form, set()).add(day)
-    assert len(meant) > 5_000
-    assert {text: found for text, found in meant.items() if len(found) > 1} == {}
+                        days_by_text.setdefault(form, set()).add(day)
+    assert len(days_by_text) > 5_000
+    assert {text: days for text, days in days_by_text.items() if len(days) > 1} == {}
 
 
 def test_no_date_is_in_two_splits():
-    parts = {split: set(split_days(split)) for split in Dates.splits}
-    assert sum(map(len, parts.values())) == (LAST_DAY - FIRST_DAY).days + 1 == 36_525
-    assert len(set.union(*parts.values())) == 36_525
-    assert len(parts["dev"]) > 3000
-    assert len(parts["test"]) > 3000
+    days_by_split = {split: set(split_days(split)) for split in Dates.splits}
+    assert sum(map(len, days_by_split.values())) == (LAST_DAY - FIRST_DAY).days + 1 == 36_525
+    assert len(set.union(*days_by_split.values())) == 36_525
+    assert len(days_by_split["dev"]) > 3000
+    assert len(days_by_split["test"]) > 3000
     for seed in (0, 1):
-        corpus = Dates(1000, seed=seed)
-        for split, others in parts.items():
+        corpus = Dates(300, seed=seed, held_out=300)
+        for split, days in days_by_split.items():
             for record in corpus.read(split):
-                assert date.fromisoformat(record["target"]) in others
+                assert date.fromisoformat(record["target"]) in days
 
 
-def test_every_month_and_year_is_trained_on():
+def test_train_covers_every_month_and_year():
     train = split_days("train")
     assert {day.year for day in train} == set(range(1950, 2050))
     assert {(day.month, day.day) for day in train} >= {
@@ -138,7 +139,7 @@ def test_the_same_seed_gives_the_same_dates():
         "from regard.data.synthetic.dates import Dates; from itertools import islice;"
         "print(list(islice(Dates(50, seed=7).read('train'), 50)))"
     )
-    told = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", command],
             env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONIOENCODING": "utf-8"},
@@ -149,15 +150,15 @@ def test_the_same_seed_gives_the_same_dates():
         ).stdout.strip()
         for seed in (1, 2)
     }
-    assert told == {str(list(Dates(50, seed=7).read("train")))}
+    assert outputs == {str(list(Dates(50, seed=7).read("train")))}
     assert list(Dates(50, seed=8).read("train")) != list(Dates(50, seed=7).read("train"))
 
 
-def test_a_pair_needs_none_before_it():
+def test_a_pair_depends_on_its_index_alone():
     corpus = Dates(100, seed=3)
     assert corpus.example("train", 60) == next(islice(corpus.read("train"), 60, None))
-    more = Dates(200, seed=3)
-    assert list(islice(more.read("train"), 100)) == list(corpus.read("train"))
+    larger = Dates(200, seed=3)
+    assert list(islice(larger.read("train"), 100)) == list(corpus.read("train"))
 
 
 def test_sizes_and_variety():
@@ -173,13 +174,13 @@ def test_sizes_and_variety():
     assert max(map(len, texts)) < 50
 
 
-def test_only_the_languages_asked_for():
+def test_only_the_given_languages():
     texts = [record["source"] for record in Dates(300, languages=["ja"]).read("train")]
     assert all(re.match(r"(19|20)\d\d[年/]", text) for text in texts)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("options", "message"),
     [
         ({"size": 0}, "size must be at least 1, not 0"),
         ({"held_out": 0}, "held_out must be at least 1"),
@@ -187,13 +188,13 @@ def test_only_the_languages_asked_for():
         ({"languages": ["en", "xx"]}, "language must be one of en, .* not 'xx'"),
     ],
 )
-def test_wrong_arguments(wrong, words):
-    with pytest.raises(ValueError, match=words):
-        Dates(**{"size": 5, **wrong})
+def test_bad_settings(options, message):
+    with pytest.raises(ValueError, match=message):
+        Dates(**{"size": 5, **options})
     with pytest.raises(ValueError, match="not 'tset'; did you mean 'test'"):
         list(Dates(5).read("tset"))
 
 
-def test_it_says_where_it_is_from():
+def test_description():
     assert "CLDR" in Dates().describe()
     assert "\n" not in Dates().describe()

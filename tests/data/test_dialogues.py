@@ -1,4 +1,4 @@
-"""Conversations from files, and the public ones."""
+"""Tests of dialogues from files and public datasets."""
 
 import gzip
 import json
@@ -14,12 +14,12 @@ from regard.data.public.dialogues import (
 )
 
 
-def test_lines(tmp_path):
+def test_text_files(tmp_path):
     (tmp_path / "a.txt").write_text("hi\n hello  there \nbye\n\n\nyes?\nno\n")
     corpus = DialogueFiles(tmp_path / "a.txt", held_out=0.0)
-    found = list(corpus.read("train"))
-    assert [one["turns"] for one in found] == [["hi", "hello there", "bye"], ["yes?", "no"]]
-    assert found[0]["text"] == "hi\nhello there\nbye"
+    records = list(corpus.read("train"))
+    assert [record["turns"] for record in records] == [["hi", "hello there", "bye"], ["yes?", "no"]]
+    assert records[0]["text"] == "hi\nhello there\nbye"
     assert corpus.location("train", 1) == f"{tmp_path / 'a.txt'}:6"
     assert not corpus.database
 
@@ -27,7 +27,7 @@ def test_lines(tmp_path):
 EXCHANGE = {"user": "thai, please", "wishes": {"food": "thai"}, "reply": "Pot is thai."}
 
 
-def test_exchanges_about_a_table(tmp_path):
+def test_exchanges_with_a_database(tmp_path):
     (tmp_path / "places.csv").write_text("name,food\nPot,thai\n")
     line = {"exchanges": [EXCHANGE], "goal": {"food": "thai"}}
     (tmp_path / "a.jsonl").write_text(json.dumps(line) + "\n")
@@ -40,7 +40,7 @@ def test_exchanges_about_a_table(tmp_path):
     assert record["wishes"] == [{"food": "thai"}]
     assert record["goal"] == {"food": "thai"}
     assert corpus.database.rows == [{"name": "Pot", "food": "thai"}]
-    assert "1 rows to look up" in corpus.describe()
+    assert "database of 1 rows" in corpus.describe()
 
 
 @pytest.mark.parametrize(
@@ -49,14 +49,14 @@ def test_exchanges_about_a_table(tmp_path):
         ("[]", "a.jsonl:1: must be an object with turns or exchanges"),
         ("{", "a.jsonl:1: not JSON"),
         ('{"turns": "hi"}', "a.jsonl:1: turns must be a list of texts"),
-        ('{"turns": ["hi"]}', "a.jsonl:1: a conversation needs two turns or more"),
-        ('{"turns": ["hi", " "]}', "a.jsonl:1: a conversation needs two turns or more"),
-        ('{"turns": ["hi", "ho"]}', "a.jsonl:1: with a database there must be exchanges"),
+        ('{"turns": ["hi"]}', "a.jsonl:1: a dialogue needs at least two turns"),
+        ('{"turns": ["hi", " "]}', "a.jsonl:1: a dialogue needs at least two turns"),
+        ('{"turns": ["hi", "ho"]}', "a.jsonl:1: no exchanges with wishes"),
         ('{"exchanges": [{"user": "hi"}]}', "a.jsonl:1: exchange 1: reply must be a text"),
         ('{"exchanges": ["hi"]}', "a.jsonl:1: exchange 1: must be an object with user, wishes"),
         (
             json.dumps({"exchanges": [{**EXCHANGE, "wishes": {"size": "big"}}]}),
-            "a.jsonl:1: a wish about 'size'; data.slot_columns has food",
+            "a.jsonl:1: unknown slot 'size' in wishes; data.slot_columns has food",
         ),
         (
             json.dumps({"exchanges": [{**EXCHANGE, "wishes": ["thai"]}]}),
@@ -76,26 +76,28 @@ def test_bad_lines(tmp_path, line, message):
     assert message in str(error.value)
 
 
-def test_a_name_that_tells_no_format(tmp_path):
+def test_unknown_suffix(tmp_path):
     (tmp_path / "a.doc").write_text("hi\nho\n")
-    with pytest.raises(ValueError, match=r"\.doc tells no format"):
+    with pytest.raises(ValueError, match=r"cannot infer the format from \.doc"):
         DialogueFiles(tmp_path / "a.doc")
 
 
-def test_restaurants():
-    """Three of five are for training; who does not care has no wish; broken ones are left out."""
+def test_camrest_records():
+    """Train has three of five dialogues; "dontcare" is "any"; incomplete ones are dropped."""
     slots = [{"slots": [["food", "dontcare"]]}, {"slots": [["slot", "phone"], ["area", "east"]]}]
     exchange = {"usr": {"transcript": "east", "slu": slots}, "sys": {"sent": "Here."}}
-    whole = {"dial": [exchange], "goal": {"constraints": [["area", "east"]]}}
-    broken = {"dial": [{**exchange, "sys": {"sent": ""}}], "goal": {"constraints": []}}
-    found = list(camrest_records([whole, broken, whole, whole, whole, whole], "train"))
-    assert len(found) == 3
-    assert found[0]["wishes"] == [{"food": "any", "area": "east"}]
-    assert found[0]["goal"] == {"area": "east"}
-    assert len(list(camrest_records([whole] * 5, "dev"))) == 1
+    complete = {"dial": [exchange], "goal": {"constraints": [["area", "east"]]}}
+    incomplete = {"dial": [{**exchange, "sys": {"sent": ""}}], "goal": {"constraints": []}}
+    records = list(
+        camrest_records([complete, incomplete, complete, complete, complete, complete], "train")
+    )
+    assert len(records) == 3
+    assert records[0]["wishes"] == [{"food": "any", "area": "east"}]
+    assert records[0]["goal"] == {"area": "east"}
+    assert len(list(camrest_records([complete] * 5, "dev"))) == 1
 
 
-def test_what_the_system_said_comes_before():
+def test_woz_records():
     turns = [
         {"system_transcript": "", "transcript": "hi"},
         {"system_transcript": "hello", "transcript": "bye"},
@@ -104,14 +106,14 @@ def test_what_the_system_said_comes_before():
     assert record["turns"] == ["hi", "hello", "bye"]
 
 
-def test_named(tmp_path, monkeypatch):
-    """From a mirror whose files are not those that are known: told, and nothing is kept."""
+def test_public_dataset(tmp_path, monkeypatch):
+    """Files of a mirror with wrong checksums are refused."""
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("REGARD_MIRROR", str(tmp_path / "mirror"))
     for source in DIALOGUE_DATASETS["woz2"].files.values():
-        place = tmp_path / "mirror" / source.mirror_path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(gzip.compress(b"[]"))
+        path = tmp_path / "mirror" / source.mirror_path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(b"[]"))
     corpus = PublicDialogues("woz2")
     with pytest.raises(ValueError, match="woz_train_en"):
         list(corpus.read("train"))

@@ -1,4 +1,4 @@
-"""Mixing and shuffling: everything once, in an order that a seed fixes and that can be resumed."""
+"""Tests of mixed corpora and of shuffling in bounded memory."""
 
 from collections import Counter
 from itertools import islice
@@ -11,7 +11,7 @@ from regard.data.mix import MixedCorpus, shuffled_stream
 
 
 class Numbers:
-    """A corpus that counts, and counts how often it was read."""
+    """A corpus of numbers that counts its readers."""
 
     def __init__(self, name, size, splits=("train", "dev")):
         self.name, self.size, self.splits, self.reads = name, size, splits, 0
@@ -34,7 +34,7 @@ class TestMix:
         drawn = names(islice(mix.read("train"), 4000))
         assert 0.72 < sum(name.startswith("a") for name in drawn) / 4000 < 0.78
 
-    def test_an_epoch_holds_everything(self):
+    def test_an_epoch_contains_all_records(self):
         small, large = Numbers("a", 10), Numbers("b", 300)
         drawn = Counter(names(MixedCorpus([small, large], [1, 1]).read("train")))
         assert set(drawn) == {f"a{n}" for n in range(10)} | {f"b{n}" for n in range(300)}
@@ -54,7 +54,7 @@ class TestMix:
 
         assert drawn(1) == drawn(1) != drawn(2)
 
-    def test_dev_is_all_of_them(self):
+    def test_dev_and_test_are_concatenated(self):
         mix = MixedCorpus(
             [Numbers("a", 2), Numbers("b", 2, ("train", "test")), Numbers("c", 1)], [1, 1, 1]
         )
@@ -64,56 +64,56 @@ class TestMix:
         assert mix.describe() == "mix: 33 % a | 33 % b | 33 % c"
 
     @pytest.mark.parametrize(
-        ("corpora", "weights", "words"),
+        ("corpora", "weights", "message"),
         [
-            ([], [], "corpora are missing"),
+            ([], [], "corpora are empty"),
             ([Numbers("a", 1)], [1, 2], "2 weights for 1 corpora"),
             ([Numbers("a", 1)], [0], "weights must be positive, not 0"),
             ([Numbers("a", 1)], [float("nan")], "weights must be positive, not nan"),
             ([Numbers("a", 1, ("dev",))], [1], "split must be one of dev, not 'train'"),
         ],
     )
-    def test_wrong_arguments(self, corpora, weights, words):
-        with pytest.raises(ValueError, match=words):
+    def test_bad_arguments(self, corpora, weights, message):
+        with pytest.raises(ValueError, match=message):
             MixedCorpus(corpora, weights)
 
-    def test_an_empty_corpus_is_no_endless_loop(self):
-        with pytest.raises(ValueError, match="b: nothing to train on"):
+    def test_an_empty_corpus_is_an_error(self):
+        with pytest.raises(ValueError, match="b: no training records"):
             list(MixedCorpus([Numbers("a", 90), Numbers("b", 0)], [1, 1]).read("train"))
 
 
 @given(st.lists(st.integers()), st.integers(1, 20), st.text())
-def test_shuffling_loses_nothing(things, buffer, seed):
-    assert sorted(shuffled_stream(things, buffer, seed)) == sorted(things)
-    assert list(shuffled_stream(things, buffer, seed)) == list(
-        shuffled_stream(things, buffer, seed)
-    )
+def test_shuffling_keeps_all_items(items, buffer, seed):
+    assert sorted(shuffled_stream(items, buffer, seed)) == sorted(items)
+    assert list(shuffled_stream(items, buffer, seed)) == list(shuffled_stream(items, buffer, seed))
 
 
-def test_shuffling_reaches_as_far_as_the_buffer():
+def test_shuffling_distance_is_bounded_by_the_buffer():
     order = list(shuffled_stream(range(10_000), 100, "seed"))
     assert order != sorted(order)
-    assert max(number - place for place, number in enumerate(order)) <= 100
+    assert max(number - position for position, number in enumerate(order)) <= 100
     assert list(shuffled_stream(range(50), 1, "seed")) == list(range(50))
-    moved = sum(abs(number - place) for place, number in enumerate(order)) / len(order)
-    assert 50 < moved < 200
+    mean_distance = sum(abs(number - position) for position, number in enumerate(order)) / len(
+        order
+    )
+    assert 50 < mean_distance < 200
 
 
-def test_shuffling_is_fair_where_all_fits():
-    """Of 3 things all 6 orders come, about equally often."""
+def test_shuffling_is_uniform_if_all_items_fit():
+    """All 6 orders of 3 items are about equally frequent."""
     orders = Counter(tuple(shuffled_stream("abc", 9, str(seed))) for seed in range(1200))
     assert len(orders) == 6
     assert min(orders.values()) > 140
 
 
-def test_shuffling_holds_no_more_than_the_buffer():
-    given_out = 0
+def test_shuffling_memory_is_bounded_by_the_buffer():
+    yielded = 0
 
-    def things():
+    def items():
         for number in range(1000):
-            assert number - given_out <= 51
+            assert number - yielded <= 51
             yield number
 
-    for _ in shuffled_stream(things(), 50, "seed"):
-        given_out += 1
-    assert given_out == 1000
+    for _ in shuffled_stream(items(), 50, "seed"):
+        yielded += 1
+    assert yielded == 1000

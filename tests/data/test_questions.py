@@ -1,4 +1,4 @@
-"""Questions from files: what is in them, and for every wrong one a line that says where."""
+"""Tests of questions from files, synthetic facts, and public datasets."""
 
 import gzip
 import json
@@ -12,7 +12,7 @@ from regard.data.formats.questions import QuestionFiles
 from regard.data.synthetic.facts import Facts
 
 CONTEXT = "Ada met Bob in Rome."
-ASKED = [
+QUESTIONS = [
     {"id": "q1", "question": "Where?", "answers": [{"text": "Rome", "answer_start": 15}]},
     {"id": "q2", "question": "Why?", "answers": [], "is_impossible": True},
 ]
@@ -22,23 +22,23 @@ RECORDS = [
 ]
 
 
-def squad(asked=ASKED, context=CONTEXT) -> str:
-    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": asked}]}]})
+def squad_json(questions=QUESTIONS, context=CONTEXT) -> str:
+    return json.dumps({"data": [{"paragraphs": [{"context": context, "qas": questions}]}]})
 
 
-def put(path, text: str):
+def write_file(path, text: str):
     data = text.encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
 
 
-def all_of(path, **more):
-    return list(QuestionFiles(path, held_out=0.0, **more).read("train"))
+def read_all(path, **options):
+    return list(QuestionFiles(path, held_out=0.0, **options).read("train"))
 
 
-def said(path, **more) -> str:
+def error_message(path, **options) -> str:
     with pytest.raises(ValueError) as caught:
-        all_of(path, **more)
+        read_all(path, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -46,16 +46,16 @@ def said(path, **more) -> str:
 class TestFormats:
     @pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
     def test_squad(self, tmp_path, name):
-        assert all_of(put(tmp_path / name, squad())) == RECORDS
+        assert read_all(write_file(tmp_path / name, squad_json())) == RECORDS
 
     def test_json_lines(self, tmp_path):
-        lines = [json.dumps({**one, "context": CONTEXT}) for one in ASKED]
-        assert all_of(put(tmp_path / "a.jsonl", "\n".join(lines))) == RECORDS
+        lines = [json.dumps({**question, "context": CONTEXT}) for question in QUESTIONS]
+        assert read_all(write_file(tmp_path / "a.jsonl", "\n".join(lines))) == RECORDS
 
-    def test_columns_of_answers(self, tmp_path):
-        one = {"question": "Where?", "context": CONTEXT}
-        one["answers"] = {"text": ["Rome", "in Rome"], "answer_start": [15, 12]}
-        [record] = all_of(put(tmp_path / "a.jsonl", json.dumps(one)))
+    def test_answers_as_columns(self, tmp_path):
+        question = {"question": "Where?", "context": CONTEXT}
+        question["answers"] = {"text": ["Rome", "in Rome"], "answer_start": [15, 12]}
+        [record] = read_all(write_file(tmp_path / "a.jsonl", json.dumps(question)))
         assert [answer["text"] for answer in record["answers"]] == ["Rome", "in Rome"]
         assert record["id"] == "1"
 
@@ -64,29 +64,35 @@ class TestFormats:
             json.dumps({"question": f"{n}?", "context": f"context {n % 20}", "answers": []})
             for n in range(100)
         ]
-        corpus = QuestionFiles(put(tmp_path / "a.jsonl", "\n".join(lines)), held_out=0.2)
-        seen = {split: {r["text"] for r in corpus.read(split)} for split in corpus.splits}
-        assert sum(map(len, seen.values())) == 20
+        corpus = QuestionFiles(write_file(tmp_path / "a.jsonl", "\n".join(lines)), held_out=0.2)
+        contexts_by_split = {
+            split: {r["text"] for r in corpus.read(split)} for split in corpus.splits
+        }
+        assert sum(map(len, contexts_by_split.values())) == 20
         assert location(corpus, "train", 0).startswith(f"{tmp_path / 'a.jsonl'}:")
 
 
-class TestWrong:
+class TestErrorMessages:
     def test_not_json(self, tmp_path):
-        assert "a.json:3: not JSON" in said(put(tmp_path / "a.json", '{"data":\n[\n}'))
-        assert "a.jsonl:2: not JSON" in said(
-            put(tmp_path / "a.jsonl", json.dumps({**ASKED[0], "context": CONTEXT}) + "\n{"),
+        assert "a.json:3: not JSON" in error_message(
+            write_file(tmp_path / "a.json", '{"data":\n[\n}')
+        )
+        assert "a.jsonl:2: not JSON" in error_message(
+            write_file(
+                tmp_path / "a.jsonl", json.dumps({**QUESTIONS[0], "context": CONTEXT}) + "\n{"
+            ),
         )
 
-    def test_other_json(self, tmp_path):
-        assert "there is no list 'data'" in said(put(tmp_path / "a.json", "[]"))
-        wrong = json.dumps({"data": [{"paragraphs": [{"context": "x"}]}]})
-        assert "data[0].paragraphs[0]: there is no list 'qas'" in said(
-            put(tmp_path / "a.json", wrong)
+    def test_wrong_structure(self, tmp_path):
+        assert "no list 'data'" in error_message(write_file(tmp_path / "a.json", "[]"))
+        without_questions = json.dumps({"data": [{"paragraphs": [{"context": "x"}]}]})
+        assert "data[0].paragraphs[0]: no list 'qas'" in error_message(
+            write_file(tmp_path / "a.json", without_questions)
         )
-        assert "a.jsonl:1: not an object" in said(put(tmp_path / "a.jsonl", "[]"))
+        assert "a.jsonl:1: not an object" in error_message(write_file(tmp_path / "a.jsonl", "[]"))
 
     @pytest.mark.parametrize(
-        ("change", "line"),
+        ("change", "expected"),
         [
             ({"question": " "}, "question 'q1': its question is empty"),
             ({"question": None}, "question 'q1': its question is missing"),
@@ -100,27 +106,35 @@ class TestWrong:
             ),
             (
                 {"answers": [{"text": "Oslo", "answer_start": -2}]},
-                "is not in its context at character -2 (''), nor is it anywhere else",
+                "is not in its context at character -2 (''), nor anywhere else",
             ),
         ],
     )
     @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
-    def test_questions(self, tmp_path, change, line, name):
-        one = {**ASKED[0], **change}
-        text = squad([one]) if name == "a.json" else json.dumps({**one, "context": CONTEXT})
-        found = said(put(tmp_path / name, text))
-        assert line in found
-        assert found.startswith(str(tmp_path / name))
+    def test_questions(self, tmp_path, change, expected, name):
+        question = {**QUESTIONS[0], **change}
+        text = (
+            squad_json([question])
+            if name == "a.json"
+            else json.dumps({**question, "context": CONTEXT})
+        )
+        message = error_message(write_file(tmp_path / name, text))
+        assert expected in message
+        assert message.startswith(str(tmp_path / name))
 
     def test_empty_context(self, tmp_path):
-        assert "its context is empty" in said(put(tmp_path / "a.json", squad(context="")))
+        assert "its context is empty" in error_message(
+            write_file(tmp_path / "a.json", squad_json(context=""))
+        )
 
     def test_unknown_format(self, tmp_path):
-        assert "name one" in said(put(tmp_path / "a.txt", "x"))
+        assert "cannot infer the format from .txt" in error_message(
+            write_file(tmp_path / "a.txt", "x")
+        )
 
 
 class TestFacts:
-    def test_the_answer_is_where_thing_and_trait_meet(self):
+    def test_the_answer_follows_its_thing_and_trait(self):
         corpus = build_corpus(FactsDataConfig(size=200, held_out=50))
         for record in corpus.read("train"):
             _, _, _, trait, _, thing, _ = record["question"].split()
@@ -129,46 +143,52 @@ class TestFacts:
             after = record["text"][answer["start"] + len(answer["text"]) :]
             assert sorted(before) == sorted(["the", trait, "of", thing, "is"])
             assert after.startswith(" .")
-            facts = [one.partition(" is ")[0].split() for one in record["text"].split(" . ")]
-            assert sum(trait in one for one in facts) == 3  # neither is enough alone
-            assert sum(thing in one for one in facts) == 2
+            facts = [
+                sentence.partition(" is ")[0].split() for sentence in record["text"].split(" . ")
+            ]
+            assert sum(trait in sentence for sentence in facts) == 3  # neither is unique
+            assert sum(thing in sentence for sentence in facts) == 2
 
     def test_no_context_is_in_two_splits(self):
         corpus = Facts(300, held_out=100)
-        seen = [{record["text"] for record in corpus.read(split)} for split in corpus.splits]
-        assert not seen[0] & seen[1]
-        assert not (seen[0] | seen[1]) & seen[2]
+        texts_by_split = [
+            {record["text"] for record in corpus.read(split)} for split in corpus.splits
+        ]
+        assert not texts_by_split[0] & texts_by_split[1]
+        assert not (texts_by_split[0] | texts_by_split[1]) & texts_by_split[2]
 
     def test_new_names_and_missing_answers(self):
         corpus = Facts(300, new_names=0.5, unanswerable=0.3)
         records = list(corpus.read("train"))
-        new = [r for r in records if len(r["question"].split()[5]) == 6]
-        none = [r for r in records if not r["answers"]]
-        assert 100 < len(new) < 200
-        assert 50 < len(none) < 130
-        for record in none:
+        with_new_names = [r for r in records if len(r["question"].split()[5]) == 6]
+        unanswerable = [r for r in records if not r["answers"]]
+        assert 100 < len(with_new_names) < 200
+        assert 50 < len(unanswerable) < 130
+        for record in unanswerable:
             _, _, _, trait, _, thing, _ = record["question"].split()
-            facts = [one.partition(" is ")[0].split() for one in record["text"].split(" . ")]
-            assert not any(trait in one and thing in one for one in facts)
+            facts = [
+                sentence.partition(" is ")[0].split() for sentence in record["text"].split(" . ")
+            ]
+            assert not any(trait in sentence and thing in sentence for sentence in facts)
 
-    def test_what_cannot_be(self):
-        for wrong in (
+    def test_bad_settings(self):
+        for options in (
             {"size": 0},
             {"attributes": 99},
             {"entities": 1, "attributes": 1},
             {"new_names": 2.0},
         ):
-            with pytest.raises(ValueError, match=next(iter(wrong))):
-                Facts(**{"size": 5, **wrong})
+            with pytest.raises(ValueError, match=next(iter(options))):
+                Facts(**{"size": 5, **options})
 
 
-def test_named(monkeypatch, tmp_path):
-    """From a mirror, with the checksum of its publisher: ours is not that text."""
+def test_public_dataset(monkeypatch, tmp_path):
+    """A file of a mirror with a wrong checksum is refused."""
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("REGARD_MIRROR", str(tmp_path / "mirror"))
     folder = tmp_path / "mirror" / "qa" / "squad_v1.1"
     folder.mkdir(parents=True)
-    put(folder / "dev-v1.1.json.gz", squad())
+    write_file(folder / "dev-v1.1.json.gz", squad_json())
     with pytest.raises(ValueError, match=r"dev-v1\.1\.json"):
         list(build_corpus(PublicQuestionsDataConfig(name="squadshifts")).read("test"))
     assert "CC BY-SA 4.0" in build_corpus(PublicQuestionsDataConfig(name="squad_dev")).describe()

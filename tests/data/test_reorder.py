@@ -1,4 +1,4 @@
-"""Made-up sentences: links are the truth, no leak between splits, the same for the same seed."""
+"""Tests of reordered sentences: true links, disjoint splits, reproducible records."""
 
 import os
 import subprocess
@@ -10,79 +10,81 @@ import pytest
 from regard.data.synthetic.reorder import ORDERS, ReorderedSentences
 
 
-def linked(record):
+def parse_links(record):
     return [tuple(map(int, link.split("-"))) for link in record["links"].split()]
 
 
-def small(**more):
-    return ReorderedSentences(**{"size": 300, "held_out": 30, **more})
+def small(**options):
+    return ReorderedSentences(**{"size": 300, "held_out": 30, **options})
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("fertility", [0.0, 0.5, 1.0])
 def test_every_word_is_linked_to_its_translation(order, fertility):
-    """Linked words are of the lexicon, and each word of the target has exactly one link."""
+    """Links follow the lexicon, and each target word has exactly one link."""
     corpus = small(order=order, fertility=fertility)
-    meant = dict(zip(corpus.lexicon.source, corpus.lexicon.target, strict=True))
+    translations = dict(zip(corpus.lexicon.source, corpus.lexicon.target, strict=True))
     for record in corpus.read("train"):
         source, target = record["source"].split(), record["target"].split()
-        links = linked(record)
+        links = parse_links(record)
         assert sorted(j for _, j in links) == list(range(len(target)))
         assert {i for i, _ in links} == set(range(len(source)))
-        for place, word in enumerate(source):
-            said = [target[j] for i, j in links if i == place]
-            assert tuple(said) == meant[word]
-            assert len(said) in {1 + int(fertility), 1 + int(fertility > 0)}
-    assert sum(len(said) == 2 for said in meant.values()) == 40 * fertility
+        for position, word in enumerate(source):
+            linked_words = [target[j] for i, j in links if i == position]
+            assert tuple(linked_words) == translations[word]
+            assert len(linked_words) in {1 + int(fertility), 1 + int(fertility > 0)}
+    assert sum(len(linked_words) == 2 for linked_words in translations.values()) == 40 * fertility
 
 
-def order_of(corpus, words):
-    """By an independent reading of the rule, for fertility 0."""
+def expected_order(corpus, message):
+    """Return the target order by an independent implementation, for fertility 0."""
     movers = set(corpus.lexicon.source[:10])  # a quarter of 40
     if corpus.order == "far":
-        return words[::-1]
-    said, rest = [], list(words)
+        return message[::-1]
+    target_words, rest = [], list(message)
     while rest:
         size = {"same": 2, "local": 4}[corpus.order] if rest[0] in movers else 1
-        said += rest[:size][::-1]
+        target_words += rest[:size][::-1]
         rest = rest[size:]
-    return said
+    return target_words
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_order_follows_from_the_source(order):
+def test_order_rules(order):
     corpus = small(order=order)
-    meant = dict(zip(corpus.lexicon.source, corpus.lexicon.target, strict=True))
-    moved = 0
+    translations = dict(zip(corpus.lexicon.source, corpus.lexicon.target, strict=True))
+    moved_count = 0
     for record in corpus.read("train"):
-        words = record["source"].split()
-        assert record["target"].split() == [meant[w][0] for w in order_of(corpus, words)]
-        moved += any(i != j for i, j in linked(record))
-    assert moved > 200
+        message = record["source"].split()
+        assert record["target"].split() == [
+            translations[w][0] for w in expected_order(corpus, message)
+        ]
+        moved_count += any(i != j for i, j in parse_links(record))
+    assert moved_count > 200
 
 
-@pytest.mark.parametrize(("order", "least", "most"), [("same", 0, 1), ("local", 0, 3)])
-def test_words_stay_near_their_places(order, least, most):
-    moves = [abs(i - j) for record in small(order=order).read("train") for i, j in linked(record)]
-    assert (min(moves), max(moves)) == (least, most)
+@pytest.mark.parametrize(
+    ("order", "min_distance", "max_distance"), [("same", 0, 1), ("local", 0, 3)]
+)
+def test_distances_of_moved_words(order, min_distance, max_distance):
+    distances = [
+        abs(i - j) for record in small(order=order).read("train") for i, j in parse_links(record)
+    ]
+    assert (min(distances), max(distances)) == (min_distance, max_distance)
 
 
-def test_far_words_move_far():
-    """The first becomes the last."""
+def test_far_reverses_the_sentence():
     for record in small(order="far").read("train"):
         length = len(record["source"].split())
-        assert linked(record) == [(i, length - 1 - i) for i in range(length)]
+        assert parse_links(record) == [(i, length - 1 - i) for i in range(length)]
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_no_sentence_is_in_two_splits(order):
-    corpus = ReorderedSentences(
-        2000, held_out=500, vocabulary_size=10, min_words=4, max_words=5, order=order
-    )
-    seen = {split: {r["source"] for r in corpus.read(split)} for split in corpus.splits}
-    assert len(seen["train"]) > 1000
-    assert not seen["train"] & (seen["dev"] | seen["test"])
-    assert not seen["dev"] & seen["test"]
+def test_no_sentence_is_in_two_splits():
+    corpus = ReorderedSentences(1200, held_out=250, vocabulary_size=10, min_words=4, max_words=4)
+    sources_by_split = {split: {r["source"] for r in corpus.read(split)} for split in corpus.splits}
+    assert len(sources_by_split["train"]) > 1000
+    assert not sources_by_split["train"] & (sources_by_split["dev"] | sources_by_split["test"])
+    assert not sources_by_split["dev"] & sources_by_split["test"]
 
 
 def test_the_same_seed_gives_the_same_pairs():
@@ -90,7 +92,7 @@ def test_the_same_seed_gives_the_same_pairs():
         "from regard.data.synthetic.reorder import ReorderedSentences;"
         "print(list(ReorderedSentences(50, seed=7, fertility=0.3).read('train')))"
     )
-    told = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", command],
             env={**os.environ, "PYTHONHASHSEED": str(seed)},
@@ -101,10 +103,10 @@ def test_the_same_seed_gives_the_same_pairs():
         ).stdout.strip()
         for seed in (1, 2)
     }
-    assert told == {str(list(ReorderedSentences(50, seed=7, fertility=0.3).read("train")))}
-    one, other = small(seed=7), small(seed=8)
-    assert one.lexicon != other.lexicon
-    assert one.example("train", 60) == next(islice(one.read("train"), 60, None))
+    assert outputs == {str(list(ReorderedSentences(50, seed=7, fertility=0.3).read("train")))}
+    corpus, other_seed = small(seed=7), small(seed=8)
+    assert corpus.lexicon != other_seed.lexicon
+    assert corpus.example("train", 60) == next(islice(corpus.read("train"), 60, None))
 
 
 def test_sizes_and_variety():
@@ -119,7 +121,7 @@ def test_sizes_and_variety():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "words"),
+    ("options", "message"),
     [
         ({"size": 0}, "size must be at least 1, not 0"),
         ({"held_out": 0}, "held_out must be at least 1"),
@@ -132,8 +134,8 @@ def test_sizes_and_variety():
         ({"fertility": 1.5}, "fertility must be from 0 to 1, not 1.5"),
     ],
 )
-def test_wrong_arguments(wrong, words, unchecked):
-    with pytest.raises(ValueError, match=words):
-        ReorderedSentences(**wrong)
+def test_bad_settings(options, message, unchecked):
+    with pytest.raises(ValueError, match=message):
+        ReorderedSentences(**options)
     with pytest.raises(ValueError, match="not 'tset'; did you mean 'test'"):
         list(small().read("tset"))

@@ -1,4 +1,4 @@
-"""Counting in bounded memory: what is counted is what a plain count finds."""
+"""Tests that statistics in bounded memory agree with plain counts."""
 
 import random
 from collections import Counter
@@ -23,45 +23,50 @@ WORDS = st.sampled_from("abcdefg")
 PAIRS = st.lists(st.tuples(WORDS, WORDS))
 
 
-def added(known, pairs):
+def add_pairs(counter, pairs):
+    hashes = {text: text_hash(text) for text in {text for pair in pairs for text in pair}}
     for source, target in pairs:
-        known.add(text_hash(source), text_hash(target))
-    return known
+        counter.add(hashes[source], hashes[target])
+    return counter
 
 
 @given(PAIRS)
-def test_duplicates_are_those_of_a_plain_count(pairs):
-    found = added(Duplicates(), pairs)
+def test_duplicates_match_a_plain_count(pairs):
+    duplicates = add_pairs(Duplicates(), pairs)
     targets = {source: {t for s, t in pairs if s == source} for source, _ in pairs}
-    assert found.sampling_stride == 1
-    assert found.repeated_count == len(pairs) - len(set(pairs))
-    assert found.ambiguous_count == sum(len(some) > 1 for some in targets.values())
-
-
-def test_of_many_sources_only_some_are_remembered():
-    draw = random.Random(1)
-    pairs = [(str(draw.randrange(5000)), str(draw.randrange(2))) for _ in range(40_000)]
-    found = added(Duplicates(max_pairs=1000), pairs)
-    assert found.sampling_stride in (8, 16)
-    assert (
-        max(map(len, (found.pairs, found.first_targets, found.repeats, found.ambiguous_sources)))
-        <= 1000
+    assert duplicates.sampling_stride == 1
+    assert duplicates.repeated_count == len(pairs) - len(set(pairs))
+    assert duplicates.ambiguous_count == sum(
+        len(source_targets) > 1 for source_targets in targets.values()
     )
-    assert found.repeated_count == pytest.approx(len(pairs) - len(set(pairs)), rel=0.15)
-    assert found.ambiguous_count == pytest.approx(5000, rel=0.15)
+
+
+def test_duplicates_are_estimated_in_bounded_memory():
+    rng = random.Random(1)
+    pairs = [(str(rng.randrange(5000)), str(rng.randrange(2))) for _ in range(40_000)]
+    duplicates = add_pairs(Duplicates(max_pairs=1000), pairs)
+    assert duplicates.sampling_stride in (8, 16)
+    assert len(duplicates.pairs) <= 1000
+    assert len(duplicates.first_targets) <= 1000
+    assert len(duplicates.repeats) <= 1000
+    assert len(duplicates.ambiguous_sources) <= 1000
+    assert duplicates.repeated_count == pytest.approx(len(pairs) - len(set(pairs)), rel=0.15)
+    assert duplicates.ambiguous_count == pytest.approx(5000, rel=0.15)
 
 
 @given(PAIRS, PAIRS)
-def test_leaks_are_those_of_a_plain_search(held, train):
-    found = added(HeldOutHashes(), held)
-    for source, target in train:
-        found.add_training_pair(text_hash(source), text_hash(target))
-    assert found.leaked_pairs == sum(pair in train for pair in held)
-    assert found.leaked_sources == sum(source in [s for s, _ in train] for source, _ in held)
+def test_leaks_match_a_plain_search(held_out_pairs, training_pairs):
+    hashes = add_pairs(HeldOutHashes(), held_out_pairs)
+    for source, target in training_pairs:
+        hashes.add_training_pair(text_hash(source), text_hash(target))
+    assert hashes.leaked_pairs == sum(pair in training_pairs for pair in held_out_pairs)
+    assert hashes.leaked_sources == sum(
+        source in [s for s, _ in training_pairs] for source, _ in held_out_pairs
+    )
 
 
-def test_what_is_odd_about_pairs_by_hand():
-    census = SplitStatistics()
+def test_anomalies_of_known_pairs():
+    statistics = SplitStatistics()
     for source, target in [
         ("a", "b"),
         ("", "b"),
@@ -72,11 +77,15 @@ def test_what_is_odd_about_pairs_by_hand():
         ("e\u0301", "é"),
         ("é", "e"),
     ]:
-        census.add({"source": source, "target": target})
-    assert census.pairs == 8
-    assert (census.empty_source, census.empty_target, census.identical) == (2, 1, 1)
-    assert (census.replacement_characters, census.control_characters, census.not_nfc) == (1, 1, 1)
-    assert census.first_indices == {
+        statistics.add({"source": source, "target": target})
+    assert statistics.pairs == 8
+    assert (statistics.empty_source, statistics.empty_target, statistics.identical) == (2, 1, 1)
+    assert (
+        statistics.replacement_characters,
+        statistics.control_characters,
+        statistics.not_nfc,
+    ) == (1, 1, 1)
+    assert statistics.first_indices == {
         "empty_source": 1,
         "empty_target": 2,
         "identical": 3,
@@ -86,28 +95,28 @@ def test_what_is_odd_about_pairs_by_hand():
     }
 
 
-def test_lengths_far_off():
-    census = SplitStatistics()
+def test_unusual_length_ratios():
+    statistics = SplitStatistics()
     for _ in range(9):
-        census.add({"source": "x" * 20, "target": "y" * 40})
-    usual = census.median_ratio_bin()
+        statistics.add({"source": "x" * 20, "target": "y" * 40})
+    usual = statistics.median_ratio_bin()
     assert not has_unusual_ratio("x" * 20, "y" * 40, usual)
     assert not has_unusual_ratio("x" * 20, "y" * 100, usual)
     assert has_unusual_ratio("x" * 20, "y" * 140, usual)
     assert has_unusual_ratio("x" * 40, "y" * 20, usual)
-    assert not has_unusual_ratio("x", "y" * 19, usual)  # too short to tell
-    assert not has_unusual_ratio("", "y" * 90, usual)  # empty sides are counted by themselves
+    assert not has_unusual_ratio("x", "y" * 19, usual)  # too short
+    assert not has_unusual_ratio("", "y" * 90, usual)  # empty sides are counted separately
 
 
 @given(st.lists(st.integers(0, 9), min_size=1), st.floats(0.01, 1))
 def test_quantiles(numbers, share):
-    found = quantile(Counter(numbers), share)
-    below = sum(number <= found for number in numbers)
-    assert below >= share * len(numbers) - 1e-6
-    assert found == min(numbers) or sum(n < found for n in numbers) < share * len(numbers)
+    value = quantile(Counter(numbers), share)
+    count_up_to_value = sum(number <= value for number in numbers)
+    assert count_up_to_value >= share * len(numbers) - 1e-6
+    assert value == min(numbers) or sum(n < value for n in numbers) < share * len(numbers)
 
 
-def test_places(tmp_path):
+def test_locations(tmp_path):
     files = [tmp_path / name for name in ("a.tsv", "b.en", "b.de")]
     for file in files:
         file.write_text("a\tb\n")

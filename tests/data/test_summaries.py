@@ -1,10 +1,11 @@
-"""Documents with summaries: files good and bad, public sets, and the made-up ones."""
+"""Tests of documents with summaries: files, public datasets, and synthetic headlines."""
 
 import gzip
 import json
 import os
 import re
 from hashlib import sha256
+from itertools import islice
 
 import pytest
 
@@ -33,31 +34,45 @@ def test_tsv_and_json_lines(tmp_path):
     assert "\n" not in corpus.describe()
 
 
-def test_what_is_held_out_is_in_one_split(tmp_path):
+def test_splits_are_disjoint(tmp_path):
     (tmp_path / "a.tsv").write_text("".join(f"text {n}\tsum {n}\n" for n in range(200)))
     corpus = SummaryFiles(tmp_path / "a.tsv")
-    seen = {split: {r["source"] for r in corpus.read(split)} for split in corpus.splits}
-    assert sum(map(len, seen.values())) == len(set.union(*seen.values())) == 200
-    assert 5 < len(seen["dev"]) < 40
+    documents_by_split = {
+        split: {r["source"] for r in corpus.read(split)} for split in corpus.splits
+    }
+    assert (
+        sum(map(len, documents_by_split.values()))
+        == len(set.union(*documents_by_split.values()))
+        == 200
+    )
+    assert 5 < len(documents_by_split["dev"]) < 40
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
-        ("a.tsv", "one\ttwo\n\ttwo\n", "a.tsv:2: the document is empty; write one, or take"),
-        ("a.tsv", "one\ttwo\none\t \n", "a.tsv:2: the summary is missing; write one, or take"),
+        ("a.tsv", "one\ttwo\n\ttwo\n", "a.tsv:2: the document is empty; write one, or remove"),
+        ("a.tsv", "one\ttwo\none\t \n", "a.tsv:2: the summary is missing; write one, or remove"),
         ("a.tsv", "one\n", "a.tsv:1: 1 column, but 2 expected (document, summary)"),
-        ("a.jsonl", '{"document": "a"}\n', "a.jsonl:1: no field 'summary'; there are: document"),
+        (
+            "a.jsonl",
+            '{"document": "a"}\n',
+            "a.jsonl:1: no field 'summary'; the fields are: document",
+        ),
         ("a.jsonl", '{"document": "", "summary": "b"}\n', "a.jsonl:1: the document is empty"),
         ("a.jsonl", '{"document": "a", "summary": []}\n', "a.jsonl:1: the summary is missing"),
-        ("a.jsonl", '{"document": "a", "summary": [1]}\n', "a.jsonl:1: a summary must be str"),
+        (
+            "a.jsonl",
+            '{"document": "a", "summary": [1]}\n',
+            "a.jsonl:1: a summary must be a text, not int",
+        ),
         ("a.jsonl", '{"document": "a", "summary": 3}\n', "'summary' must be str or list, not int"),
         ("a.jsonl", "nothing\n", "a.jsonl:1: not JSON"),
     ],
 )
-def test_bad_lines_are_named(tmp_path, name, text, said):
+def test_bad_lines(tmp_path, name, text, message):
     (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError, match=re.escape(said)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         list(SummaryFiles(tmp_path / name, held_out=0.0).read("train"))
 
 
@@ -80,69 +95,71 @@ LINES = {
         {"source": ["Three."], "target": ["third"], "title": "t"},
     ],
 }
-WANTED = {
+EXPECTED = {
     "aeslc": [("Hi Ann,\nsee you.\n", "A Meeting", None), ("Bye.\n", "Last", None)],
     "scitldr": [("One. Two.", "first", ["first", "second"]), ("Three.", "third", None)],
 }
 
 
 @pytest.mark.parametrize("name", SUMMARY_DATASETS)
-def test_public_sets(name, tmp_path, monkeypatch):
+def test_public_datasets(name, tmp_path, monkeypatch):
     data = "".join(f"{json.dumps(row)}\n" for row in LINES[name]).encode()
-    publication = SUMMARY_DATASETS[name]
+    dataset = SUMMARY_DATASETS[name]
     files = {}
-    for split, source in publication.files.items():
+    for split, source in dataset.files.items():
         path = tmp_path / "mirror" / source.mirror_path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(data))
         files[split] = source._replace(sha256=sha256(data).hexdigest())
-    monkeypatch.setitem(summaries.SUMMARY_DATASETS, name, publication._replace(files=files))
+    monkeypatch.setitem(summaries.SUMMARY_DATASETS, name, dataset._replace(files=files))
     monkeypatch.setenv("REGARD_MIRROR", str(tmp_path / "mirror"))
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     corpus = PublicSummaries(name)
     for split in corpus.splits:
-        found = [(r["source"], r["target"], r.get("references")) for r in corpus.read(split)]
-        assert found == WANTED[name]
-    assert "licence" in corpus.describe()
+        records = [(r["source"], r["target"], r.get("references")) for r in corpus.read(split)]
+        assert records == EXPECTED[name]
+    assert "license" in corpus.describe()
     with pytest.raises(ValueError, match="did you mean 'aeslc'"):
         PublicSummaries("aeslcc")
 
 
 @pytest.mark.skipif("REGARD_MIRROR" not in os.environ, reason="needs the real files")
 @pytest.mark.parametrize(("name", "pairs"), [("aeslc", 1906), ("scitldr", 618)])
-def test_the_real_ones(name, pairs, tmp_path, monkeypatch):
+def test_real_files(name, pairs, tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
     records = list(PublicSummaries(name).read("test"))
     assert len(records) == pairs
     assert all(record["source"].strip() and record["target"] for record in records)
 
 
-def test_headlines_name_who_made_the_news():
+def test_headlines_repeat_the_news():
     corpus = Headlines(300, held_out=50)
     for record in corpus.read("train"):
-        sentences = [one.split() for one in record["source"].removesuffix(" .").split(" . ")]
+        sentences = [
+            sentence.split() for sentence in record["source"].removesuffix(" .").split(" . ")
+        ]
         assert 3 <= len(sentences) <= 6
-        news = [one for one in sentences if one[1] in NEWS_VERBS]
-        assert all(one[1] in (*NEWS_VERBS, *DAILY_VERBS) for one in sentences)
+        news = [sentence for sentence in sentences if sentence[1] in NEWS_VERBS]
+        assert all(sentence[1] in (*NEWS_VERBS, *DAILY_VERBS) for sentence in sentences)
         assert len(news) == 1
         assert " ".join(news[0]).startswith(record["target"])
         assert record["target"].split()[0] == record["name"]
 
 
 def test_names_of_headlines_are_new():
-    corpus = Headlines(500, held_out=100)
-    seen = {
+    corpus = Headlines(200, held_out=40)
+    names_by_split = {
         split: [
             word for r in corpus.read(split) for word in r["source"].split() if word[0].isupper()
         ]
         for split in corpus.splits
     }
-    assert not set(seen["train"]) & {*seen["dev"], *seen["test"]}
-    assert not set(seen["dev"]) & set(seen["test"])
-    assert len(set(seen["train"])) > 0.99 * len(seen["train"])
-    places = [r["source"].split().index(r["name"]) // 8 for r in corpus.read("train")]
-    assert set(places) == set(range(6))  # the news may come first or last
-    assert corpus.example("dev", 7) == list(corpus.read("dev"))[7]
+    assert not set(names_by_split["train"]) & {*names_by_split["dev"], *names_by_split["test"]}
+    assert not set(names_by_split["dev"]) & set(names_by_split["test"])
+    assert len(set(names_by_split["train"])) > 0.99 * len(names_by_split["train"])
+    news_positions = [r["source"].split().index(r["name"]) // 8 for r in corpus.read("train")]
+    assert set(news_positions) == set(range(6))  # the news may be at any position
+    assert corpus.example("dev", 7) == next(islice(corpus.read("dev"), 7, None))
     assert next(Headlines(seed=1).read("dev")) != next(corpus.read("dev"))
     with pytest.raises(ValueError, match="min_sentences must be from 1 to max_sentences"):
         Headlines(min_sentences=3, max_sentences=2)

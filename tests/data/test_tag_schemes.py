@@ -1,4 +1,4 @@
-"""Tags by hand, and there and back in every scheme."""
+"""Tests of tag schemes: known cases, round trips, and violations."""
 
 from itertools import pairwise, product
 
@@ -20,7 +20,7 @@ SCHEMES = ("bio", "iob1", "bioes")
 
 
 @pytest.mark.parametrize(
-    ("tags", "found"),
+    ("tags", "spans"),
     [
         ("O O", []),
         ("B-x I-x O B-y", [TagSpan("x", 0, 2), TagSpan("y", 3, 4)]),
@@ -32,38 +32,38 @@ SCHEMES = ("bio", "iob1", "bioes")
         ("B-a-b I-a-b", [TagSpan("a-b", 0, 2)]),
     ],
 )
-def test_spans(tags, found):
-    assert spans_from_tags(tags.split()) == found
+def test_spans(tags, spans):
+    assert spans_from_tags(tags.split()) == spans
 
 
 def test_schemes_by_hand():
-    found = [TagSpan("x", 0, 2), TagSpan("x", 2, 3), TagSpan("y", 4, 5)]
-    assert tags_from_spans(found, 6) == ["B-x", "I-x", "B-x", "O", "B-y", "O"]
-    assert tags_from_spans(found, 6, "iob1") == ["I-x", "I-x", "B-x", "O", "I-y", "O"]
-    assert tags_from_spans(found, 6, "bioes") == ["B-x", "E-x", "S-x", "O", "S-y", "O"]
+    spans = [TagSpan("x", 0, 2), TagSpan("x", 2, 3), TagSpan("y", 4, 5)]
+    assert tags_from_spans(spans, 6) == ["B-x", "I-x", "B-x", "O", "B-y", "O"]
+    assert tags_from_spans(spans, 6, "iob1") == ["I-x", "I-x", "B-x", "O", "I-y", "O"]
+    assert tags_from_spans(spans, 6, "bioes") == ["B-x", "E-x", "S-x", "O", "S-y", "O"]
 
 
 @st.composite
-def stretches(draw):
-    found, at = [], 0
+def span_lists(draw):
+    spans, end = [], 0
     for _ in range(draw(st.integers(0, 5))):
-        start = at + draw(st.integers(0, 2))
-        at = start + draw(st.integers(1, 3))
-        found.append(TagSpan(draw(st.sampled_from(["x", "y", "a-b"])), start, at))
-    return found, at + draw(st.integers(0, 2))
+        start = end + draw(st.integers(0, 2))
+        end = start + draw(st.integers(1, 3))
+        spans.append(TagSpan(draw(st.sampled_from(["x", "y", "a-b"])), start, end))
+    return spans, end + draw(st.integers(0, 2))
 
 
-@given(stretches(), st.sampled_from(SCHEMES), st.sampled_from(SCHEMES))
-def test_there_and_back(given_spans, one, other):
-    found, length = given_spans
-    tags = tags_from_spans(found, length, one)
-    assert spans_from_tags(tags) == found
-    assert find_violation(tags, one) is None
-    assert convert_tags(convert_tags(tags, one, other), other, one) == tags
+@given(span_lists(), st.sampled_from(SCHEMES), st.sampled_from(SCHEMES))
+def test_round_trip(given_spans, scheme, other_scheme):
+    spans, length = given_spans
+    tags = tags_from_spans(spans, length, scheme)
+    assert spans_from_tags(tags) == spans
+    assert find_violation(tags, scheme) is None
+    assert convert_tags(convert_tags(tags, scheme, other_scheme), other_scheme, scheme) == tags
 
 
 @pytest.mark.parametrize(
-    ("tags", "scheme", "at", "why"),
+    ("tags", "scheme", "index", "reason"),
     [
         ("O I-x", "bio", 1, "I-x after O"),
         ("I-x", "bio", 0, "I-x after the start"),
@@ -77,28 +77,28 @@ def test_there_and_back(given_spans, one, other):
         ("B-x E-x I-x", "bioes", 2, "I-x after E-x"),
     ],
 )
-def test_broken(tags, scheme, at, why):
-    place, reason = find_violation(tags.split(), scheme)
-    assert place == at
-    assert why in reason
+def test_violations(tags, scheme, index, reason):
+    violation_index, violation_reason = find_violation(tags.split(), scheme)
+    assert violation_index == index
+    assert reason in violation_reason
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_row_is_well_if_it_says_what_its_stretches_do(scheme):
-    """All rows of three tags."""
+def test_valid_tags_are_those_that_their_spans_reproduce(scheme):
+    """Check all sequences of three tags."""
     tags = ["O", *(f"{letter}-{name}" for letter in SCHEME_LETTERS[scheme] for name in "xy")]
-    well = 0
+    valid_count = 0
     for row in product(tags, repeat=3):
-        same = tags_from_spans(spans_from_tags(row), 3, scheme) == list(row)
-        assert (find_violation(row, scheme) is None) == same, row
+        is_valid = tags_from_spans(spans_from_tags(row), 3, scheme) == list(row)
+        assert (find_violation(row, scheme) is None) == is_valid, row
         ends = ["O", *row, "O"]
-        assert all(can_follow(a, b, scheme) for a, b in pairwise(ends)) == same, row
-        well += same
-    assert 0 < well < len(tags) ** 3
+        assert all(can_follow(a, b, scheme) for a, b in pairwise(ends)) == is_valid, row
+        valid_count += is_valid
+    assert 0 < valid_count < len(tags) ** 3
 
 
 def test_bad_spans():
     with pytest.raises(ValueError, match="overlaps"):
         tags_from_spans([TagSpan("x", 0, 2), TagSpan("x", 1, 3)], 4)
-    with pytest.raises(ValueError, match="within 2 words"):
+    with pytest.raises(ValueError, match="outside the 2 words"):
         tags_from_spans([TagSpan("x", 0, 3)], 2)

@@ -1,4 +1,4 @@
-"""Tagged sentences from files: what is in them, and for every wrong one a line that says where."""
+"""Tests of tagged sentences from files: formats, splits, and error messages."""
 
 import gzip
 import json
@@ -20,20 +20,20 @@ CONLL = "".join(
 )
 
 
-def put(path, text: str):
+def write_file(path, text: str):
     path.parent.mkdir(parents=True, exist_ok=True)
     data = text.encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
     return path
 
 
-def all_of(path, **more):
-    return list(TaggedTextFiles(path, held_out=0.0, **more).read("train"))
+def read_all(path, **options):
+    return list(TaggedTextFiles(path, held_out=0.0, **options).read("train"))
 
 
-def said(path, **more) -> str:
+def error_message(path, **options) -> str:
     with pytest.raises(ValueError) as caught:
-        all_of(path, **more)
+        read_all(path, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -41,20 +41,22 @@ def said(path, **more) -> str:
 class TestFormats:
     @pytest.mark.parametrize("name", ["a.conll", "a.conll.gz", "a.txt"])
     def test_conll(self, tmp_path, name):
-        assert all_of(put(tmp_path / name, CONLL)) == RECORDS
-        assert all_of(put(tmp_path / name, CONLL.rstrip("\n"))) == RECORDS  # no blank line behind
+        assert read_all(write_file(tmp_path / name, CONLL)) == RECORDS
+        assert (
+            read_all(write_file(tmp_path / name, CONLL.rstrip("\n"))) == RECORDS
+        )  # no blank line at the end
 
-    def test_columns_between_spaces_and_documents(self, tmp_path):
-        """CoNLL-2003: four columns, the tag last, IOB1."""
+    def test_conll_2003(self, tmp_path):
+        """CoNLL-2003 has four columns, the tag last, in IOB1."""
         text = "-DOCSTART- -X- O O\n\nAda NNP I-NP I-PER\nBob NNP I-NP B-PER\nran VB O O\n"
-        [record] = all_of(put(tmp_path / "a.conll", text), scheme="iob1")
+        [record] = read_all(write_file(tmp_path / "a.conll", text), scheme="iob1")
         assert record == {"text": "Ada Bob ran", "tags": "B-PER B-PER O"}
-        [record] = all_of(tmp_path / "a.conll", columns=(0, 2), scheme="iob1")
+        [record] = read_all(tmp_path / "a.conll", columns=(0, 2), scheme="iob1")
         assert record["tags"] == "B-NP I-NP O"
 
     def test_bioes(self, tmp_path):
         text = "Ada\tS-per\nBob\tB-per\nRay\tE-per\n"
-        [record] = all_of(put(tmp_path / "a.conll", text), scheme="bioes")
+        [record] = read_all(write_file(tmp_path / "a.conll", text), scheme="bioes")
         assert record["tags"] == "B-per B-per I-per"
 
     def test_json_lines(self, tmp_path):
@@ -67,43 +69,43 @@ class TestFormats:
                 "entities": [{"start": 3, "end": 6, "entity": "who", "value": "ada"}],
             },
         ]
-        path = put(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-        assert all_of(path) == [
+        path = write_file(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        assert read_all(path) == [
             RECORDS[1],
             {"text": "Fly to New York !", "tags": "O O B-city I-city O"},
             {"text": "hi Ada", "tags": "O B-who", "label": "greet"},
         ]
 
     def test_folder(self, tmp_path):
-        put(tmp_path / "seq.in", "".join(r["text"] + " \n" for r in RECORDS))
-        put(tmp_path / "seq.out", "".join(r["tags"] + "\n" for r in RECORDS))
-        assert all_of(tmp_path) == RECORDS
-        put(tmp_path / "label", "meet\ngo\n")
-        assert [record["label"] for record in all_of(tmp_path)] == ["meet", "go"]
+        write_file(tmp_path / "seq.in", "".join(r["text"] + " \n" for r in RECORDS))
+        write_file(tmp_path / "seq.out", "".join(r["tags"] + "\n" for r in RECORDS))
+        assert read_all(tmp_path) == RECORDS
+        write_file(tmp_path / "label", "meet\ngo\n")
+        assert [record["label"] for record in read_all(tmp_path)] == ["meet", "go"]
 
     def test_splits(self, tmp_path):
-        path = put(tmp_path / "a.conll", "".join(f"word{n}\tO\n\n" for n in range(200)))
+        path = write_file(tmp_path / "a.conll", "".join(f"word{n}\tO\n\n" for n in range(200)))
         corpus = TaggedTextFiles(path)
-        parts = [{r["text"] for r in corpus.read(split)} for split in corpus.splits]
-        assert sum(map(len, parts)) == 200
-        assert all(len(part) > 5 for part in parts)
+        texts_by_split = [{r["text"] for r in corpus.read(split)} for split in corpus.splits]
+        assert sum(map(len, texts_by_split)) == 200
+        assert all(len(part) > 5 for part in texts_by_split)
         assert location(corpus, "train", 0).startswith(f"{path}:")
 
 
-class TestBadInput:
+class TestErrorMessages:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
             ("Ada\tB-per\nmet\n", ":2: 1 columns, but 2 before"),
-            ("Ada\nmet\n", ":1: 1 columns, so there is no word and tag"),
+            ("Ada\nmet\n", ":1: 1 columns, too few for word and tag"),
             ("\tO\n", ":1: '' is not one word"),
-            ("Ada\tI-per\n", ":1: word 1 ('Ada'): I-per after the start; not bio"),
+            ("Ada\tI-per\n", ":1: word 1 ('Ada'): I-per after the start is not bio"),
             ("a\tO\n\nb\tO\nc\tX-per\n", ":3: word 2 ('c'): 'X-per' is not one of B-X, I-X"),
         ],
     )
     def test_conll(self, tmp_path, text, message):
-        path = put(tmp_path / "a.conll", text)
-        assert said(path).startswith(f"{path}{message}")
+        path = write_file(tmp_path / "a.conll", text)
+        assert error_message(path).startswith(f"{path}{message}")
 
     @pytest.mark.parametrize(
         ("row", "message"),
@@ -116,7 +118,7 @@ class TestBadInput:
             ('{"text": "New York", "spans": 3}', "spans must be a list"),
             (
                 '{"text": "New York", "spans": [{"start": 1, "end": 3, "label": "x"}]}',
-                "span 1 to 3 ('ew', 'x') must begin and end with words",
+                "span 1 to 3 ('ew', 'x') must begin and end at words",
             ),
             (
                 (
@@ -128,37 +130,39 @@ class TestBadInput:
         ],
     )
     def test_json(self, tmp_path, row, message):
-        path = put(tmp_path / "a.jsonl", f'{{"tokens": ["a"], "tags": ["O"]}}\n{row}\n')
-        found = said(path)
-        assert found.startswith(f"{path}:2: ")
-        assert message in found
+        path = write_file(tmp_path / "a.jsonl", f'{{"tokens": ["a"], "tags": ["O"]}}\n{row}\n')
+        actual = error_message(path)
+        assert actual.startswith(f"{path}:2: ")
+        assert message in actual
 
     def test_folders(self, tmp_path):
-        put(tmp_path / "seq.in", "a b\nc\n")
-        assert "there is no seq.out in it" in said(tmp_path)
-        put(tmp_path / "seq.out", "O\n")
-        assert "different length (seq.in 2, seq.out 1 lines)" in said(tmp_path)
-        put(tmp_path / "seq.out", "O O\nO O\n")
-        assert "seq.out:2: 2 tags for 1 words" in said(tmp_path)
-        put(tmp_path / "seq.in", "a b\n \n")
-        put(tmp_path / "seq.out", "O O\n \n")
-        assert "seq.out:2: a sentence without words" in said(tmp_path)
+        write_file(tmp_path / "seq.in", "a b\nc\n")
+        assert "no file seq.out; add it" in error_message(tmp_path)
+        write_file(tmp_path / "seq.out", "O\n")
+        assert "different length (seq.in 2, seq.out 1 lines)" in error_message(tmp_path)
+        write_file(tmp_path / "seq.out", "O O\nO O\n")
+        assert "seq.out:2: 2 tags for 1 words" in error_message(tmp_path)
+        write_file(tmp_path / "seq.in", "a b\n \n")
+        write_file(tmp_path / "seq.out", "O O\n \n")
+        assert "seq.out:2: a sentence without words" in error_message(tmp_path)
 
-    def test_names(self, tmp_path):
-        assert "no suffix tells no format" in said(put(tmp_path / "words", "a\tO\n"))
-        assert "there is no such file" in said(tmp_path / "gone.conll")
-        assert "there is no such folder" in said(tmp_path / "gone", format="folder")
+    def test_paths(self, tmp_path):
+        assert "cannot infer the format from no suffix" in error_message(
+            write_file(tmp_path / "words", "a\tO\n")
+        )
+        assert "there is no such file" in error_message(tmp_path / "gone.conll")
+        assert "there is no such folder" in error_message(tmp_path / "gone", format="folder")
 
 
 def test_label_is_a_string():
     assert record_from_json({"tokens": ["a"], "tags": ["O"], "label": 3}, "here")["label"] == "3"
 
 
-def test_public_sets_from_a_mirror(tmp_path, monkeypatch):
-    """A file that is not what it should be is not used."""
+def test_public_dataset(tmp_path, monkeypatch):
+    """A file of a mirror with a wrong checksum is refused."""
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("REGARD_MIRROR", str(tmp_path / "mirror"))
-    put(tmp_path / "mirror" / "ner" / "wnut17" / "wnut17train.conll", CONLL)
+    write_file(tmp_path / "mirror" / "ner" / "wnut17" / "wnut17train.conll", CONLL)
     with pytest.raises(ValueError, match=r"wnut17train\.conll"):
         list(build_corpus(PublicTagsDataConfig(name="wnut17")).read("train"))
     assert "CC BY 4.0" in build_corpus(PublicTagsDataConfig(name="wnut17")).describe()

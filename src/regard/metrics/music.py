@@ -28,7 +28,7 @@ def step_nll(probabilities: Sequence[float], sounding: Iterable[int]) -> float:
     sounding_keys = set(sounding)
     if sounding_keys and not 0 <= min(sounding_keys) <= max(sounding_keys) < len(probabilities):
         raise ValueError(
-            f"sounding must be keys from 0 to {len(probabilities) - 1}, not {sounding}"
+            f"sounding must be keys from 0 to {len(probabilities) - 1}, not {sounding_keys}"
         )
     key_probabilities = [
         p if key in sounding_keys else 1 - p for key, p in enumerate(probabilities)

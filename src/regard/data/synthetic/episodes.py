@@ -27,7 +27,7 @@ TRAIN_SEED_PREFIX = 3  # of the seeds of training episodes; dev and test use 1 a
 class SampledEpisodes:
     """Episodes of one size; labels are class numbers within their episode, from 0."""
 
-    examples: NDArray[np.float32] | NDArray[np.uint8]  # [e s+q …] support examples, then queries
+    examples: NDArray[np.generic]  # [e s+q …] float32 or uint8; support examples, then queries
     support_labels: Ints  # [e s]
     query_labels: Ints  # [e q]
     support_order: Ints  # [e q s] order of the support examples before each query
