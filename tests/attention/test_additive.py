@@ -1,4 +1,4 @@
-"""The lean additive energy: the same numbers and gradients, without the q x k x h tensor."""
+"""The blockwise additive energy: same values and gradients, without the q x k x h tensor."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from regard.attention import additive
 from regard.attention.additive import tanh_energy
 
 
-def plain(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
+def dense_energy(query: Tensor, keys: Tensor, v: Tensor) -> Tensor:
     mixed = (query[..., :, None, :] + keys[..., None, :, :]).tanh()
     return mixed @ v if v.ndim == 1 else (mixed * v[:, None, None]).sum(-1)
 
@@ -22,31 +22,34 @@ SHAPES = {  # query, keys, v
 }
 
 
-@pytest.mark.parametrize("at_once", [1, 50, 2**20])
+@pytest.mark.parametrize("block_elements", [1, 50, 2**20])
 @pytest.mark.parametrize("name", SHAPES)
 def test_equal_values_and_gradients_at_any_block_size(
-    name: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+    name: str, block_elements: int, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(additive, "MAX_BLOCK_ELEMENTS", at_once)
-    made = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in SHAPES[name]]
-    have, want = tanh_energy(*made), plain(*made)
-    torch.testing.assert_close(have, want, rtol=1e-12, atol=1e-12)
-    weigh = torch.randn_like(want)
-    ours = torch.autograd.grad(have, made, weigh)
-    theirs = torch.autograd.grad(want, made, weigh)
+    monkeypatch.setattr(additive, "MAX_BLOCK_ELEMENTS", block_elements)
+    tensors = [
+        torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in SHAPES[name]
+    ]
+    actual, expected = tanh_energy(*tensors), dense_energy(*tensors)
+    torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-12)
+    weigh = torch.randn_like(expected)
+    ours = torch.autograd.grad(actual, tensors, weigh)
+    theirs = torch.autograd.grad(expected, tensors, weigh)
     torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-11)
 
 
 def test_gradients_of_gradients():
-    made = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in SHAPES["a batch"]]
-    assert torch.autograd.gradcheck(tanh_energy, made)
-    assert torch.autograd.gradgradcheck(tanh_energy, made)
+    shapes = ((2, 2, 3), (2, 4, 3), (3,))
+    tensors = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    assert torch.autograd.gradcheck(tanh_energy, tensors)
+    assert torch.autograd.gradgradcheck(tanh_energy, tensors)
 
 
 def test_training_keeps_no_tensor_of_all_pairs():
-    """What autograd holds between forward and backward, counted by its own hooks."""
+    """Count the elements that autograd saves between forward and backward."""
 
-    def kept(energy, q: int) -> int:
+    def saved_elements(score, q: int) -> int:
         query, keys = torch.randn(4, q, 32, requires_grad=True), torch.randn(4, 50, 32)
         sizes = {}
 
@@ -55,9 +58,9 @@ def test_training_keeps_no_tensor_of_all_pairs():
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            energy(query, keys, torch.randn(32, requires_grad=True))
+            score(query, keys, torch.randn(32, requires_grad=True))
         return sum(sizes.values())
 
     pairs = 4 * 60 * 50 * 32
-    assert kept(plain, 60) >= pairs
-    assert kept(tanh_energy, 60) < pairs / 10
+    assert saved_elements(dense_energy, 60) >= pairs
+    assert saved_elements(tanh_energy, 60) < pairs / 10

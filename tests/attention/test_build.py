@@ -1,4 +1,4 @@
-"""Attentions by name: each entry of the catalogue, and what is said of wrong names and widths."""
+"""Attentions by name: each entry of the catalogue, and errors for wrong names and widths."""
 
 import pytest
 import torch
@@ -12,13 +12,13 @@ from regard.attention.windows import PredictiveWindow
 
 @pytest.mark.parametrize("normalize", NORMALIZERS)
 @pytest.mark.parametrize("score", SCORES)
-def test_every_name_makes_what_the_catalogue_says(score, normalize):
+def test_each_name_builds_its_catalogue_entry(score, normalize):
     query_dim = 5 if score == "cosine" else 4
     options = {"normalize": normalize, "slots": 9, "dropout": 0.1}
     attention = build_attention(score, query_dim, 4, **options).eval()
     assert type(attention.score) is load_component(SCORES[score])
-    made, used = load_component(NORMALIZERS[normalize]), attention.normalize
-    assert used is made or type(used) is made
+    component, normalizer = load_component(NORMALIZERS[normalize]), attention.normalize
+    assert normalizer is component or type(normalizer) is component
     context = attention(torch.randn(2, 3, query_dim), attention.remember(torch.randn(2, 6, 4)))
     assert context.shape == (2, 3, 4)
     assert attention.dropout == 0.1
@@ -53,7 +53,11 @@ def test_widths_and_windows_are_passed_on():
         ("adittive", {}, "score: unknown name 'adittive'; did you mean 'additive'?"),
         ("concat", {}, "score: unknown name 'concat'; did you mean 'additive'?"),
         ("zzz", {}, "score: unknown name 'zzz'; choose from dot, scaled_dot, general"),
-        ("general", {"normalize": "sofmax"}, "normalize: unknown name 'sofmax'; did you mean 'soft"),
+        (
+            "general",
+            {"normalize": "sofmax"},
+            "normalize: unknown name 'sofmax'; did you mean 'soft",
+        ),
         ("dot", {}, "score 'dot' needs a query as wide as the states of the memory, but their"),
         ("scaled_dot", {}, "widths are 4 and 6; 'general' and 'additive' take any widths"),
         ("cosine", {}, "one wider than the states of the memory, but their widths are 4 and 6"),

@@ -1,4 +1,4 @@
-"""One attention: explicit and fused, full and cached, and what it says to bad input."""
+"""The attention core: explicit and fused, full and cached, and its errors."""
 
 import math
 
@@ -38,7 +38,7 @@ NOT_FUSED = {
 
 
 def test_attention_is_its_equation():
-    """Bahdanau et al. 2015, eq. 5-6, in a loop; values and keys of other widths than the query."""
+    """Bahdanau et al. 2015, eq. 5-6, in a loop; query, keys and values differ in width."""
     attention = Attention(Additive(3, 4, 5)).to(F64)
     query, states = torch.randn(2, 2, 3, dtype=F64), torch.randn(2, 6, 4, dtype=F64)
     values = torch.randn(2, 6, 7, dtype=F64)
@@ -89,7 +89,7 @@ def test_the_rest_is_explicit(name: str):
 
 
 def test_fewer_key_heads_than_query_heads():
-    """Each key head serves a run of query heads, in both paths, also with one more leading axis."""
+    """Each key head serves several query heads, in both paths, also with one more leading axis."""
     for lead in [(2,), (3, 2)]:
         attention = Attention(ScaledDot())
         keys = torch.randn(*lead, 2, 5, 8, dtype=F64)
@@ -111,7 +111,7 @@ def test_one_memory_serves_a_whole_batch():
             torch.testing.assert_close(attention(query, memory)[row], attention(query[row], memory))
 
 
-def test_training_an_empty_row_is_harmless():
+def test_empty_row_gets_zeros_and_finite_gradients():
     for attention in (
         Attention(ScaledDot()),
         Attention(Additive(4, 4, 4)),
@@ -140,7 +140,7 @@ def test_dropout_drops_weights_in_training_only():
         torch.testing.assert_close(attention.eval()(query, memory), torch.ones(1, 50, 1))
 
 
-def test_a_image_and_a_turing_machine_are_memories():
+def test_image_grid_and_turing_machine_matrix_as_memories():
     grid = torch.randn(2, 8, 3, 4)
     attention = Attention(Additive(5, 8, 6))
     assert attention(torch.randn(2, 1, 5), attention.remember(grid_to_slots(grid))).shape == (
@@ -156,20 +156,20 @@ def test_a_image_and_a_turing_machine_are_memories():
     torch.testing.assert_close(ntm.read(shifted, memory), shifted @ matrix)
 
 
-def test_gradcheck_of_a_whole_attention():
-    for make in (*FUSED.values(), *NOT_FUSED.values()):
-        attention = make().to(F64)
+def test_gradcheck_of_every_attention():
+    for build in (*FUSED.values(), *NOT_FUSED.values()):
+        attention = build().to(F64)
         width = 9 if isinstance(attention.score, Cosine) else 8
 
         def read(query: Tensor, states: Tensor, attention: Attention = attention) -> Tensor:
             return attention(query, attention.remember(states), strictly_causal | causal)
 
-        query = torch.randn(2, 3, width, dtype=F64, requires_grad=True)
-        states = torch.randn(2, 4, 8, dtype=F64, requires_grad=True)
+        query = torch.randn(1, 2, width, dtype=F64, requires_grad=True)
+        states = torch.randn(1, 3, 8, dtype=F64, requires_grad=True)
         assert torch.autograd.gradcheck(read, (query, states))
 
 
-def remembered(attention: Attention | None = None):
+def attention_and_memory(attention: Attention | None = None):
     attention = attention or Attention(ScaledDot())
     return attention, attention.remember(torch.randn(2, 5, 8))
 
@@ -182,10 +182,10 @@ def nan_at(*index: int, shape: tuple[int, ...]) -> Tensor:
 
 @pytest.mark.usefixtures("unchecked")
 class TestBadInput:
-    """Each a ValueError in one line that names the argument."""
+    """Each error is a ValueError that names the argument."""
 
     @pytest.mark.parametrize(
-        ("query", "says"),
+        ("query", "message"),
         [
             (torch.zeros(2, 3, 7), "query must be 8 wide, not 7"),
             (
@@ -201,14 +201,14 @@ class TestBadInput:
             (nan_at(1, 2, 3, shape=(2, 3, 8)), r"query holds NaN, first at \(1, 2, 3\)"),
         ],
     )
-    def test_query(self, query: Tensor, says: str):
-        attention, memory = remembered()
+    def test_query(self, query: Tensor, message: str):
+        attention, memory = attention_and_memory()
         for call in (attention, attention.weigh):
-            with pytest.raises(ValueError, match=says):
+            with pytest.raises(ValueError, match=message):
                 call(query, memory)
 
     @pytest.mark.parametrize(
-        ("states", "says"),
+        ("states", "message"),
         [
             (torch.zeros(2, 5, 7), "states must be 8 wide, not 7"),
             (torch.zeros(2, 5, 8).int(), r"states must be floating point, not torch\.int32"),
@@ -216,8 +216,8 @@ class TestBadInput:
             (nan_at(0, 4, 7, shape=(2, 5, 8)), r"states holds NaN, first at \(0, 4, 7\)"),
         ],
     )
-    def test_states(self, states: Tensor, says: str):
-        with pytest.raises(ValueError, match=says):
+    def test_states(self, states: Tensor, message: str):
+        with pytest.raises(ValueError, match=message):
             Attention(General(8, 8)).remember(states)
 
     def test_values(self):
@@ -238,26 +238,26 @@ class TestBadInput:
             attention(torch.zeros(1, 2, 3), attention.remember(torch.zeros(1, 0, 3)))
 
     def test_bias(self):
-        attention, memory = remembered()
+        attention, memory = attention_and_memory()
         with pytest.raises(
             ValueError, match=r"bias has shape \(3, 4\), which does not fit \(2, 3, 5\)"
         ):
             attention(torch.zeros(2, 3, 8), memory, bias=torch.zeros(3, 4))
 
     def test_weights(self):
-        attention, memory = remembered()
+        attention, memory = attention_and_memory()
         with pytest.raises(ValueError, match="weights have 4 slots, but memory 5"):
             attention.read(torch.zeros(2, 3, 4), memory)
 
     def test_too_many_slots_for_a_location(self):
-        attention, memory = remembered(Attention(LocationScore(8, 4)))
+        attention, memory = attention_and_memory(Attention(LocationScore(8, 4)))
         with pytest.raises(
             ValueError, match="memory has 5 slots, but the location score has at most 4"
         ):
             attention(torch.zeros(2, 3, 8), memory)
 
     @pytest.mark.parametrize(
-        ("make", "says"),
+        ("build", "message"),
         [
             (lambda: Attention(Dot(), dropout=1.0), "dropout must be in"),
             (lambda: PredictiveWindow(8, radius=0), "radius must be at least 1"),
@@ -268,9 +268,9 @@ class TestBadInput:
             (lambda: General(8, 8, heads=0), "heads must be positive"),
         ],
     )
-    def test_constructors(self, make, says: str):
-        with pytest.raises(ValueError, match=says):
-            make()
+    def test_constructors(self, build, message: str):
+        with pytest.raises(ValueError, match=message):
+            build()
 
     def test_infinities_that_cancel_are_not_nan(self):
         query = torch.zeros(1, 2, 3)

@@ -19,7 +19,7 @@ def test_causal():
     assert table(strictly_causal, 3, 3) == ["...", "#..", "##."]
 
 
-def test_queries_are_the_last_positions_unless_told_otherwise():
+def test_queries_are_the_last_positions_by_default():
     assert table(causal, 2, 4, start=None) == ["###.", "####"]
     assert table(causal, 2, 4, start=0) == ["#...", "##.."]
     assert table(strictly_causal, 1, 4, start=None) == ["###."]
@@ -46,7 +46,7 @@ def test_padding_as_a_mask_is_valid():
     assert torch.equal(masked, Memory(keys, keys, valid).allowed_slots(2, causal, None))
 
 
-def test_no_mask_is_made_where_all_may_look():
+def test_no_mask_where_all_slots_are_allowed():
     memory = Memory(torch.zeros(1, 3, 1), torch.zeros(1, 3, 1))
     assert memory.allowed_slots(1, causal, None) is None
     assert memory.allowed_slots(2, causal, 2) is None

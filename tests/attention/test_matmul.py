@@ -1,4 +1,4 @@
-"""Products with shared slots, and weights that are seen where nothing is read."""
+"""Products with shared slots, and hooks on weights without a read."""
 
 import pytest
 import torch
@@ -12,8 +12,8 @@ from regard.attention.scores import Dot
 @pytest.mark.parametrize(
     ("left", "right"),
     [
-        ((2, 3, 4, 5), (2, 1, 5, 6)),  # heads that share
-        ((2, 3, 4, 5), (1, 1, 5, 6)),  # rows too
+        ((2, 3, 4, 5), (2, 1, 5, 6)),  # heads share slots
+        ((2, 3, 4, 5), (1, 1, 5, 6)),  # heads and rows share slots
         ((2, 3, 4, 5), (2, 3, 5, 6)),
         ((2, 1, 4, 5), (2, 1, 5, 6)),
         ((2, 2, 3, 4, 5), (2, 2, 1, 5, 6)),
@@ -22,34 +22,34 @@ from regard.attention.scores import Dot
     ],
 )
 def test_it_is_the_product(left, right):
-    one, other = (
+    left_tensor, right_tensor = (
         torch.randn(shape, dtype=torch.float64).requires_grad_() for shape in (left, right)
     )
-    found, plain = matmul_shared_heads(one, other), one @ other
-    assert found.shape == plain.shape
-    torch.testing.assert_close(found, plain)
-    above = torch.randn_like(plain)
+    actual, expected = matmul_shared_heads(left_tensor, right_tensor), left_tensor @ right_tensor
+    assert actual.shape == expected.shape
+    torch.testing.assert_close(actual, expected)
+    upstream = torch.randn_like(expected)
     for mine, theirs in zip(
-        torch.autograd.grad(found, (one, other), above),
-        torch.autograd.grad(plain, (one, other), above),
+        torch.autograd.grad(actual, (left_tensor, right_tensor), upstream),
+        torch.autograd.grad(expected, (left_tensor, right_tensor), upstream),
         strict=True,
     ):
         torch.testing.assert_close(mine, theirs)
 
 
-def test_what_heads_share_is_not_repeated():
-    """The largest tensor that the product makes is its result, not the slots for each head."""
-    shared, asked = torch.randn(2, 1, 50, 40), torch.randn(2, 8, 1, 50)
-    with torch.profiler.profile(profile_memory=True) as seen:
-        matmul_shared_heads(asked, shared)
-    most = max(event.self_cpu_memory_usage for event in seen.key_averages())
-    assert most < shared.nbytes
+def test_shared_slots_are_not_repeated():
+    """The largest allocation is the result, not the slots repeated for each head."""
+    shared, weights = torch.randn(2, 1, 50, 40), torch.randn(2, 8, 1, 50)
+    with torch.profiler.profile(profile_memory=True) as profile:
+        matmul_shared_heads(weights, shared)
+    largest = max(event.self_cpu_memory_usage for event in profile.key_averages())
+    assert largest < shared.nbytes
 
 
-def test_weights_are_seen_and_edited_without_a_read():
+def test_intercept_records_and_edits_weights():
     attention, weights = Attention(Dot()), torch.rand(2, 3, 4)
-    with observe(attention) as seen, intervene(attention, {"attention": scale(0.5)}):
+    with observe(attention) as recorded, intervene(attention, {"attention": scale(0.5)}):
         used = attention.intercept(weights)
     torch.testing.assert_close(used, weights / 2)
-    assert torch.equal(seen["attention"][0], used)
+    assert torch.equal(recorded["attention"][0], used)
     assert torch.equal(attention.intercept(weights), weights)

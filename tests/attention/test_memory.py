@@ -1,8 +1,8 @@
-"""The memory as a cache: it grows, is reordered and trimmed, and old ones never change."""
+"""The memory as a cache: append, select, trim; older memories never change."""
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -10,17 +10,21 @@ from regard.attention.memory import Memory, MemoryStore, grid_to_slots
 
 
 def piece(slots: int, padded: bool = False) -> Memory:
-    lead = [(2, 1), (2, 3), (1, 1), ()][slots % 4]  # validity may be shared by heads, or by all
+    lead = [(2, 1), (2, 3), (1, 1), ()][slots % 4]  # heads, or all rows, may share `valid`
     valid = torch.rand(*lead, slots) < 0.5 if padded else None
     return Memory(torch.randn(2, 3, slots, 4), torch.randn(2, 3, slots, 5), valid)
 
 
-def all_real(memory: Memory) -> Tensor:
+def full_valid_mask(memory: Memory) -> Tensor:
     return memory.valid_mask(memory.keys.shape[:-2])
 
 
-def same(one: Memory, other: Memory) -> bool:
-    pairs = [(one.keys, other.keys), (one.values, other.values), (all_real(one), all_real(other))]
+def are_equal(first: Memory, second: Memory) -> bool:
+    pairs = [
+        (first.keys, second.keys),
+        (first.values, second.values),
+        (full_valid_mask(first), full_valid_mask(second)),
+    ]
     return all(torch.equal(a, b) for a, b in pairs)
 
 
@@ -35,8 +39,8 @@ steps = st.lists(
 
 
 @torch.no_grad()
-def test_a_selection_has_a_validity_of_its_own():
-    """Also where one validity holds for the whole batch, and so has no rows to select."""
+def test_a_selection_does_not_share_valid():
+    """Also if one row of `valid` holds for the whole batch."""
     keys, values = torch.randn(2, 1, 1, 4), torch.randn(2, 1, 1, 4)
     real, padding = torch.tensor([[[True]]]), torch.tensor([[[False]]])
     old = Memory(keys, values, real).append(Memory(keys, values, real))
@@ -46,9 +50,10 @@ def test_a_selection_has_a_validity_of_its_own():
     assert chosen.valid.tolist() == [[[True, True, False]]]
 
 
+@settings(max_examples=40)
 @given(steps, st.booleans())
-def test_a_cache_is_the_concatenation_of_what_was_put_in(steps, padded: bool):
-    """Any history of appends, trims, selections and returns to an older memory, beside cat."""
+def test_a_cache_equals_a_concatenation(steps, padded: bool):
+    """Compare any sequence of append, trim, select and return to an older memory with cat."""
     with torch.no_grad():
         memory = plain = piece(2, padded)
         history = [(memory, plain)]
@@ -67,8 +72,8 @@ def test_a_cache_is_the_concatenation_of_what_was_put_in(steps, padded: bool):
             else:
                 memory, plain = history[number % len(history)]
             history.append((memory, plain))
-        for memory, plain in history:  # the older ones too
-            assert same(memory, plain)
+        for memory, plain in history:  # also the older ones
+            assert are_equal(memory, plain)
 
 
 def test_appending_copies_a_linear_number_of_slots(monkeypatch: pytest.MonkeyPatch):
@@ -88,7 +93,7 @@ def test_appending_copies_a_linear_number_of_slots(monkeypatch: pytest.MonkeyPat
     assert sum(moved) <= 2000
 
 
-def test_a_beam_keeps_its_room(monkeypatch: pytest.MonkeyPatch):
+def test_select_keeps_spare_capacity(monkeypatch: pytest.MonkeyPatch):
     with torch.no_grad():
         memory = piece(1).append(piece(1)).select(torch.tensor([1, 1]))
         monkeypatch.setattr(MemoryStore, "from_memory", None)  # a new store would be a copy
@@ -140,7 +145,7 @@ class TestBadInput:
         with pytest.raises(ValueError, match=r"valid has shape \(2, 4\)"):
             Memory(keys, keys, torch.ones(2, 4, dtype=torch.bool))
 
-    def test_what_is_appended_must_continue(self):
+    def test_appended_memory_must_fit(self):
         memory = piece(2)
         with pytest.raises(ValueError, match="later has keys of shape"):
             memory.append(Memory(torch.zeros(1, 3, 1, 4), torch.zeros(1, 3, 1, 5)))

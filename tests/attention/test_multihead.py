@@ -1,4 +1,4 @@
-"""Several heads over any attention, beside torch's; pooling; the cache."""
+"""Multi-head attention against torch's; pooling; the cache."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ def lengths(*real: int, slots: int = 7) -> Tensor:
 @pytest.mark.parametrize("memory_dim", [DIM, 10])
 @pytest.mark.parametrize("masked", [False, True])
 def test_multihead_is_torchs(memory_dim: int, masked: bool):
-    """Output and every head's weights, at copied parameters."""
+    """Compare output and weights of each head, with equal parameters."""
     ours = MultiHead(Attention(ScaledDot()), DIM, HEADS, memory_dim=memory_dim).to(F64)
     theirs = nn.MultiheadAttention(
         DIM, HEADS, batch_first=True, kdim=memory_dim, vdim=memory_dim, dtype=F64
@@ -50,9 +50,9 @@ def test_multihead_is_torchs(memory_dim: int, masked: bool):
         theirs.out_proj.bias.copy_(ours.out.bias)
     query, states = torch.randn(3, 7, DIM, dtype=F64), torch.randn(3, 7, memory_dim, dtype=F64)
     valid = lengths(7, 4, 1)
-    with observe(ours) as seen:
-        have = ours(query, ours.remember(states, valid), causal if masked else None)
-    want, weights = theirs(
+    with observe(ours) as recorded:
+        actual = ours(query, ours.remember(states, valid), causal if masked else None)
+    expected, weights = theirs(
         query,
         states,
         states,
@@ -60,30 +60,30 @@ def test_multihead_is_torchs(memory_dim: int, masked: bool):
         attn_mask=torch.ones(7, 7).triu(1).bool() if masked else None,
         average_attn_weights=False,
     )
-    torch.testing.assert_close(have, want, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(seen["attention"][0], weights, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(actual, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(recorded["attention"][0], weights, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_heads_over_any_attention_are_that_many_attentions(kind: str):
-    """Each head alone: its slice of every projection, and its own parameters of the score."""
+def test_each_head_is_a_separate_attention(kind: str):
+    """Compare each head with one attention that has its slice of all parameters."""
     many = MultiHead(KINDS[kind](), DIM, HEADS).to(F64)
     query, states = torch.randn(2, 3, DIM, dtype=F64), torch.randn(2, 7, DIM, dtype=F64)
     valid = lengths(7, 5)
     contexts = []
     for head in range(HEADS):
         part = slice(4 * head, 4 * head + 4)
-        one = KINDS["additive, shared" if kind == "additive" else kind]().to(F64)
+        head_attention = KINDS["additive, shared" if kind == "additive" else kind]().to(F64)
         with torch.no_grad():
-            for name, parameter in one.named_parameters():
+            for name, parameter in head_attention.named_parameters():
                 mine = many.attention.get_parameter(name)
                 if mine.shape != parameter.shape:
                     mine = mine[head].mT if name.endswith("weight") else mine[head]
                 parameter.copy_(mine)
-        memory = one.remember(
+        memory = head_attention.remember(
             many.to_key(states)[..., part], valid, many.to_value(states)[..., part]
         )
-        contexts.append(one(many.to_query(query)[..., part], memory))
+        contexts.append(head_attention(many.to_query(query)[..., part], memory))
     want = many.out(torch.cat(contexts, -1))
     torch.testing.assert_close(many(query, many.remember(states, valid)), want)
 
@@ -107,17 +107,17 @@ def test_cached_steps_are_the_full_pass(kind: str, groups: int):
 
 def test_shared_key_heads_are_repeated_ones():
     shared = MultiHead(Attention(ScaledDot()), DIM, HEADS, groups=2).to(F64)
-    whole = MultiHead(Attention(ScaledDot()), DIM, HEADS).to(F64)
+    full = MultiHead(Attention(ScaledDot()), DIM, HEADS).to(F64)
     with torch.no_grad():
         for name in ("to_query", "out"):
-            whole.get_submodule(name).load_state_dict(shared.get_submodule(name).state_dict())
+            full.get_submodule(name).load_state_dict(shared.get_submodule(name).state_dict())
         for name in ("to_key", "to_value"):
-            few, many = shared.get_submodule(name), whole.get_submodule(name)
+            few, many = shared.get_submodule(name), full.get_submodule(name)
             many.weight.copy_(few.weight.view(2, 4, DIM).repeat_interleave(2, 0).flatten(0, 1))
             many.bias.copy_(few.bias.view(2, 4).repeat_interleave(2, 0).flatten())
     states = torch.randn(2, 5, DIM, dtype=F64)
     have = shared(states, shared.remember(states), causal)
-    torch.testing.assert_close(have, whole(states, whole.remember(states), causal))
+    torch.testing.assert_close(have, full(states, full.remember(states), causal))
 
 
 def test_a_relative_bias_and_another_bias_add_up():
@@ -135,21 +135,21 @@ def test_a_relative_bias_and_another_bias_add_up():
     torch.testing.assert_close(have, want)
 
 
-def test_keys_and_queries_are_turned_by_their_own_positions():
-    def double_up(x: Tensor, start: int) -> Tensor:
+def test_rotary_uses_the_position_of_each_key_and_query():
+    def scale_by_position(x: Tensor, start: int) -> Tensor:
         return x * 2.0 ** torch.arange(start, start + x.shape[-2], dtype=x.dtype)[:, None]
 
-    heads = MultiHead(Attention(ScaledDot()), DIM, HEADS, rotary=double_up).to(F64)
+    heads = MultiHead(Attention(ScaledDot()), DIM, HEADS, rotary=scale_by_position).to(F64)
     states = torch.randn(1, 5, DIM, dtype=F64)
     memory = heads.remember(states[:, :2]).append(heads.remember(states[:, 2:], start=2))
     query, keys = (
         heads.split_heads(heads.to_query(states[:, 3:])),
         heads.split_heads(heads.to_key(states)),
     )
-    energy = double_up(query, 3) @ double_up(keys, 0).mT / 2
-    with observe(heads) as seen:
+    energy = scale_by_position(query, 3) @ scale_by_position(keys, 0).mT / 2
+    with observe(heads) as recorded:
         heads(states[:, 3:], memory)
-    torch.testing.assert_close(seen["attention"][0], energy.softmax(-1))
+    torch.testing.assert_close(recorded["attention"][0], energy.softmax(-1))
 
 
 def test_pooling_is_yangs_equation():
@@ -177,7 +177,7 @@ def test_pooling_by_several_queries_over_any_score():
 @pytest.mark.usefixtures("unchecked")
 class TestBadInput:
     @pytest.mark.parametrize(
-        ("make", "says"),
+        ("build", "message"),
         [
             (lambda: MultiHead(Attention(Dot()), 10, 4), "dim 10 is not a multiple of heads 4"),
             (lambda: MultiHead(Attention(Dot()), 8, 0), "heads must be positive, not 0"),
@@ -188,9 +188,9 @@ class TestBadInput:
             (lambda: AttentionPooling(Attention(Dot()), 0), "query_dim must be positive"),
         ],
     )
-    def test_constructors(self, make, says: str):
-        with pytest.raises(ValueError, match=says):
-            make()
+    def test_constructors(self, build, message: str):
+        with pytest.raises(ValueError, match=message):
+            build()
 
     def test_widths(self):
         heads = MultiHead(Attention(Dot()), 8, 2, memory_dim=6)
@@ -210,20 +210,20 @@ class TestBadInput:
 
 @pytest.mark.parametrize("groups", [None, 1])
 @pytest.mark.parametrize("bias", [True, False])
-def test_three_projections_at_once_are_three(groups, bias, monkeypatch):
-    """Of many states, query, key and value come from one product."""
+def test_joint_projection_equals_three(groups, bias, monkeypatch):
+    """Many states get query, key and value from one product."""
     heads = MultiHead(Attention(ScaledDot()), 8, 4, groups=groups, bias=bias).double()
     states, valid = torch.randn(2, 5, 8, dtype=torch.float64), torch.ones(2, 5, dtype=torch.bool)
     valid[1, 3:] = False
-    given = {}
-    for many in (1, 1000):
-        monkeypatch.setattr("regard.attention.multihead.MIN_STATES_FOR_JOINT_PROJECTION", many)
+    results = {}
+    for threshold in (1, 1000):
+        monkeypatch.setattr("regard.attention.multihead.MIN_STATES_FOR_JOINT_PROJECTION", threshold)
         read, past = heads.self_attend(states, valid, causal)
-        more, _ = heads.self_attend(states, None, causal, past)
-        (read.sum() + more.square().sum()).backward()
-        given[many] = [read, more, *(weight.grad for weight in heads.parameters())]
+        continued, _ = heads.self_attend(states, None, causal, past)
+        (read.sum() + continued.square().sum()).backward()
+        results[threshold] = [read, continued, *(weight.grad for weight in heads.parameters())]
         heads.zero_grad()
     plain = heads(states, heads.remember(states, valid), causal, start=0)
-    for one, other in zip(given[1], given[1000], strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(given[1][0], plain, rtol=1e-10, atol=1e-12)
+    for separate, joint in zip(results[1], results[1000], strict=True):
+        torch.testing.assert_close(separate, joint, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(results[1][0], plain, rtol=1e-10, atol=1e-12)

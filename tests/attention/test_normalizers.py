@@ -1,11 +1,11 @@
-"""Normalisers against their definitions: a loop, a bisection, a brute-force search."""
+"""Normalizers against their definitions: a loop, a bisection, a brute-force search."""
 
 import math
 from itertools import combinations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -18,6 +18,7 @@ def row(energies: list[float]) -> Tensor:
     return torch.tensor([[energies]], dtype=torch.float64)
 
 
+@settings(max_examples=40)
 @given(rows)
 def test_softmax_is_its_equation(energies: list[float]):
     top = max(energies)
@@ -26,9 +27,10 @@ def test_softmax_is_its_equation(energies: list[float]):
     torch.testing.assert_close(softmax(row(energies)), row(want), rtol=1e-10, atol=1e-300)
 
 
+@settings(max_examples=40)
 @given(rows)
 def test_sparsemax_is_the_nearest_point_of_the_simplex(energies: list[float]):
-    """By brute force: for each support, the projection; the nearest feasible one wins."""
+    """Search all supports for the nearest feasible projection."""
     best, distance = None, math.inf
     for size in range(1, len(energies) + 1):
         for support in combinations(range(len(energies)), size):
@@ -41,6 +43,7 @@ def test_sparsemax_is_the_nearest_point_of_the_simplex(energies: list[float]):
     torch.testing.assert_close(sparsemax(row(energies)), row(best), rtol=1e-10, atol=1e-10)
 
 
+@settings(max_examples=40)
 @given(rows)
 def test_entmax15_is_its_equation(energies: list[float]):
     """w = max(0, e/2 - t)^2, with t by bisection."""
@@ -69,12 +72,12 @@ def test_gradients(normalize):
     energy[0, 0, 2] = energy[1, 2, :4] = -torch.inf
     finite = energy != -torch.inf
 
-    def of_finite(values: Tensor) -> Tensor:
+    def normalize_finite(values: Tensor) -> Tensor:
         return normalize(torch.full_like(energy, -torch.inf).masked_scatter(finite, values))
 
     values = energy[finite].requires_grad_()
-    assert torch.autograd.gradcheck(of_finite, values)
-    assert torch.autograd.gradgradcheck(of_finite, values)
+    assert torch.autograd.gradcheck(normalize_finite, values)
+    assert torch.autograd.gradgradcheck(normalize_finite, values)
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection")

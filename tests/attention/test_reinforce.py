@@ -1,4 +1,4 @@
-"""Hard attention learns the gradient of the expected log-likelihood (Xu et al. 2015, sec. 4.1)."""
+"""REINFORCE estimates the gradient of the expected log-likelihood (Xu et al. 2015, sec. 4.1)."""
 
 from itertools import product
 
@@ -26,13 +26,13 @@ class Toy(nn.Module):
         self.table = torch.randn(SLOTS, SLOTS, dtype=F64) - 1
 
     def forward(self, rows: int) -> Tensor:
-        """The two steps are two calls, as in a decoder."""
+        """Run two steps in two calls, as in a decoder."""
         first = self.hard(self.energy[0].expand(rows, 1, -1)).squeeze(1)
         second = self.hard(self.energy[1].expand(rows, 1, -1)).squeeze(1)
         return torch.einsum("bi,ij,bj->b", first, self.table, second)
 
 
-def exact(toy: Toy) -> Tensor:
+def exact_gradient(toy: Toy) -> Tensor:
     """d/de of sum_s p(s) log p(y|s), over all 9 sequences of slots."""
     p = softmax(toy.energy[None])[0]
     pairs = product(range(SLOTS), repeat=2)
@@ -40,7 +40,9 @@ def exact(toy: Toy) -> Tensor:
     return torch.autograd.grad(value, toy.energy)[0]
 
 
-def estimates(toy: Toy, rows: int, repeats: int, baseline: float, entropy: float = 0.0) -> Tensor:
+def gradient_estimates(
+    toy: Toy, rows: int, repeats: int, baseline: float, entropy: float = 0.0
+) -> Tensor:
     reinforce = ReinforceLoss(entropy=entropy).to(F64).eval()
     reinforce.baseline.fill_(baseline)
     grads = []
@@ -54,30 +56,30 @@ def estimates(toy: Toy, rows: int, repeats: int, baseline: float, entropy: float
 
 def test_the_estimate_is_unbiased():
     toy = Toy()
-    grads = estimates(toy, rows=500, repeats=200, baseline=-1.0)
-    error = grads.std(0) / 200**0.5
-    assert ((grads.mean(0) - exact(toy)).abs() < 5 * error).all()
+    grads = gradient_estimates(toy, rows=1000, repeats=100, baseline=-1.0)
+    error = grads.std(0) / 100**0.5
+    assert ((grads.mean(0) - exact_gradient(toy)).abs() < 5 * error).all()
 
 
-def test_the_baseline_takes_variance_away():
+def test_the_baseline_reduces_variance():
     toy = Toy()
     mean = toy.table.mean().item()
-    without = estimates(toy, 1, 400, baseline=mean - 5).var(0).sum()
-    with_it = estimates(toy, 1, 400, baseline=mean).var(0).sum()
+    without = gradient_estimates(toy, 1, 120, baseline=mean - 5).var(0).sum()
+    with_it = gradient_estimates(toy, 1, 120, baseline=mean).var(0).sum()
     assert with_it < without / 3
 
 
 def test_entropy_is_rewarded():
     toy = Toy()
     toy.table.zero_()
-    grads = estimates(toy, 4, 1, baseline=0.0, entropy=0.7)[0]
+    grads = gradient_estimates(toy, 4, 1, baseline=0.0, entropy=0.7)[0]
     p = softmax(toy.energy[None])[0]
     entropy = -(p * p.log()).sum()
     torch.testing.assert_close(grads, 0.7 * torch.autograd.grad(entropy, toy.energy)[0])
 
 
 def test_the_moving_average():
-    """b_k = 0.9 b_(k-1) + 0.1 log p(y|s): from 0, of whole sequences, in training only."""
+    """b_k = 0.9 b_(k-1) + 0.1 log p(y|s), starting at 0, in training only."""
     toy, reinforce = Toy(), ReinforceLoss().to(F64)
     for reward, want in ((-10.0, -1.0), (-10.0, -1.9), (0.0, -1.71)):
         with sample_attention(toy) as episode:
@@ -94,7 +96,7 @@ def test_half_of_the_sequences_read_the_expectation_throughout():
         weights = [toy.hard(toy.energy[t].expand(rows, 1, -1)).squeeze(1) for t in range(STEPS)]
     soft = [(w - expected[t]).abs().amax(-1) < 1e-12 for t, w in enumerate(weights)]
     hard = [((w == 0) | (w == 1)).all(-1) for w in weights]
-    assert torch.equal(soft[0], soft[1])  # one toss for a whole sequence
+    assert torch.equal(soft[0], soft[1])  # one draw for a whole sequence
     assert torch.equal(hard[0], ~soft[0])
     assert soft[0].double().mean().item() == pytest.approx(0.5, abs=0.05)
     log_prob = episode.total(episode.log_prob, None)
@@ -103,7 +105,7 @@ def test_half_of_the_sequences_read_the_expectation_throughout():
     torch.testing.assert_close(log_prob[hard[0]], (picked[0] + picked[1])[hard[0]])
 
 
-def test_steps_behind_the_end_do_not_count():
+def test_padded_steps_do_not_count():
     toy = Toy()
     with sample_attention(toy, expectation_rate=0.0) as episode:
         toy(2)
@@ -118,21 +120,21 @@ def test_the_best_slot_at_inference():
     assert toy.hard(toy.energy[None])[0].argmax(-1).tolist() == [0, 1]
 
 
-def test_what_is_seen_is_what_is_read():
+def test_recorded_weights_are_those_used():
     attention = Attention(LocationScore(4, 5), ReinforceSampler())
     memory = attention.remember(torch.randn(3, 5, 4))
-    with sample_attention(attention, expectation_rate=0.0), observe(attention) as seen:
+    with sample_attention(attention, expectation_rate=0.0), observe(attention) as recorded:
         context = attention(torch.randn(3, 2, 4), memory)
-    torch.testing.assert_close(context, seen["attention"][0] @ memory.values)
+    torch.testing.assert_close(context, recorded["attention"][0] @ memory.values)
 
 
-def test_it_learns_where_to_look():
-    """Only one of six slots gives a reward; the scorer finds it though no gradient goes through."""
+def test_training_finds_the_rewarded_slot():
+    """One of six slots gives a reward; training finds it without a gradient through the sample."""
     attention, estimator = (
         Attention(LocationScore(2, 6), ReinforceSampler()),
         ReinforceLoss(entropy=0.001),
     )
-    optimiser = torch.optim.Adam(attention.parameters(), 0.05)
+    optimizer = torch.optim.Adam(attention.parameters(), 0.05)
     values = torch.zeros(32, 6, 1)
     values[:, 4] = 1.0
     memory = attention.remember(torch.zeros(32, 6, 2), values=values)
@@ -140,9 +142,9 @@ def test_it_learns_where_to_look():
         with sample_attention(attention, expectation_rate=0.0) as episode:
             reward = attention(torch.ones(32, 1, 2), memory).flatten()
         loss = estimator(reward, episode).mean()
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     weights = softmax(attention.score(torch.ones(1, 1, 2), memory.keys[:1]))
     assert weights[0, 0, 4] > 0.9
 
@@ -172,5 +174,8 @@ class TestBadInput:
         ):
             ReinforceLoss()(torch.zeros(2), episode)
         toy = Toy()
-        with pytest.raises(ValueError, match="batch has 3 sequences, but the episode began with 2"), sample_attention(toy):
+        with (
+            pytest.raises(ValueError, match="batch has 3 sequences, but the episode began with 2"),
+            sample_attention(toy),
+        ):
             toy(2), toy(3)

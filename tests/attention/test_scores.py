@@ -25,7 +25,7 @@ def dot(a: list[float], b: list[float]) -> float:
 
 
 def apply(weight: Tensor, x: list[float], bias: Tensor | None = None) -> list[float]:
-    """Row by row, as nn.Linear stores its weight: one row an output."""
+    """Multiply row by row; nn.Linear stores one row for each output."""
     shift = [0.0] * len(weight) if bias is None else bias.tolist()
     return [dot(row, x) + b for row, b in zip(weight.tolist(), shift, strict=True)]
 
@@ -43,18 +43,18 @@ def loop_general(score: General, q: list[float], h: list[float], slot: int) -> f
 
 
 def loop_additive(score: Additive, q: list[float], h: list[float], slot: int) -> float:
-    both = zip(
+    pairs = zip(
         apply(score.of_query.weight, q, score.of_query.bias),
         apply(score.of_key.weight, h),
         strict=True,
     )
-    return dot(score.energy.tolist(), [math.tanh(x + y) for x, y in both])
+    return dot(score.energy.tolist(), [math.tanh(x + y) for x, y in pairs])
 
 
-def loop_asked(score: Additive, q: list[float], h: list[float], slot: int) -> float:
-    """The query comes as W q."""
-    both = zip(q, apply(score.of_key.weight, h), strict=True)
-    return dot(score.energy.tolist(), [math.tanh(x + y) for x, y in both])
+def loop_projected_query(score: Additive, q: list[float], h: list[float], slot: int) -> float:
+    """The query is already W q."""
+    pairs = zip(q, apply(score.of_key.weight, h), strict=True)
+    return dot(score.energy.tolist(), [math.tanh(x + y) for x, y in pairs])
 
 
 def loop_location(score: LocationScore, q: list[float], h: list[float], slot: int) -> float:
@@ -78,7 +78,7 @@ CASES = {  # score, query width, memory width, loop
     "scaled_dot": (lambda: ScaledDot(), 5, 5, loop_scaled),
     "general": (lambda: General(5, 6), 5, 6, loop_general),
     "additive": (lambda: Additive(5, 6, 7), 5, 6, loop_additive),
-    "additive, W q given": (lambda: Additive(None, 6, 7), 7, 6, loop_asked),
+    "additive, W q given": (lambda: Additive(None, 6, 7), 7, 6, loop_projected_query),
     "additive with bias": (lambda: Additive(5, 6, 7, bias=True), 5, 6, loop_additive),
     "location": (lambda: LocationScore(5, 9), 5, 6, loop_location),
     "cosine": (lambda: Cosine(), 7, 6, loop_cosine),
@@ -88,8 +88,8 @@ CASES = {  # score, query width, memory width, loop
 
 @pytest.mark.parametrize("name", CASES)
 def test_score_is_its_equation(name: str):
-    make, query_dim, memory_dim, loop = CASES[name]
-    score = make().double()
+    build, query_dim, memory_dim, loop = CASES[name]
+    score = build().double()
     query = torch.randn(B, Q, query_dim, dtype=torch.float64)
     states = torch.randn(B, K, memory_dim, dtype=torch.float64)
     want = [
@@ -103,22 +103,22 @@ def test_score_is_its_equation(name: str):
 
 @pytest.mark.parametrize("name", CASES)
 def test_score_has_the_gradient_of_its_equation(name: str):
-    make, query_dim, memory_dim, _ = CASES[name]
-    score = make().double()
+    build, query_dim, memory_dim, _ = CASES[name]
+    score = build().double()
     query = torch.randn(1, 2, query_dim, dtype=torch.float64, requires_grad=True)
     states = torch.randn(1, 3, memory_dim, dtype=torch.float64, requires_grad=True)
     names = [name for name, _ in score.named_parameters()]
 
     def energy(query: Tensor, states: Tensor, *parameters: Tensor) -> Tensor:
-        given = dict(zip(names, parameters, strict=True))
+        named = dict(zip(names, parameters, strict=True))
         return torch.func.functional_call(
-            _Both(score), {f"score.{n}": p for n, p in given.items()}, (query, states)
+            PrepareAndScore(score), {f"score.{n}": p for n, p in named.items()}, (query, states)
         )
 
     assert torch.autograd.gradcheck(energy, (query, states, *score.parameters()))
 
 
-class _Both(nn.Module):
+class PrepareAndScore(nn.Module):
     def __init__(self, score: Score):
         super().__init__()
         self.score = score
@@ -128,23 +128,23 @@ class _Both(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "make", [lambda h: General(5, 6, heads=h), lambda h: Additive(5, 6, 7, bias=True, heads=h)]
+    "build", [lambda h: General(5, 6, heads=h), lambda h: Additive(5, 6, 7, bias=True, heads=h)]
 )
-def test_heads_have_parameters_of_their_own(make):
-    score = make(3).double()
+def test_heads_have_separate_parameters(build):
+    score = build(3).double()
     query = torch.randn(B, 3, Q, 5, dtype=torch.float64)
     states = torch.randn(B, 3, K, 6, dtype=torch.float64)
-    whole = score(query, score.prepare(states))
+    together = score(query, score.prepare(states))
     for head in range(3):
-        one = make(None).double()
+        single = build(None).double()
         with torch.no_grad():
-            for name, parameter in one.named_parameters():
+            for name, parameter in single.named_parameters():
                 mine = score.get_parameter(name)[head]
                 parameter.copy_(
                     mine.mT if name.endswith("weight") else mine.reshape(parameter.shape)
                 )
-        alone = one(query[:, head], one.prepare(states[:, head]))
-        torch.testing.assert_close(whole[:, head], alone, rtol=1e-10, atol=1e-12)
+        alone = single(query[:, head], single.prepare(states[:, head]))
+        torch.testing.assert_close(together[:, head], alone, rtol=1e-10, atol=1e-12)
 
 
 def test_additive_is_luongs_concat():
@@ -156,7 +156,7 @@ def test_additive_is_luongs_concat():
     torch.testing.assert_close(energy.squeeze(), concat)
 
 
-def test_cosine_of_nothing_is_zero():
+def test_cosine_of_a_zero_vector_is_zero():
     energy = Cosine()(torch.zeros(1, 1, 4), Cosine().prepare(torch.zeros(1, 2, 3)))
     assert (energy == 0).all()
 

@@ -14,7 +14,7 @@ F64 = torch.float64
 
 @torch.no_grad()
 def test_local_p_is_its_equation():
-    """S = real source length, sigma = D/2, Gaussian after the softmax, not normalised again."""
+    """S = real source length, sigma = D/2, Gaussian after the softmax, not normalized again."""
     radius, lengths = 2.0, [7, 4, 1]
     attention = Attention(Dot(), window=PredictiveWindow(5, radius, hidden_dim=3)).to(F64)
     into, _, out, _ = attention.window.center

@@ -1,4 +1,4 @@
-"""Cells against loops over single numbers, against torch, and against what papers say of them."""
+"""Cells against loops over single numbers, against torch, and properties from the papers."""
 
 import math
 from functools import partial
@@ -12,7 +12,7 @@ from torch.func import functional_call
 
 from regard.layers.cells import GRU, LSTM, Cell, Elman
 
-# How to make each cell, and the function of single numbers it is held against.
+# Builders of the cells.
 CELLS = {
     "elman": Elman,
     "elman sigmoid": partial(Elman, activation=torch.sigmoid),
@@ -37,7 +37,7 @@ def times(matrix: list[Vector], vector: Vector) -> Vector:
 
 
 class Gate:
-    """One gate's rows of the weights, as plain numbers, and its pre-activation by the equation."""
+    """The weights of one gate as plain numbers, and its pre-activation by the equation."""
 
     def __init__(self, cell: Cell, index: int):
         rows = slice(index * cell.hidden_dim, (index + 1) * cell.hidden_dim)
@@ -46,7 +46,7 @@ class Gate:
         self.gain = None if cell.gain is None else cell.gain[index].tolist()
 
     def raw(self, x: Vector, h: Vector, r: Vector | None = None) -> Vector:
-        """W x + r (U h + b') + b, normalised in between if the cell does; r is 1 but for a GRU."""
+        """W x + r (U h + b') + b, with the norm of the cell; r is 1 except in a GRU."""
         r = [1.0] * len(h) if r is None else r
         of_x, of_h = times(self.W, x), times(self.U, h)
         inner = [a + k * (b + c) for a, k, b, c in zip(of_x, r, of_h, self.b_h, strict=True)]
@@ -70,7 +70,7 @@ def lstm(cell: LSTM, x: Vector, h: Vector, c: Vector) -> tuple[Vector, ...]:
 
 
 def gru(cell: GRU, x: Vector, h: Vector) -> tuple[Vector, ...]:
-    """In the letters of the lectures: u is the update gate, u = 1 - z."""
+    """The equations with the update gate u = 1 - z."""
     r = [sigma(v) for v in Gate(cell, 0).raw(x, h)]
     u = [1 - sigma(v) for v in Gate(cell, 1).raw(x, h)]
     if cell.reset == "after":
@@ -80,14 +80,14 @@ def gru(cell: GRU, x: Vector, h: Vector) -> tuple[Vector, ...]:
     return ([(1 - u[j]) * h[j] + u[j] * math.tanh(new[j]) for j in range(len(h))],)
 
 
-def by_numbers(cell: Cell, x: Tensor, state: tuple[Tensor, ...]) -> list[Tensor]:
+def step_by_equation(cell: Cell, x: Tensor, state: tuple[Tensor, ...]) -> list[Tensor]:
     step = {Elman: elman, LSTM: lstm, GRU: gru}[type(cell)]
     rows = [step(cell, x[n].tolist(), *(s[n].tolist() for s in state)) for n in range(len(x))]
     return [torch.tensor(part, dtype=torch.float64) for part in zip(*rows, strict=True)]
 
 
-def shaken(cell: Cell) -> Cell:
-    """In float64, with every parameter moved, so that no bias is 0 and no gain is 1."""
+def randomized(cell: Cell) -> Cell:
+    """Convert to float64 and move every parameter, so that no bias is 0 and no gain is 1."""
     cell = cell.double()
     with torch.no_grad():
         for parameter in cell.parameters():
@@ -95,7 +95,7 @@ def shaken(cell: Cell) -> Cell:
     return cell
 
 
-def some(cell: Cell, batch: int = 3) -> tuple[Tensor, tuple[Tensor, ...]]:
+def random_inputs(cell: Cell, batch: int = 3) -> tuple[Tensor, tuple[Tensor, ...]]:
     x = torch.randn(batch, cell.input_dim).to(cell.weight_hh)
     return x, tuple(torch.randn_like(part) for part in cell.initial_state(batch))
 
@@ -105,15 +105,15 @@ def some(cell: Cell, batch: int = 3) -> tuple[Tensor, tuple[Tensor, ...]]:
 @settings(max_examples=10)
 def test_it_is_the_equation(name, sizes, seed):
     torch.manual_seed(seed)
-    cell = shaken(CELLS[name](*sizes[:2]))
-    x, state = some(cell, sizes[2])
-    expected = by_numbers(cell, x, state)
+    cell = randomized(CELLS[name](*sizes[:2]))
+    x, state = random_inputs(cell, sizes[2])
+    expected = step_by_equation(cell, x, state)
     for got in (cell(x, state), cell.recurrence()(cell.project(x), state)):
         torch.testing.assert_close(list(got), expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("name", "torchs"),
+    ("name", "build_torch_cell"),
     [
         ("elman", nn.RNNCell),
         ("elman relu", partial(nn.RNNCell, nonlinearity="relu")),
@@ -121,39 +121,41 @@ def test_it_is_the_equation(name, sizes, seed):
         ("gru after", nn.GRUCell),
     ],
 )
-def test_it_loads_the_weights_of_torch(name, torchs):
-    theirs = torchs(4, 5).double()
-    ours = CELLS[name](4, 5).double()
-    ours.load_state_dict(theirs.state_dict())
-    x, state = some(ours)
-    expected = theirs(x, state if ours.tensors_per_state == 2 else state[0])
-    expected = list(expected) if ours.tensors_per_state == 2 else [expected]
-    for got in (ours(x, state), ours.recurrence()(ours.project(x), state)):
+def test_it_loads_the_weights_of_torch(name, build_torch_cell):
+    torch_cell = build_torch_cell(4, 5).double()
+    cell = CELLS[name](4, 5).double()
+    cell.load_state_dict(torch_cell.state_dict())
+    x, state = random_inputs(cell)
+    expected = torch_cell(x, state if cell.tensors_per_state == 2 else state[0])
+    expected = list(expected) if cell.tensors_per_state == 2 else [expected]
+    for got in (cell(x, state), cell.recurrence()(cell.project(x), state)):
         torch.testing.assert_close(list(got), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_projection_and_clip_by_numbers():
-    """The plain LSTM's numbers, c held within the clip, then P (o tanh c) held within it too."""
-    cell = shaken(LSTM(2, 4, projection_dim=3, state_clip=0.4))
-    x, (h, c) = some(cell)
+def test_projection_and_clip_by_equation():
+    """A plain LSTM with c clipped, and then P (o tanh c) clipped."""
+    cell = randomized(LSTM(2, 4, projection_dim=3, state_clip=0.4))
+    x, (h, c) = random_inputs(cell)
     assert (h.shape, c.shape) == ((3, 3), (3, 4))
     for row, (got_h, got_c) in enumerate(zip(*cell(x, (h, c)), strict=True)):
         gates, ones = [Gate(cell, n) for n in range(4)], [1.0] * 4
         i, f, g, o = (gate.raw(x[row].tolist(), h[row].tolist(), ones) for gate in gates)
         units = range(4)
-        free = [sigma(f[j]) * c[row, j].item() + sigma(i[j]) * math.tanh(g[j]) for j in units]
-        held = [min(max(v, -0.4), 0.4) for v in free]
-        shown = times(cell.weight_hr.tolist(), [sigma(o[j]) * math.tanh(held[j]) for j in units])
-        assert got_c.tolist() == pytest.approx(held)
-        assert got_h.tolist() == pytest.approx([min(max(v, -0.4), 0.4) for v in shown])
+        unclipped = [sigma(f[j]) * c[row, j].item() + sigma(i[j]) * math.tanh(g[j]) for j in units]
+        clipped = [min(max(v, -0.4), 0.4) for v in unclipped]
+        projected = times(
+            cell.weight_hr.tolist(), [sigma(o[j]) * math.tanh(clipped[j]) for j in units]
+        )
+        assert got_c.tolist() == pytest.approx(clipped)
+        assert got_h.tolist() == pytest.approx([min(max(v, -0.4), 0.4) for v in projected])
     assert (cell(5 * x, (h, 5 * c))[1].abs() == 0.4).any()
 
 
 @pytest.mark.parametrize("name", CELLS)
 def test_gradients(name):
-    cell = shaken(CELLS[name](1, 3))
+    cell = randomized(CELLS[name](1, 3))
     names, weights = zip(*cell.named_parameters(), strict=True)
-    x, state = some(cell, 2)
+    x, state = random_inputs(cell, 2)
 
     def run(x: Tensor, *rest: Tensor) -> tuple[Tensor, ...]:
         given = dict(zip(names, rest[cell.tensors_per_state :], strict=True))
@@ -167,7 +169,7 @@ def test_gradients(name):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_every_precision_is_finite_and_stays(name, dtype):
     cell = CELLS[name](4, 6).to(dtype)
-    x, state = some(cell)
+    x, state = random_inputs(cell)
     after = cell(100 * x, state)
     assert all(part.dtype == dtype and part.isfinite().all() for part in after)
     torch.stack([part.sum() for part in after]).sum().backward()
@@ -193,7 +195,7 @@ def test_a_kernel_exactly_where_torch_has_the_function(name, kernel):
 
 
 def test_forget_bias_by_hand():
-    """Without input and weights every gate is half open, but for the forget gate: sigma(bias)."""
+    """Without input and weights every gate is half open, except the forget gate: sigma(bias)."""
     for bias in (0.0, 1.0, -2.0):
         cell = LSTM(1, 1, forget_bias=bias).double()
         for weight in (cell.weight_ih, cell.weight_hh):
@@ -217,9 +219,9 @@ def test_biases_start_at_zero_but_for_the_one_named(norm):
     assert LSTM(3, 4).bias_ih.tolist() == [0.0] * 4 + [1.0] * 4 + [0.0] * 8
 
 
-def test_forget_bias_outlives_the_norm():
-    """A bias that is the same for a whole gate would vanish inside LN: it stands outside."""
-    x, (h, c) = some(LSTM(3, 8))
+def test_norm_does_not_remove_the_forget_bias():
+    """LN would remove a bias that is equal in all units of a gate; so it is outside LN."""
+    x, (h, c) = random_inputs(LSTM(3, 8))
     torch.manual_seed(0)
     keeps = LSTM(3, 8, forget_bias=20.0, layer_norm=True)
     torch.manual_seed(0)
@@ -228,34 +230,34 @@ def test_forget_bias_outlives_the_norm():
 
 
 def test_keep_bias_keeps():
-    x, (h,) = some(GRU(3, 4))
+    x, (h,) = random_inputs(GRU(3, 4))
     torch.testing.assert_close(GRU(3, 4, keep_bias=40.0)(x, (h,))[0], h)
     assert (GRU(3, 4, keep_bias=-40.0)(x, (h,))[0] - h).abs().max() > 0.1
 
 
-def test_the_lectures_update_gate_is_ours_negated():
+def test_negated_update_gate_is_the_keep_gate():
     """h' = (1 - u) h + u h~ with u from the negated z rows."""
-    cell = shaken(GRU(2, 3, reset="before"))
-    other = GRU(2, 3, reset="before").double()
-    other.load_state_dict(cell.state_dict())
+    cell = randomized(GRU(2, 3, reset="before"))
+    negated = GRU(2, 3, reset="before").double()
+    negated.load_state_dict(cell.state_dict())
     with torch.no_grad():
-        for weight in other.weights:
+        for weight in negated.weights:
             weight[3:6].neg_()
-    x, (h,) = some(cell)
-    raw_z, raw_u = (c.project(x) + h @ c.weight_hh.t() for c in (cell, other))
+    x, (h,) = random_inputs(cell)
+    raw_z, raw_u = (c.project(x) + h @ c.weight_hh.t() for c in (cell, negated))
     z, u = raw_z[:, 3:6].sigmoid(), raw_u[:, 3:6].sigmoid()
     torch.testing.assert_close(u, 1 - z)
-    kept_by_ours, kept_by_other = cell(x, (h,))[0], other(x, (h,))[0]
+    output, negated_output = cell(x, (h,))[0], negated(x, (h,))[0]
     # (z h + (1 - z) n) + (u h + (1 - u) n) = h + n, with n the new content of both
-    new = kept_by_ours + kept_by_other - h
-    torch.testing.assert_close(kept_by_ours, (1 - u) * h + u * new)
+    new = output + negated_output - h
+    torch.testing.assert_close(output, (1 - u) * h + u * new)
 
 
 def test_the_two_places_of_the_reset_gate():
     """Different functions, which agree when the reset gate is open."""
-    after, before = shaken(GRU(3, 4)), GRU(3, 4, reset="before").double()
+    after, before = randomized(GRU(3, 4)), GRU(3, 4, reset="before").double()
     before.load_state_dict(after.state_dict())
-    x, state = some(after)
+    x, state = random_inputs(after)
     assert (after(x, state)[0] - before(x, state)[0]).abs().max() > 1e-3
     for cell in (after, before):
         cell.init_gate_bias(0, "reset_bias", 60.0)
@@ -263,10 +265,10 @@ def test_the_two_places_of_the_reset_gate():
 
 
 @pytest.mark.parametrize("name", ["elman norm", "lstm norm", "gru before norm", "gru after norm"])
-def test_norm_takes_each_gate_on_its_own(name):
+def test_norm_is_separate_for_each_gate(name):
     """Scaling all weights of one gate changes nothing; without norm it does."""
     cell = CELLS[name](5, 8).double()
-    x, state = some(cell)
+    x, state = random_inputs(cell)
     before = cell(x, state)[0]
     for gate in range(cell.gates):
         with torch.no_grad():
@@ -287,20 +289,20 @@ def test_recurrent_weights_start_orthogonal(kind):
 
 
 def test_a_state_drops_only_where_it_enters_a_product():
-    """With nothing kept there is no product with h; a GRU still carries h itself."""
-    x, (h,) = some(shaken(GRU(2, 3)))
-    gone = torch.zeros_like(h)
-    for name, make in CELLS.items():
-        cell = shaken(make(2, 3))
+    """With all of h dropped there is no product with h; a GRU still keeps h itself."""
+    x, (h,) = random_inputs(randomized(GRU(2, 3)))
+    all_dropped = torch.zeros_like(h)
+    for name, build in CELLS.items():
+        cell = randomized(build(2, 3))
         state = (h, h)[: cell.tensors_per_state]
-        with_h = cell.advance(x, state, gone)[0]
+        with_h = cell.advance(x, state, all_dropped)[0]
         cell.weight_hh.data.zero_()
         torch.testing.assert_close(with_h, cell.advance(x, state)[0], msg=name)
 
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("words", "call"),
+    ("message", "call"),
     [
         ("x must be 3 wide, not 2", lambda cell, x, s: cell(x[:, :2], s)),
         (r"x must be \[batch, input_dim\], not \[3\]", lambda cell, x, s: cell(x[0], s)),
@@ -319,8 +321,8 @@ def test_a_state_drops_only_where_it_enters_a_product():
         ("reset must be 'after' or 'before', not 'never'", lambda *_: GRU(2, 2, reset="never")),
     ],
 )
-def test_bad_input_is_named_in_one_line(words, call):
+def test_bad_input_is_named_in_one_line(message, call):
     cell = LSTM(3, 5)
-    with pytest.raises(ValueError, match=words) as error:
+    with pytest.raises(ValueError, match=message) as error:
         call(cell, torch.randn(4, 3), cell.initial_state(4))
     assert "\n" not in str(error.value)

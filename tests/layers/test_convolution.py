@@ -1,4 +1,4 @@
-"""Causal convolution against a loop and `F.conv1d`; what must change nothing, changes nothing."""
+"""Causal convolution against a loop and `F.conv1d`, and its invariants."""
 
 import math
 
@@ -17,7 +17,7 @@ SIZES = [(1, 1), (2, 1), (2, 4), (3, 2), (5, 3)]  # kernel, dilation
 
 
 def by_loop(convolution: CausalConvolution, states: Tensor) -> Tensor:
-    """The equation, number by number."""
+    """Compute the equation, number by number."""
     kernel, dilation, dim = convolution.kernel, convolution.dilation, convolution.dim
     weight, bias = convolution.of_window.weight, convolution.of_window.bias
     out = torch.empty(*states.shape[:2], len(bias), dtype=DOUBLE)
@@ -40,21 +40,21 @@ def test_is_the_equation_and_torchs_convolution(kernel: int, dilation: int):
     torch.testing.assert_close(got, by_loop(convolution, states), rtol=1e-10, atol=1e-12)
     weight = convolution.of_window.weight.unflatten(1, (kernel, 3)).mT  # [out, in, kernel]
     padded = F.pad(states.mT, (convolution.lookback, 0))
-    wanted = F.conv1d(padded, weight, convolution.of_window.bias, dilation=dilation).mT
-    torch.testing.assert_close(got, wanted, rtol=1e-10, atol=1e-12)
+    expected = F.conv1d(padded, weight, convolution.of_window.bias, dilation=dilation).mT
+    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize(("kernel", "dilation"), SIZES)
 def test_gate_is_the_equation(kernel: int, dilation: int):
     gated = GatedConvolution(3, 2, kernel=kernel, dilation=dilation).double()
     states = torch.randn(2, 6, 3, dtype=DOUBLE)
-    both = by_loop(gated.both, states)
+    raw = by_loop(gated.both, states)
     got, _ = gated(states)
     for index in torch.cartesian_prod(*map(torch.arange, (2, 6, 2))).tolist():
         b, t, o = index
-        signal, gate = both[b, t, o].item(), both[b, t, 2 + o].item()
-        wanted = math.tanh(signal) / (1 + math.exp(-gate))
-        assert got[b, t, o].item() == pytest.approx(wanted, rel=1e-10)
+        signal, gate = raw[b, t, o].item(), raw[b, t, 2 + o].item()
+        expected = math.tanh(signal) / (1 + math.exp(-gate))
+        assert got[b, t, o].item() == pytest.approx(expected, rel=1e-10)
 
 
 def test_by_hand():
@@ -84,30 +84,30 @@ def test_the_future_changes_nothing(size: tuple[int, int], length: int, data: st
     gated = GatedConvolution(3, 2, kernel=size[0], dilation=size[1])
     now = data.draw(st.integers(0, length - 1))
     states = torch.randn(2, length, 3)
-    other = states.clone()
-    other[:, now + 1 :] = 1e3 * torch.randn(2, length - now - 1, 3)
-    assert torch.equal(gated(states)[0][:, : now + 1], gated(other)[0][:, : now + 1])
+    changed = states.clone()
+    changed[:, now + 1 :] = 1e3 * torch.randn(2, length - now - 1, 3)
+    assert torch.equal(gated(states)[0][:, : now + 1], gated(changed)[0][:, : now + 1])
     states.requires_grad_()
     (slope,) = torch.autograd.grad(gated(states)[0][:, now].sum(), states)
     assert (slope[:, now + 1 :] == 0).all()
     assert (slope[:, now] != 0).any()
-    seen = {now - j * size[1] for j in range(size[0])}
-    unseen = [t for t in range(length) if t not in seen]
-    assert (slope[:, unseen] == 0).all()
+    reached = {now - j * size[1] for j in range(size[0])}
+    unreached = [t for t in range(length) if t not in reached]
+    assert (slope[:, unreached] == 0).all()
 
 
 @settings(max_examples=30)
 @given(st.sampled_from(SIZES), st.lists(st.integers(1, 4), min_size=1, max_size=5))
-def test_stepping_is_the_whole(size: tuple[int, int], pieces: list[int]):
+def test_stepping_equals_one_pass(size: tuple[int, int], pieces: list[int]):
     gated = GatedConvolution(3, 2, kernel=size[0], dilation=size[1]).double()
     states = torch.randn(2, sum(pieces), 3, dtype=DOUBLE)
-    whole, end = gated(states)
+    full, end = gated(states)
     past, steps = None, []
     for piece in states.split(pieces, 1):
         out, past = gated(piece, past=past)
         assert past.shape == (2, gated.lookback, 3)
         steps.append(out)
-    torch.testing.assert_close(torch.cat(steps, 1), whole, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(torch.cat(steps, 1), full, rtol=1e-10, atol=1e-12)
     assert torch.equal(past, end)
 
 
@@ -143,7 +143,7 @@ def test_stays_finite_and_keeps_the_dtype(dtype: torch.dtype):
     assert states.grad.isfinite().all()
 
 
-def test_compiles_whole(unchecked: None):
+def test_compiles_as_one_graph(unchecked: None):
     gated = GatedConvolution(4, 3, kernel=2, dilation=2)
     states, valid = torch.randn(2, 5, 4), torch.arange(5) < torch.tensor([[5], [3]])
     compiled = torch.compile(gated, fullgraph=True, backend="aot_eager")

@@ -1,19 +1,19 @@
-"""The conditional random field against all rows of tags, written out."""
+"""The conditional random field against an enumeration of all paths."""
 
 from itertools import pairwise, product
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.layers.crf import CRF
 
 
-def made(tags: int, seed: int, ruled: bool) -> tuple[CRF, torch.Tensor]:
+def random_crf(tags: int, seed: int, ruled: bool) -> tuple[CRF, torch.Tensor]:
     draw = torch.Generator().manual_seed(seed)
     rules = {}
-    if ruled:  # tag 0 may do anything, so that some row is always allowed
+    if ruled:  # everything is allowed for tag 0, so that at least one path is allowed
         allowed = torch.rand(tags, tags, generator=draw) < 0.6
         allowed[0], allowed[:, 0] = True, True
         begins, ends = (torch.rand(2, tags, generator=draw) < 0.6).unbind()
@@ -25,58 +25,60 @@ def made(tags: int, seed: int, ruled: bool) -> tuple[CRF, torch.Tensor]:
     return crf, torch.randn(3, 5, tags, generator=draw, dtype=torch.float64)
 
 
-def every_row(crf: CRF, energy: torch.Tensor) -> dict[tuple[int, ...], float]:
-    """Scores of all allowed rows of tags for one sentence, straight from the equation."""
-    found = {}
-    for row in product(range(crf.tags), repeat=len(energy)):
-        pairs = list(pairwise(row))
-        if not (crf.may_begin[row[0]] and crf.may_end[row[-1]]):
+def all_scores(crf: CRF, energy: torch.Tensor) -> dict[tuple[int, ...], float]:
+    """Return the scores of all allowed paths for one sentence."""
+    first, between, last = (w.tolist() for w in (crf.first, crf.between, crf.last))
+    may_begin, may, may_end = (w.tolist() for w in (crf.may_begin, crf.may, crf.may_end))
+    emissions, scores = energy.tolist(), {}
+    for path in product(range(crf.tags), repeat=len(emissions)):
+        pairs = list(pairwise(path))
+        if not (may_begin[path[0]] and may_end[path[-1]] and all(may[i][j] for i, j in pairs)):
             continue
-        if not all(crf.may[pair] for pair in pairs):
-            continue
-        score = crf.first[row[0]] + crf.last[row[-1]]
-        score = score + sum(energy[t, tag] for t, tag in enumerate(row))
-        found[row] = (score + sum(crf.between[pair] for pair in pairs)).item()
-    return found
+        score = first[path[0]] + last[path[-1]] + sum(between[i][j] for i, j in pairs)
+        scores[path] = score + sum(emissions[t][tag] for t, tag in enumerate(path))
+    return scores
 
 
+@settings(max_examples=60)
 @given(tags=st.integers(1, 4), seed=st.integers(0, 10**6), ruled=st.booleans())
-def test_against_all_rows(tags, seed, ruled):
-    crf, energy = made(tags, seed, ruled)
+def test_against_all_paths(tags, seed, ruled):
+    crf, energy = random_crf(tags, seed, ruled)
     lengths = [5, 3, 1]
     valid = torch.arange(5) < torch.tensor(lengths)[:, None]
-    best = crf.best_tags(energy, valid)
+    best, log_partition = crf.best_tags(energy, valid), crf.log_partition(energy, valid)
     for row, length in enumerate(lengths):
-        rows = every_row(crf, energy[row, :length])
-        total = torch.tensor(list(rows.values()), dtype=torch.float64).logsumexp(0).item()
-        assert crf.log_partition(energy, valid)[row].item() == pytest.approx(total, rel=1e-9)
-        highest = max(rows, key=rows.__getitem__)
+        scores = all_scores(crf, energy[row, :length])
+        total = torch.tensor(list(scores.values()), dtype=torch.float64).logsumexp(0).item()
+        assert log_partition[row].item() == pytest.approx(total, rel=1e-9)
+        highest = max(scores, key=scores.__getitem__)
         assert best[row, :length].tolist() == list(highest)
         assert not best[row, length:].any()
-        for tags_of, score in list(rows.items())[:20]:
-            given_tags = torch.tensor([[*tags_of, *[tags - 1] * (5 - length)]]).expand(3, -1)
-            found = crf(energy, given_tags, valid)[row].item()
-            assert found == pytest.approx(score - total, rel=1e-9, abs=1e-9)
+        paths = list(scores)[:20]
+        padded = torch.tensor([[*path, *[tags - 1] * (5 - length)] for path in paths])
+        rows = [row] * len(paths)
+        log_probs = crf(energy[rows], padded, valid[rows]).tolist()
+        expected = [scores[path] - total for path in paths]
+        assert log_probs == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_probabilities_sum_to_one():
-    crf, energy = made(3, 0, ruled=True)
+    crf, energy = random_crf(3, 0, ruled=True)
     valid = torch.ones(3, 5, dtype=torch.bool)
-    rows = torch.tensor(list(every_row(crf, energy[0])))
-    shares = crf(energy[:1].expand(len(rows), -1, -1), rows, valid[:1].expand(len(rows), -1))
-    assert shares.exp().sum().item() == pytest.approx(1, rel=1e-9)
+    rows = torch.tensor(list(all_scores(crf, energy[0])))
+    log_probs = crf(energy[:1].expand(len(rows), -1, -1), rows, valid[:1].expand(len(rows), -1))
+    assert log_probs.exp().sum().item() == pytest.approx(1, rel=1e-9)
 
 
 def test_gradients():
-    crf, energy = made(3, 1, ruled=True)
+    crf, energy = random_crf(3, 1, ruled=True)
     valid = torch.arange(5) < torch.tensor([5, 2, 1])[:, None]
     tags = torch.zeros(3, 5, dtype=torch.long)
     energy.requires_grad_(True)
     assert torch.autograd.gradcheck(lambda e: crf(e, tags, valid), energy)
 
 
-def test_what_is_not_allowed_is_never_best():
-    """However much the energies want it."""
+def test_forbidden_transitions_are_never_best():
+    """Even if the energies favor them."""
     allowed = torch.tensor([[True, True], [True, False]])
     crf = CRF(2, allowed, allowed_starts=torch.tensor([True, False]))
     energy = torch.tensor([[[0.0, 1e6]] * 6])
@@ -84,12 +86,14 @@ def test_what_is_not_allowed_is_never_best():
     assert best.tolist() == [[0, 1, 0, 1, 0, 1]]
 
 
-def test_a_row_without_words_says_nothing():
-    crf, energy = made(3, 2, ruled=False)
+def test_a_row_without_words_has_log_prob_zero():
+    crf, energy = random_crf(3, 2, ruled=False)
     valid = torch.zeros(3, 5, dtype=torch.bool)
     assert crf(energy, torch.zeros(3, 5, dtype=torch.long), valid).tolist() == [0.0] * 3
 
 
-def test_rules_of_another_shape():
-    with pytest.raises(ValueError, match=r"constraints of 3 tags must have shape \(3, 3\), not \(2, 2\)"):
+def test_constraints_of_another_shape():
+    with pytest.raises(
+        ValueError, match=r"constraints of 3 tags must have shape \(3, 3\), not \(2, 2\)"
+    ):
         CRF(3, torch.ones(2, 2, dtype=torch.bool))

@@ -1,4 +1,4 @@
-"""Dropout: how many values fall, what becomes of the others, and where torch's is used."""
+"""Dropout: the rate, the scale, the gradient, and the fallback to torch."""
 
 import pytest
 import torch
@@ -12,24 +12,24 @@ from regard.layers.dropout import dropout
 def test_share_scale_and_gradient(rate: float, shape: tuple[int, ...]):
     x = torch.randn(shape, requires_grad=True)
     y = dropout(x, rate)
-    kept = y != 0
+    is_kept = y != 0
     spread = (rate * (1 - rate) / x.numel()) ** 0.5
-    assert 1 - kept.double().mean().item() == pytest.approx(rate, abs=5 * spread)
-    torch.testing.assert_close(y[kept], x[kept] / (1 - rate), rtol=2e-4, atol=0)
+    assert 1 - is_kept.double().mean().item() == pytest.approx(rate, abs=5 * spread)
+    torch.testing.assert_close(y[is_kept], x[is_kept] / (1 - rate), rtol=2e-4, atol=0)
     y.sum().backward()
-    torch.testing.assert_close(x.grad, kept / (1 - rate), rtol=2e-4, atol=0)
+    torch.testing.assert_close(x.grad, is_kept / (1 - rate), rtol=2e-4, atol=0)
 
 
-def test_values_fall_independently():
-    """Neighbours that share a random word, too: any two fall together as often as by chance."""
-    fallen = (dropout(torch.ones(50_000, 8), 0.3) == 0).double()
-    together = fallen.T.cov()
-    assert (together - torch.eye(8) * 0.21).abs().max() < 5 * 0.21 / 50_000**0.5
+def test_values_are_dropped_independently():
+    """Values are uncorrelated, also neighbors from the same random word."""
+    dropped = (dropout(torch.ones(50_000, 8), 0.3) == 0).double()
+    covariance = dropped.T.cov()
+    assert (covariance - torch.eye(8) * 0.21).abs().max() < 5 * 0.21 / 50_000**0.5
 
 
 def test_the_scale_fits_the_rounded_rate():
-    kept = dropout(torch.ones(100, dtype=torch.float64), 0.00001 + 1 / 65536).max().item()
-    assert kept == pytest.approx(65536 / 65534, rel=1e-6)
+    scale = dropout(torch.ones(100, dtype=torch.float64), 0.00001 + 1 / 65536).max().item()
+    assert scale == pytest.approx(65536 / 65534, rel=1e-6)
 
 
 def test_the_seed_decides():
@@ -42,7 +42,7 @@ def test_the_seed_decides():
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.5])
-def test_not_while_it_is_used(rate: float):
+def test_no_dropout_in_evaluation(rate: float):
     x = torch.randn(5)
     assert dropout(x, rate, False) is x
     assert dropout(x, 0.0) is x

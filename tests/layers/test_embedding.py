@@ -1,10 +1,10 @@
-"""One table, both ways: lookup, tied logits, padding that stays zero, ids that do not exist."""
+"""The embedding table: lookup, tied logits, padding, and unknown ids."""
 
 import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
@@ -13,15 +13,16 @@ from regard.layers.embedding import Embedding
 SIZE, DIM = 7, 4
 
 
+@settings(max_examples=25)
 @given(st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=9), st.booleans())
 def test_lookup_is_a_product_with_one_hot_rows(ids: list[int], scaled: bool):
     embed = Embedding(SIZE, DIM, scaled=scaled).double()
-    found = embed(torch.tensor([ids]))
+    vectors = embed(torch.tensor([ids]))
     for position, index in enumerate(ids):
         for column in range(DIM):
-            wanted = sum((row == index) * embed.weight[row, column].item() for row in range(SIZE))
-            wanted *= math.sqrt(DIM) if scaled else 1
-            assert found[0, position, column].item() == pytest.approx(wanted, rel=1e-12)
+            expected = sum((row == index) * embed.weight[row, column].item() for row in range(SIZE))
+            expected *= math.sqrt(DIM) if scaled else 1
+            assert vectors[0, position, column].item() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -31,50 +32,50 @@ def test_logits_are_products_with_every_row(bias: bool, padding: int | None):
     if embed.bias is not None:
         torch.nn.init.normal_(embed.bias)
     states = torch.randn(2, 3, DIM, dtype=torch.float64)
-    wanted = torch.empty(2, 3, SIZE, dtype=torch.float64)
+    expected = torch.empty(2, 3, SIZE, dtype=torch.float64)
     for b in range(2):
         for t in range(3):
             for v in range(SIZE):
                 total = 0.0 if embed.bias is None else embed.bias[v].item()
                 for column in range(DIM):
                     total += states[b, t, column].item() * embed.weight[v, column].item()
-                wanted[b, t, v] = total
-    torch.testing.assert_close(embed.logits(states), wanted, rtol=1e-10, atol=1e-12)
+                expected[b, t, v] = total
+    torch.testing.assert_close(embed.logits(states), expected, rtol=1e-10, atol=1e-12)
     with torch.no_grad():
-        torch.testing.assert_close(embed.logits(states), wanted, rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(embed.logits(states), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_gradients_reach_the_one_table_from_both_sides():
+def test_table_gets_gradients_from_lookup_and_logits():
     embed = Embedding(SIZE, DIM, scaled=True, bias=True, padding=0).double()
     ids = torch.tensor([[1, 3, 3], [0, 6, 1]])
     assert embed.bias is not None
 
-    def both(weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    def tied_logits(weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         tied = {"weight": weight, "bias": bias}
         states = torch.func.functional_call(embed, tied, (ids,))
         return torch.nn.functional.linear(states.tanh(), weight.index_fill(0, ids[1, :1], 0), bias)
 
     loss = embed.logits(embed(ids).tanh()).square().sum()
     loss.backward()
-    again = both(embed.weight, embed.bias).square().sum()
-    wanted = torch.autograd.grad(again, [embed.weight, embed.bias])
-    torch.testing.assert_close(embed.weight.grad, wanted[0])
-    torch.testing.assert_close(embed.bias.grad, wanted[1])
+    reference = tied_logits(embed.weight, embed.bias).square().sum()
+    expected = torch.autograd.grad(reference, [embed.weight, embed.bias])
+    torch.testing.assert_close(embed.weight.grad, expected[0])
+    torch.testing.assert_close(embed.bias.grad, expected[1])
     states = torch.randn(2, DIM, dtype=torch.float64, requires_grad=True)
     assert gradcheck(embed.logits, (states,))
 
 
 def test_padding_stays_zero_through_training():
     embed = Embedding(SIZE, DIM, padding=2)
-    optimiser = torch.optim.AdamW(embed.parameters(), lr=0.1, weight_decay=0.1)
+    optimizer = torch.optim.AdamW(embed.parameters(), lr=0.1, weight_decay=0.1)
     ids = torch.tensor([[1, 2, 3, 2]])
     for _ in range(5):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         logits = embed.logits(embed(ids).roll(1, 1) + 1)
         torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids.flatten()).backward()
         assert embed.weight.grad is not None
         assert (embed.weight.grad[2] == 0).all()
-        optimiser.step()
+        optimizer.step()
     assert (embed.weight[2] == 0).all()
     assert (embed(ids)[0, 1] == 0).all()
     assert (embed.weight[[1, 3]] != 0).all()
@@ -97,7 +98,7 @@ def test_keeps_the_dtype(dtype: torch.dtype):
     assert embed(torch.empty(2, 0, dtype=torch.long)).shape == (2, 0, DIM)
 
 
-def test_compiles_whole(unchecked: None):
+def test_compiles_as_one_graph(unchecked: None):
     embed = Embedding(SIZE, DIM, scaled=True, padding=0)
     ids = torch.randint(SIZE, (2, 5))
     compiled = torch.compile(embed, fullgraph=True, backend="aot_eager")

@@ -1,4 +1,4 @@
-"""The gradient probe against the closed form of the lectures, and on models of other shapes."""
+"""The gradient probe against the closed form of a linear network, and on models of other shapes."""
 
 import math
 from functools import partial
@@ -17,14 +17,14 @@ STEPS = 12
 
 
 def linear(V: Tensor) -> Elman:
-    """h_t = V h_{t-1} + U x_t: the lectures' network with sigma = Id."""
+    """h_t = V h_{t-1} + U x_t: an Elman network with the identity as activation."""
     cell = Elman(2, len(V), activation=lambda v: v).double()
     with torch.no_grad():
         cell.weight_hh.copy_(V)
     return cell
 
 
-def probed(cell: Elman | LSTM | GRU, steps: int = STEPS, batch: int = 3) -> Tensor:
+def probe(cell: Elman | LSTM | GRU, steps: int = STEPS, batch: int = 3) -> Tensor:
     inputs = torch.randn(batch, steps, cell.input_dim).double()
     return gradient_by_distance(cell.double(), inputs, cell.initial_state(batch))
 
@@ -32,7 +32,7 @@ def probed(cell: Elman | LSTM | GRU, steps: int = STEPS, batch: int = 3) -> Tens
 def test_linear_network_is_the_closed_form():
     """dJ_t/dh_k = dJ_t/dh_t V^(t-k), and J_t = sum h_t has the gradient (1, ... 1)."""
     V = torch.randn(4, 4).double()
-    norms = probed(linear(V))
+    norms = probe(linear(V))
     expected = [
         (torch.ones(4).double() @ torch.matrix_power(V, n)).norm() for n in range(STEPS + 1)
     ]
@@ -44,7 +44,7 @@ def test_the_largest_eigenvalue_decides(eigenvalue):
     """Below 1 the gradient vanishes and above 1 it explodes, like its power."""
     Q, _ = torch.linalg.qr(torch.randn(5, 5).double())
     V = Q @ torch.diag(torch.tensor([eigenvalue, 0.1, 0.05, -0.1, 0.02]).double()) @ Q.t()
-    norms = probed(linear(V), 40)
+    norms = probe(linear(V), 40)
     assert (norms[40] / norms[20]).item() == pytest.approx(eigenvalue**20, rel=1e-4)
 
 
@@ -53,8 +53,8 @@ def test_by_hand():
     cell = Elman(1, 1).double()
     for weight, value in ((cell.weight_hh, 0.5), (cell.weight_ih, 0.0)):
         torch.nn.init.constant_(weight, value)
-    one = torch.ones(1, 1).double()
-    norms = gradient_by_distance(cell, torch.zeros(1, 2, 1).double(), (one,))
+    initial = torch.ones(1, 1).double()
+    norms = gradient_by_distance(cell, torch.zeros(1, 2, 1).double(), (initial,))
     h1 = math.tanh(0.5)
     h2 = math.tanh(h1 / 2)
     back_one = (1 - h2**2) / 2
@@ -78,23 +78,23 @@ def test_it_is_the_difference_quotient():
     assert norms.shape == (5,)
 
 
-def test_plain_networks_vanish_and_gates_hold():
-    elman = probed(Elman(16, 16), 50)
-    gru = probed(GRU(16, 16, keep_bias=math.log(49)), 50)
-    lstm = probed(LSTM(16, 16, forget_bias=math.log(49)), 50)
+def test_gradients_vanish_without_gates():
+    elman = probe(Elman(16, 16), 50)
+    gru = probe(GRU(16, 16, keep_bias=math.log(49)), 50)
+    lstm = probe(LSTM(16, 16, forget_bias=math.log(49)), 50)
     assert elman[50] / elman[0] < 1e-6
     assert gru[50] / gru[0] > 1e-2
     assert lstm[50] / lstm[0] > 1e-2
-    closed = probed(LSTM(16, 16, forget_bias=-3.0), 50)  # it is the gate that does it
+    closed = probe(LSTM(16, 16, forget_bias=-3.0), 50)  # it is the gate that does it
     assert closed[50] / closed[0] < 1e-10
 
 
 def test_rows_are_averaged_and_not_mixed():
     cell = GRU(2, 3).double()
     inputs = torch.randn(4, 5, 2).double()
-    whole = gradient_by_distance(cell, inputs, cell.initial_state(4))
+    together = gradient_by_distance(cell, inputs, cell.initial_state(4))
     rows = [gradient_by_distance(cell, row[None], cell.initial_state(1)) for row in inputs]
-    torch.testing.assert_close(whole, torch.stack(rows).mean(0))
+    torch.testing.assert_close(together, torch.stack(rows).mean(0))
 
 
 def test_any_recurrent_model_has_a_step():
@@ -125,7 +125,7 @@ def test_a_state_that_is_not_read_has_no_gradient():
     assert norms.tolist() == [pytest.approx(math.sqrt(3)), 0, 0]
 
 
-def test_it_leaves_no_trace():
+def test_no_gradients_are_left():
     """No gradient on parameters or inputs, also under no_grad."""
     cell, inputs = GRU(2, 3), torch.randn(2, 4, 2, requires_grad=True)
     state = (torch.zeros(2, 3, requires_grad=True),)
@@ -137,16 +137,16 @@ def test_it_leaves_no_trace():
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
-    ("words", "inputs", "loss"),
+    ("message", "inputs", "loss"),
     [
         ("inputs must be", torch.randn(4, 2), torch.sum),
         ("inputs must be", torch.randn(4, 0, 2), torch.sum),
         ("inputs holds NaN", torch.full((4, 3, 2), math.nan), torch.sum),
-        ("loss must give one number", torch.randn(4, 3, 2), partial(torch.sum, dim=1)),
+        ("loss must return a scalar", torch.randn(4, 3, 2), partial(torch.sum, dim=1)),
     ],
 )
-def test_bad_input_is_named_in_one_line(words, inputs, loss):
+def test_bad_input_is_named_in_one_line(message, inputs, loss):
     cell = GRU(2, 3)
-    with pytest.raises(ValueError, match=words) as error:
+    with pytest.raises(ValueError, match=message) as error:
         gradient_by_distance(cell, inputs, cell.initial_state(4), loss)
     assert "\n" not in str(error.value)

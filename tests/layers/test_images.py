@@ -1,4 +1,4 @@
-"""Images become slots in reading order, and weights over the slots can be laid back over them."""
+"""Image encoders: slots in reading order, and weights in the layout of the image."""
 
 import math
 from functools import partial
@@ -20,8 +20,8 @@ def one_group(width: int) -> nn.Module:
     return nn.GroupNorm(1, width)
 
 
-def convolved(image: Tensor, weight: Tensor) -> Tensor:
-    """3x3 convolution with zeros around, from the sum."""
+def convolution_by_loop(image: Tensor, weight: Tensor) -> Tensor:
+    """Compute a 3x3 convolution with zero padding."""
     rows, columns = image.shape[1:]
     out = torch.zeros(weight.shape[0], rows, columns, dtype=DOUBLE)
     for o in range(weight.shape[0]):
@@ -35,7 +35,7 @@ def convolved(image: Tensor, weight: Tensor) -> Tensor:
     return out
 
 
-def pooled(grid: Tensor) -> Tensor:
+def max_pooling_by_loop(grid: Tensor) -> Tensor:
     rows, columns = grid.shape[1] // 2, grid.shape[2] // 2
     out = torch.empty(grid.shape[0], rows, columns, dtype=DOUBLE)
     for r in range(rows):
@@ -44,7 +44,7 @@ def pooled(grid: Tensor) -> Tensor:
     return out
 
 
-def test_is_its_description_in_loops():
+def test_encoder_by_loops():
     net = ImageEncoder(2, 5, layers=2, hidden_dim=3, pooling_layers=1).double().eval()
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):
@@ -64,22 +64,24 @@ def test_is_its_description_in_loops():
             assert isinstance(norm, nn.BatchNorm2d)
             assert norm.running_mean is not None
             assert norm.running_var is not None
-            grid = convolved(grid, convolution.weight)
+            grid = convolution_by_loop(grid, convolution.weight)
             for o in range(3):
                 spread = math.sqrt(norm.running_var[o].item() + norm.eps)
                 grid[o] = (grid[o] - norm.running_mean[o]) / spread * norm.weight[o] + norm.bias[o]
             grid = grid.clamp(min=0)
             if layer == 0:
-                grid = pooled(grid)
+                grid = max_pooling_by_loop(grid)
         for row in range(2):
             for column in range(3):
-                wanted = net.out.weight @ grid[:, row, column] + net.out.bias
-                torch.testing.assert_close(slots[3 * row + column], wanted, rtol=1e-10, atol=1e-12)
+                expected = net.out.weight @ grid[:, row, column] + net.out.bias
+                torch.testing.assert_close(
+                    slots[3 * row + column], expected, rtol=1e-10, atol=1e-12
+                )
 
 
 @settings(max_examples=30)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 3))
-def test_grid_is_what_comes_out(height: int, width: int, pools: int):
+def test_grid_is_the_output_shape(height: int, width: int, pools: int):
     net = ImageEncoder(1, 4, layers=3, hidden_dim=2, pooling_layers=pools).eval()
     rows, columns = net.grid(height, width)
     assert (rows, columns) == (height // 2**pools, width // 2**pools)
@@ -90,7 +92,7 @@ def test_grid_is_what_comes_out(height: int, width: int, pools: int):
             net(torch.randn(1, 1, height, width))
 
 
-def test_snails_network_makes_one_vector_of_omniglot():
+def test_snail_encoder_returns_one_vector_for_omniglot():
     net = ImageEncoder(1, 64)
     assert net(torch.randn(2, 1, 28, 28)).shape == (2, 1, 64)
     convolutions = 9 * 64 + 3 * (9 * 64 * 64)
@@ -99,10 +101,10 @@ def test_snails_network_makes_one_vector_of_omniglot():
 
 @settings(max_examples=20)
 @given(st.integers(0, 3), st.integers(0, 5))
-def test_attention_over_a_image_folds_back_onto_it(row: int, column: int):
+def test_weights_have_the_layout_of_the_image(row: int, column: int):
     net = ImageEncoder(3, 8, layers=2, hidden_dim=4, norm=lambda _: nn.Identity())
     for module in net.look:
-        if isinstance(module, nn.Conv2d):  # each pixel for itself, so that only one slot can change
+        if isinstance(module, nn.Conv2d):  # pixels do not mix, so that only one slot changes
             nn.init.zeros_(module.weight)
             nn.init.uniform_(module.weight[:, :, 1, 1], 0.1, 1)
     image = torch.zeros(1, 3, 16, 24)
@@ -139,20 +141,20 @@ def test_gradient():
 
 
 def test_bad_arguments(unchecked: None):
-    colour = ImageEncoder(3, 4)
+    encoder = ImageEncoder(3, 4)
     shape = r"\[batch, 3, height, width\]"
     for bad in [(2, 1, 28, 28), (2, 28, 28), (28, 28)]:
         got = ", ".join(map(str, bad))
         with pytest.raises(ValueError, match=rf"^images must have shape {shape}, not \({got}\)$"):
-            colour(torch.zeros(bad))
+            encoder(torch.zeros(bad))
     with pytest.raises(ValueError, match=r"^images must be floating point, not torch\.uint8$"):
-        colour(torch.zeros(1, 3, 28, 28, dtype=torch.uint8))
+        encoder(torch.zeros(1, 3, 28, 28, dtype=torch.uint8))
     with pytest.raises(ValueError, match=r"^images must be torch\.float32 like the weights"):
-        colour(torch.zeros(1, 3, 28, 28, dtype=DOUBLE))
+        encoder(torch.zeros(1, 3, 28, 28, dtype=DOUBLE))
     with pytest.raises(ValueError, match=r"^images holds NaN, first at \(0, 0, 0, 0\)"):
-        colour(torch.full((1, 3, 28, 28), math.nan))
+        encoder(torch.full((1, 3, 28, 28), math.nan))
     with pytest.raises(ValueError, match=r"^images of 28 x 15 .* at least 16 x 16$"):
-        colour(torch.zeros(1, 3, 28, 15))
+        encoder(torch.zeros(1, 3, 28, 15))
     with pytest.raises(
         ValueError, match=r"^pooling_layers must be between 0 and layers \(2\), not 3$"
     ):

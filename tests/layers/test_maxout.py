@@ -1,4 +1,4 @@
-"""Maxout, and the deep output layer made of it."""
+"""Maxout, and the deep output layer."""
 
 import pytest
 import torch

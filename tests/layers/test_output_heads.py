@@ -1,4 +1,4 @@
-"""Poolings against loops, the classifier by hand."""
+"""Poolings against loops, and classifiers."""
 
 import pytest
 import torch
@@ -29,36 +29,36 @@ def test_by_hand(name, pooled):
     torch.testing.assert_close(build_pooling(name, 2)(STATES, VALID), torch.tensor(pooled).float())
 
 
-def test_what_was_read_backwards_ends_at_the_first_position():
+def test_backward_columns_are_taken_at_the_first_position():
     pooled = LastPooling(backward_dim=1)(STATES, VALID)
     torch.testing.assert_close(pooled, torch.tensor([[3.0, -4.0], [2.0, -1.0]]))
 
 
 @pytest.mark.parametrize("queries", [1, 3])
 def test_attention_is_its_equation(queries):
-    """Yang et al. 2016, eq. 5-7, row by row; several queries side by side."""
+    """Yang et al. 2016, eq. 5-7, row by row, with several queries."""
     pool = build_pooling("attention", 4, hidden_dim=5, queries=queries).double()
     states = torch.randn(2, 3, 4, dtype=torch.float64)
     p = {name: weight.detach() for name, weight in pool.named_parameters()}
     W, b = p["attention.score.of_key.weight"], p["attention.score.of_key.bias"]
-    wanted = []
+    expected = []
     for row, real in zip(states, VALID.sum(1).tolist(), strict=True):
         parts = []
         for u in p["query"]:
             energy = torch.stack([u @ torch.tanh(W @ h + b) for h in row[:real]])
             alpha = energy.exp() / energy.exp().sum()
             parts.append(sum(a * h for a, h in zip(alpha, row, strict=False)))
-        wanted.append(torch.cat(parts))
-    with observe(pool) as seen:
+        expected.append(torch.cat(parts))
+    with observe(pool) as recorded:
         pooled = pool(states, VALID)
-    torch.testing.assert_close(pooled, torch.stack(wanted), rtol=1e-10, atol=1e-12)
-    assert seen.joined()["attention"].shape == (2, queries, 3)
+    torch.testing.assert_close(pooled, torch.stack(expected), rtol=1e-10, atol=1e-12)
+    assert recorded.joined()["attention"].shape == (2, queries, 3)
 
 
 @settings(max_examples=30)
 @given(data=st.data(), name=st.sampled_from(NAMES))
-def test_padding_never_matters_wherever_it_stands(data, name):
-    """What stands at padding, and how much of it there is in front, between and behind."""
+def test_padding_anywhere_does_not_matter(data, name):
+    """The content, amount and location of padding do not matter."""
     length, more = data.draw(st.integers(1, 4)), data.draw(st.integers(0, 3))
     states = torch.randn(1, length, 4, dtype=torch.float64)
     places = torch.tensor(sorted(data.draw(st.permutations(range(length + more)))[:length]))

@@ -1,4 +1,4 @@
-"""Positions against loops from the equations, and the laws they were made for."""
+"""Positions against loops from the equations, and their laws."""
 
 import math
 from collections.abc import Callable
@@ -37,10 +37,9 @@ def wave(position: int, column: int, dim: int) -> float:
 def test_sinusoidal_is_the_equation(dim: int, length: int, start: int):
     states = torch.randn(2, length, dim, dtype=DOUBLE)
     got = SinusoidalPositions(dim)(states, start)
-    for t in range(length):
-        for column in range(dim):
-            wanted = states[:, t, column] + wave(start + t, column, dim)
-            torch.testing.assert_close(got[:, t, column], wanted, rtol=1e-10, atol=1e-13)
+    table = [[wave(start + t, column, dim) for column in range(dim)] for t in range(length)]
+    expected = states + torch.tensor(table, dtype=DOUBLE)
+    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-13)
 
 
 def test_sinusoidal_numbers_by_hand():
@@ -53,7 +52,7 @@ def test_sinusoidal_numbers_by_hand():
 
 
 @given(st.integers(0, 5000), st.integers(0, 5000))
-def test_sinusoidal_shift_is_a_rotation_that_does_not_depend_on_the_place(t: int, shift: int):
+def test_sinusoidal_shift_is_a_rotation_independent_of_position(t: int, shift: int):
     """The reason the paper gives for sinusoids: P[t + k] is a linear function of P[t]."""
     dim, position = 8, SinusoidalPositions(8)
     zero = torch.zeros(1, 1, dim, dtype=DOUBLE)
@@ -72,8 +71,8 @@ def test_sinusoidal_angles_do_not_suffer_from_the_dtype_of_the_model(dtype: torc
     position = SinusoidalPositions(6).to(torch.bfloat16).to(dtype)
     far = position(torch.zeros(1, 2, 6, dtype=dtype), 50_000)
     assert far.dtype == dtype
-    wanted = torch.tensor([[wave(50_000 + t, c, 6) for c in range(6)] for t in range(2)])
-    assert torch.equal(far[0], wanted.to(dtype))
+    expected = torch.tensor([[wave(50_000 + t, c, 6) for c in range(6)] for t in range(2)])
+    assert torch.equal(far[0], expected.to(dtype))
 
 
 @settings(max_examples=25)
@@ -89,8 +88,8 @@ def test_sinusoidal_angles_do_not_suffer_from_the_dtype_of_the_model(dtype: torc
         max_size=5,
     )
 )
-def test_what_was_kept_never_shows(calls: list[tuple[int, int, torch.dtype, bool]]):
-    """Any order of starts, lengths, dtypes and inference mode gives what a fresh module gives."""
+def test_the_cache_never_changes_results(calls: list[tuple[int, int, torch.dtype, bool]]):
+    """Any order of starts, lengths, dtypes and inference modes gives the result of a new module."""
     sinusoidal, rotary = SinusoidalPositions(6), RotaryPositions()
     for start, length, dtype, inference in calls:
         x = torch.randn(1, length, 6, dtype=dtype)
@@ -100,7 +99,7 @@ def test_what_was_kept_never_shows(calls: list[tuple[int, int, torch.dtype, bool
             assert torch.equal(rotary(x, start), RotaryPositions()(x, start))
             assert torch.equal(rotary(narrow, start), RotaryPositions()(narrow, start))
     x = torch.randn(1, 3, 6, dtype=calls[-1][2], requires_grad=True)
-    rotary(sinusoidal(x, calls[-1][0]), calls[-1][0]).sum().backward()  # also after inference
+    rotary(sinusoidal(x, calls[-1][0]), calls[-1][0]).sum().backward()  # also after inference mode
 
 
 # Learned ---------------------------------------------------------------------------------------
@@ -119,18 +118,18 @@ def test_learned_adds_its_rows():
     assert position(states, 7).shape == states.shape
 
 
-def test_learned_says_how_far_it_goes():
+def test_learned_positions_beyond_the_table_are_rejected():
     position = LearnedPositions(10, 4)
     for length, start, reached in [(11, 0, 11), (1, 10, 11), (4, 8, 12)]:
-        complaint = f"^states reach position {reached}, but the table has only 10$"
-        with pytest.raises(ValueError, match=complaint):
+        message = f"^states reach position {reached}, but the table has only 10$"
+        with pytest.raises(ValueError, match=message):
             position(torch.zeros(1, length, 4), start)
 
 
-@pytest.mark.parametrize("make", [SinusoidalPositions, lambda dim: LearnedPositions(12, dim)])
-def test_rows_padded_on_the_left_start_below_zero(make: Callable[[int], nn.Module]):
-    """Each row gets the positions it would have alone; padding reads as position 0."""
-    position, states = make(4).double(), numbers(3, 7, 4)
+@pytest.mark.parametrize("build", [SinusoidalPositions, lambda dim: LearnedPositions(12, dim)])
+def test_rows_padded_on_the_left_start_below_zero(build: Callable[[int], nn.Module]):
+    """Each row has the positions that it has alone; padding is at position 0."""
+    position, states = build(4).double(), numbers(3, 7, 4)
     got = position(states, torch.tensor([-5, 0, 3]))
     for row, start in enumerate([-5, 0, 3]):
         real = max(0, -start)
@@ -146,10 +145,10 @@ def test_rows_padded_on_the_left_start_below_zero(make: Callable[[int], nn.Modul
 # RelativeBias ----------------------------------------------------------------------------------
 
 
-def t5_bucket(distance: int, both_ways: bool, buckets: int, farthest: int) -> int:
-    """Raffel et al. 2020 in floating point, as T5's code has it; distance = slot - query."""
+def t5_bucket(distance: int, two_sided: bool, buckets: int, max_distance: int) -> int:
+    """Raffel et al. 2020 in floating point, as in T5's code; distance = slot - query."""
     first = 0
-    if both_ways:
+    if two_sided:
         buckets //= 2
         if distance > 0:
             first = buckets
@@ -159,24 +158,26 @@ def t5_bucket(distance: int, both_ways: bool, buckets: int, farthest: int) -> in
     exact = buckets // 2
     if distance < exact:
         return first + distance
-    growth = math.log(distance / exact) / math.log(farthest / exact)
+    growth = math.log(distance / exact) / math.log(max_distance / exact)
     return first + min(exact + int(growth * (buckets - exact) + 1e-9), buckets - 1)
 
 
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize(("buckets", "farthest"), [(32, 128), (32, 1000), (8, 20), (6, 9), (4, 3)])
-def test_buckets_are_those_of_t5(causal: bool, buckets: int, farthest: int):
-    bias = RelativeBias(2, buckets=buckets, max_distance=farthest, causal=causal)
+@pytest.mark.parametrize(
+    ("buckets", "max_distance"), [(32, 128), (32, 1000), (8, 20), (6, 9), (4, 3)]
+)
+def test_buckets_are_those_of_t5(causal: bool, buckets: int, max_distance: int):
+    bias = RelativeBias(2, buckets=buckets, max_distance=max_distance, causal=causal)
     distances = range(-1500, 1500)
-    wanted = [t5_bucket(d, not causal, buckets, farthest) for d in distances]
-    assert bias.bucket(torch.tensor(distances)).tolist() == wanted
+    expected = [t5_bucket(d, not causal, buckets, max_distance) for d in distances]
+    assert bias.bucket(torch.tensor(distances)).tolist() == expected
 
 
 def test_buckets_by_hand():
-    both, past = RelativeBias(1), RelativeBias(1, causal=True)
-    near = torch.tensor([-200, -128, -16, -8, -7, -1, 0, 1, 7, 8, 16, 128, 200])
-    assert both.bucket(near).tolist() == [15, 15, 10, 8, 7, 1, 0, 17, 23, 24, 26, 31, 31]
-    assert past.bucket(near).tolist() == [31, 31, 16, 8, 7, 1, 0, 0, 0, 0, 0, 0, 0]
+    two_sided, causal = RelativeBias(1), RelativeBias(1, causal=True)
+    distances = torch.tensor([-200, -128, -16, -8, -7, -1, 0, 1, 7, 8, 16, 128, 200])
+    assert two_sided.bucket(distances).tolist() == [15, 15, 10, 8, 7, 1, 0, 17, 23, 24, 26, 31, 31]
+    assert causal.bucket(distances).tolist() == [31, 31, 16, 8, 7, 1, 0, 0, 0, 0, 0, 0, 0]
 
 
 @given(
@@ -194,33 +195,33 @@ def test_bias_is_the_table_at_the_bucket(
             assert torch.equal(got[:, i, j], bias.weight[row])
 
 
-def test_bias_of_a_step_is_a_row_of_the_whole_and_has_its_gradient():
+def test_bias_of_a_step_is_a_row_of_the_full_bias():
     bias = RelativeBias(2, buckets=8, max_distance=5).double()
-    whole = bias(6, 6, 0)
+    full = bias(6, 6, 0)
     for t in range(6):
-        assert torch.equal(bias(1, t + 1, t), whole[:, t : t + 1, : t + 1])
+        assert torch.equal(bias(1, t + 1, t), full[:, t : t + 1, : t + 1])
     factor = torch.randn(2, 6, 6, dtype=DOUBLE)
-    (whole * factor).sum().backward()
-    wanted = torch.zeros_like(bias.weight)
+    (full * factor).sum().backward()
+    expected = torch.zeros_like(bias.weight)
     for i in range(6):
         for j in range(6):
-            wanted[t5_bucket(j - i, True, 8, 5)] += factor[:, i, j]
-    torch.testing.assert_close(bias.weight.grad, wanted)
+            expected[t5_bucket(j - i, True, 8, 5)] += factor[:, i, j]
+    torch.testing.assert_close(bias.weight.grad, expected)
     assert list(bias.state_dict()) == ["weight"]
 
 
 # Rotary ----------------------------------------------------------------------------------------
 
 
-def turned(x: Tensor, start: int) -> Tensor:
+def rotated(x: Tensor, start: int) -> Tensor:
     """Su et al. 2021, eq. 34, pair by pair."""
     out, dim = torch.empty_like(x), x.shape[-1]
     for t in range(x.shape[-2]):
         for i in range(0, dim, 2):
             angle = (start + t) / 10000 ** (i / dim)
-            one, other = x[..., t, i], x[..., t, i + 1]
-            out[..., t, i] = one * math.cos(angle) - other * math.sin(angle)
-            out[..., t, i + 1] = one * math.sin(angle) + other * math.cos(angle)
+            x0, x1 = x[..., t, i], x[..., t, i + 1]
+            out[..., t, i] = x0 * math.cos(angle) - x1 * math.sin(angle)
+            out[..., t, i + 1] = x0 * math.sin(angle) + x1 * math.cos(angle)
     return out
 
 
@@ -228,7 +229,7 @@ def turned(x: Tensor, start: int) -> Tensor:
 def test_rotary_is_the_equation(start: int):
     x = torch.randn(2, 3, 5, 8, dtype=DOUBLE)
     torch.testing.assert_close(
-        RotaryPositions()(x, start), turned(x, start), rtol=1e-10, atol=1e-12
+        RotaryPositions()(x, start), rotated(x, start), rtol=1e-10, atol=1e-12
     )
 
 
@@ -252,18 +253,18 @@ def test_rotary_tells_distances_apart():
 
 
 def test_rotary_takes_any_strides():
-    whole = torch.randn(4, 5, 7, 12, dtype=DOUBLE)
+    tensor = torch.randn(4, 5, 7, 12, dtype=DOUBLE)
     views = [
-        whole.transpose(1, 2),  # heads as a projection leaves them
-        whole[..., 1:9],  # pairs begin at an odd place
-        whole[..., ::2][..., :4],
+        tensor.transpose(1, 2),  # the strides of heads after a projection
+        tensor[..., 1:9],  # pairs begin at an odd offset
+        tensor[..., ::2][..., :4],
         torch.randn(3, 9, dtype=DOUBLE)[:, :8],  # rows an odd number apart
         torch.randn(8, 3, dtype=DOUBLE).T,
         torch.randn(1, 9, dtype=DOUBLE)[:, 1:],
-        whole[:, :, :0],
+        tensor[:, :, :0],
     ]
     for x in views:
-        torch.testing.assert_close(RotaryPositions()(x, 2), turned(x, 2), rtol=1e-10, atol=1e-12)
+        torch.testing.assert_close(RotaryPositions()(x, 2), rotated(x, 2), rtol=1e-10, atol=1e-12)
 
 
 def test_rotary_gradient_and_compiled_path(unchecked: None):
@@ -279,7 +280,7 @@ def test_rotary_in_half_precision_rounds_once(dtype: torch.dtype):
     x = torch.randn(2, 3, 5, 8).to(dtype)
     got = RotaryPositions().to(dtype)(x, 40_000)
     assert got.dtype == dtype
-    exact = turned(x.double(), 40_000)
+    exact = rotated(x.double(), 40_000)
     eps = torch.finfo(dtype).eps
     torch.testing.assert_close(got.double(), exact, rtol=eps, atol=2e-6)
 
@@ -293,10 +294,10 @@ def test_bad_arguments(unchecked: None):
         RotaryPositions()(states, -1)
     for position in (SinusoidalPositions(8), LearnedPositions(9, 8)):
         for bad in (states, torch.zeros(2, 8), torch.zeros(8)):
-            complaint = (
+            message = (
                 rf"^states must be \[batch, positions, 8\], not \[{str(list(bad.shape))[1:-1]}\]$"
             )
-            with pytest.raises(ValueError, match=complaint):
+            with pytest.raises(ValueError, match=message):
                 position(bad)
         with pytest.raises(ValueError, match=r"^states must be floating point, not torch\.int64$"):
             position(torch.zeros(1, 2, 8, dtype=torch.long))
@@ -305,7 +306,7 @@ def test_bad_arguments(unchecked: None):
     with pytest.raises(ValueError, match=r"^x must be floating point, not torch\.int64$"):
         RotaryPositions()(torch.zeros(2, 4, dtype=torch.long))
     for bad in (torch.zeros(1, 2, 5), torch.zeros(4)):
-        with pytest.raises(ValueError, match=r"^x must be \[\.\.\., positions, an even width\]"):
+        with pytest.raises(ValueError, match=r"^x must be \[\.\.\., positions, even width\]"):
             RotaryPositions()(bad)
     for position in (SinusoidalPositions(6), LearnedPositions(9, 6)):
         for bad in (torch.tensor(0), torch.tensor([0, 1]), torch.tensor([0.0])):
@@ -320,7 +321,7 @@ def test_bad_arguments(unchecked: None):
     with pytest.raises(ValueError, match=r"^max_positions must be positive, not 0$"):
         LearnedPositions(0, 4)
     for buckets in (2, 7):
-        with pytest.raises(ValueError, match=f"^buckets must be .*, not {buckets} in all$"):
+        with pytest.raises(ValueError, match=f"^buckets must be .*, not {buckets} in total$"):
             RelativeBias(2, buckets=buckets)
     with pytest.raises(ValueError, match=r"^max_distance must be greater than 8, not 8$"):
         RelativeBias(2, max_distance=8)

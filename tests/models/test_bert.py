@@ -17,7 +17,7 @@ SEGMENTS = torch.tensor([[0, 0, 1, 1, 1, 1], [0, 1, 1, 0, 0, 0]])
 VALID = torch.tensor([[True] * 6, [True] * 3 + [False] * 3])
 
 
-def made(**settings: Any) -> Any:
+def small_model(**settings: Any) -> Any:
     model = Bert(SIZE, dim=DIM, heads=HEADS, layers=LAYERS, max_positions=6, **settings)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
@@ -38,7 +38,7 @@ def gelu(x: Tensor) -> Tensor:
     return x * 0.5 * (1 + torch.erf(x / math.sqrt(2)))
 
 
-def looked(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+def self_attention(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
     q, k, v = (affine(w, f"{name}.to_{what}", x) for what in ("query", "key", "value"))
     wide, read = DIM // HEADS, torch.zeros_like(x)
     for head in range(HEADS):
@@ -48,51 +48,56 @@ def looked(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
     return affine(w, f"{name}.out", read)
 
 
-def by_hand(w: dict[str, Tensor], ids: Tensor, segments: Tensor) -> Tensor:
-    """The states of one row without padding."""
+def states_by_equation(w: dict[str, Tensor], ids: Tensor, segments: Tensor) -> Tensor:
+    """Return the states of one row without padding."""
     x = w["words.weight"][ids] + w["position.weight"][: len(ids)] + w["segments.weight"][segments]
     x = normed(w, "norm", x)
     for i in range(LAYERS):
         name = f"encoder.layers.{i}"
-        x = normed(w, f"{name}.self_norm", x + looked(w, f"{name}.self_attention", x))
+        x = normed(w, f"{name}.self_norm", x + self_attention(w, f"{name}.self_attention", x))
         inner = affine(w, f"{name}.feed.narrow", gelu(affine(w, f"{name}.feed.widen", x)))
         x = normed(w, f"{name}.feed_norm", x + inner)
     return x
 
 
-def close(one: Tensor, other: Tensor) -> None:
-    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
+def close(actual: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-10)
 
 
 @torch.no_grad()
 def test_it_is_its_equations():
-    model = made(pretrain="both")
-    given, weights = model.encode(IDS, VALID, SEGMENTS), model.state_dict()
+    model = small_model(pretrain="both")
+    encoded, weights = model.encode(IDS, VALID, SEGMENTS), model.state_dict()
     for row, length in enumerate(VALID.sum(1).tolist()):
-        x = by_hand(weights, IDS[row, :length], SEGMENTS[row, :length])
-        close(given.states[row, :length], x)
+        x = states_by_equation(weights, IDS[row, :length], SEGMENTS[row, :length])
+        close(encoded.states[row, :length], x)
         pooled = affine(weights, "pooler", x[0]).tanh()
-        close(given.pooled[row], pooled)
+        close(encoded.pooled[row], pooled)
         guess = normed(weights, "guess_norm", gelu(affine(weights, "guess", x)))
         logits = guess @ weights["words.weight"].T + weights["words.bias"]
-        close(model.logits(model.masked_word_states(given.states[row, :length])), logits)
-        close(model.following(given.pooled[row]), affine(weights, "following", pooled))
-    assert given.valid is VALID
+        close(model.logits(model.masked_word_states(encoded.states[row, :length])), logits)
+        close(model.following(encoded.pooled[row]), affine(weights, "following", pooled))
+    assert encoded.valid is VALID
 
 
 @pytest.mark.parametrize(("size", "count"), [("base", 109_482_240), ("large", 335_141_888)])
 def test_sizes_are_the_published_ones(size, count):
     with torch.device("meta"):
         model = Bert(30_522, **SIZES[size])
-        heads = Bert(30_522, **SIZES[size], pretrain="both")
     assert sum(weight.numel() for weight in model.parameters()) == count
-    dim = SIZES[size]["dim"]
-    more = dim * dim + dim + 2 * dim + 30_522 + 2 * dim + 2  # guess, its norm, bias, following
-    assert sum(weight.numel() for weight in heads.parameters()) == count + more
+
+
+def test_size_of_the_output_heads():
+    plain, heads = (
+        sum(weight.numel() for weight in Bert(SIZE, dim=DIM, heads=2, pretrain=p).parameters())
+        for p in ("none", "both")
+    )
+    # guess, its norm, bias of words, following
+    assert heads - plain == (DIM * DIM + DIM) + 2 * DIM + SIZE + (2 * DIM + 2)
 
 
 @pytest.mark.parametrize("std", [0.02, 0.1])
-def test_weights_start_as_far_from_zero_as_asked(std):
+def test_initial_weights_have_the_given_std(std):
     model = Bert(500, dim=64, heads=2, layers=2, max_positions=64, pretrain="both", init_std=std)
     for name, weight in model.named_parameters():
         if weight.ndim == 2 and weight.numel() > 1000:
@@ -100,25 +105,25 @@ def test_weights_start_as_far_from_zero_as_asked(std):
 
 
 def test_padding_changes_nothing():
-    model = made()
+    model = small_model()
     expected = model.encode(IDS, VALID, SEGMENTS)
-    other = torch.where(VALID, IDS, 9)
-    given = model.encode(other, VALID, SEGMENTS)
-    close(given.states[VALID], expected.states[VALID])
+    changed_ids = torch.where(VALID, IDS, 9)
+    encoded = model.encode(changed_ids, VALID, SEGMENTS)
+    close(encoded.states[VALID], expected.states[VALID])
     short = model.encode(IDS[1:, :3], VALID[1:, :3], SEGMENTS[1:, :3])
     close(short.states[0], expected.states[1, :3])
     close(short.pooled[0], expected.pooled[1])
 
 
-def test_without_segments_all_is_of_the_first():
-    model = made()
+def test_default_segment_is_the_first():
+    model = small_model()
     first = model.encode(IDS, VALID, torch.zeros_like(IDS))
     close(model.encode(IDS, VALID).states, first.states)
     assert not torch.allclose(model.encode(IDS, VALID, SEGMENTS).states, first.states)
 
 
-def test_the_loss_of_masked_words_is_asked_at_chosen_places():
-    model = made(pretrain="masked").train()
+def test_masked_word_loss_uses_chosen_positions_only():
+    model = small_model(pretrain="masked").train()
     chosen = torch.tensor([[False, True, False, False, True, False], [True] + [False] * 5])
     states = model.encode(IDS, VALID).states
     loss = cross_entropy(model.output, model.masked_word_states(states), IDS, chosen)
@@ -128,18 +133,18 @@ def test_the_loss_of_masked_words_is_asked_at_chosen_places():
 
 
 def test_parts_may_be_left_out():
-    model = made(segments=0, pooler=False)
+    model = small_model(segments=0, pooler=False)
     assert (model.width, model.pooled_width) == (DIM, None)
     assert model.encode(IDS, VALID).pooled is None
     assert not {"segments.weight", "pooler.weight", "words.bias"} & set(model.state_dict())
-    with observe(model) as seen:
+    with observe(model) as recorded:
         model.encode(IDS, VALID)
-    assert [weights.shape for weights in seen.joined().values()] == [(2, HEADS, 6, 6)] * LAYERS
+    assert [weights.shape for weights in recorded.joined().values()] == [(2, HEADS, 6, 6)] * LAYERS
 
 
-def test_what_cannot_be_is_told(unchecked):
-    model = made(segments=0)
-    with pytest.raises(ValueError, match="segments are given to a model that has none"):
+def test_invalid_arguments_are_rejected(unchecked):
+    model = small_model(segments=0)
+    with pytest.raises(ValueError, match="segments must be None for a model"):
         model.encode(IDS, VALID, SEGMENTS)
     with pytest.raises(ValueError, match="no head for masked words; set pretrain='masked'"):
         model.masked_word_states(torch.zeros(1, DIM))

@@ -10,7 +10,7 @@ from regard.models.bidaf import Bidaf
 from regard.text.spelling import spell
 
 IDS = torch.tensor([[5, 3, 6, 4, 5], [4, 6, 0, 0, 0], [3, 5, 4, 0, 0]])
-ASKED = torch.tensor([[3, 0, 0], [6, 4, 5], [5, 3, 0]])
+QUESTIONS = torch.tensor([[3, 0, 0], [6, 4, 5], [5, 3, 0]])
 NAMES = {0: "", 3: "c", 4: "b", 5: "ab", 6: "abc"}
 SIZES = {
     "dim": 3,
@@ -26,11 +26,11 @@ def letters(ids):
 
 
 def inputs():
-    both = {"": IDS, "question_": ASKED}
+    sides = {"": IDS, "question_": QUESTIONS}
     return {
-        f"{name}{what}": made(ids)
-        for name, ids in both.items()
-        for what, made in {
+        f"{name}{part}": convert(ids)
+        for name, ids in sides.items()
+        for part, convert in {
             "ids": lambda ids: ids,
             "characters": letters,
             "valid": lambda ids: ids != 0,
@@ -38,17 +38,17 @@ def inputs():
     }
 
 
-def wide(**more):
+def random_model(**more):
     model = Bidaf(7, **SIZES, **more)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
 
 
-def lstm(ours, wide: int, layers: int = 1):
-    theirs = nn.LSTM(wide, 4, layers, batch_first=True, bidirectional=True).double()
-    ours.load_torch_weights(theirs)
-    return lambda rows: theirs(torch.stack(rows)[None])[0][0]
+def lstm(layer, width: int, layers: int = 1):
+    torch_lstm = nn.LSTM(width, 4, layers, batch_first=True, bidirectional=True).double()
+    layer.load_torch_weights(torch_lstm)
+    return lambda rows: torch_lstm(torch.stack(rows)[None])[0][0]
 
 
 def sigmoid(x):
@@ -56,7 +56,7 @@ def sigmoid(x):
 
 
 def vector(model, number: int):
-    """A word: its letters, its own vector, and two highways over both."""
+    """Return the vector of a word: characters, embedding, and two highway layers."""
     parts = []
     if model.letters is not None:
         cnn, window = model.letters, model.letters.windows[0]
@@ -76,45 +76,45 @@ def vector(model, number: int):
     return x
 
 
-def soft(energies):
-    e = [torch.exp(one - max(energies)) for one in energies]
-    return [one / sum(e) for one in e]
+def softmax(energies):
+    e = [torch.exp(energy - max(energies)) for energy in energies]
+    return [energy / sum(e) for energy in e]
 
 
 @pytest.mark.parametrize("without", [None, "use_words", "use_characters", "c2q", "q2c"])
 @torch.no_grad()
 def test_the_equations_of_the_paper(without):
-    model = wide(**({} if without is None else {without: False}))
+    model = random_model(**({} if without is None else {without: False}))
     read = lstm(model.recurrent, {"use_words": 2, "use_characters": 3}.get(without, 5))
     modeling = lstm(model.modeling, 24 if without == "q2c" else 32, 2)
     ending = lstm(model.ending, 8)
     w = model.c2q.score.weight.flatten()
-    with observe(model) as seen:
-        found = model.encode(**inputs())
-    seen = seen.joined()
-    assert set(seen) == {"c2q", "q2c"} - {without}
-    for row, (ids, asked) in enumerate(zip(IDS.tolist(), ASKED.tolist(), strict=True)):
+    with observe(model) as recorded:
+        encoded = model.encode(**inputs())
+    recorded = recorded.joined()
+    assert set(recorded) == {"c2q", "q2c"} - {without}
+    for row, (ids, question) in enumerate(zip(IDS.tolist(), QUESTIONS.tolist(), strict=True)):
         h = read([vector(model, n) for n in ids if n])
-        u = read([vector(model, n) for n in asked if n])
+        u = read([vector(model, n) for n in question if n])
         s = [[w @ torch.cat([one, other, one * other]) for other in u] for one in h]
-        b = soft([max(energies) for energies in s])
+        b = softmax([max(energies) for energies in s])
         summary = sum(b[t] * h[t] for t in range(len(h)))
         g = []
         for t in range(len(h)):
-            a = soft(s[t])
+            a = softmax(s[t])
             ours = sum(a[j] * u[j] for j in range(len(u)))
             if without == "c2q":
                 ours = sum(u) / len(u)
             else:
-                torch.testing.assert_close(seen["c2q"][row, t, : len(u)], torch.stack(a))
-                assert not seen["c2q"][row, t, len(u) :].any()
+                torch.testing.assert_close(recorded["c2q"][row, t, : len(u)], torch.stack(a))
+                assert not recorded["c2q"][row, t, len(u) :].any()
             last = [] if without == "q2c" else [h[t] * summary]
             g.append(torch.cat([h[t], ours, h[t] * ours, *last]))
         if without != "q2c":
-            torch.testing.assert_close(seen["q2c"][row, 0, : len(h)], torch.stack(b))
+            torch.testing.assert_close(recorded["q2c"][row, 0, : len(h)], torch.stack(b))
         m = modeling(g)
         m2 = ending(list(m))
-        for states, one in ((found.states, m), (found.ends, m2)):
+        for states, one in ((encoded.states, m), (encoded.ends, m2)):
             true = torch.cat([torch.stack(g), one], -1)
             torch.testing.assert_close(states[row, : len(h)], true, rtol=1e-9, atol=1e-11)
 
@@ -123,27 +123,29 @@ def test_trilinear_is_one_product():
     score = Trilinear(4).double()
     query, states = torch.randn(2, 3, 4).double(), torch.randn(2, 5, 4).double()
     keys = score.prepare(states)
-    found = score(query, keys)
+    energies = score(query, keys)
     w = score.weight.flatten()
     for b in range(2):
         for i in range(3):
             for j in range(5):
-                both = query[b, i], states[b, j]
+                pair = query[b, i], states[b, j]
                 torch.testing.assert_close(
-                    found[b, i, j], w @ torch.cat([*both, both[0] * both[1]])
+                    energies[b, i, j], w @ torch.cat([*pair, pair[0] * pair[1]])
                 )
 
 
-def test_padding_and_company_never_matter():
-    model = wide()
-    given = inputs()
-    together = model.encode(**given)
+def test_padding_and_other_rows_do_not_matter():
+    model = random_model()
+    batch = inputs()
+    together = model.encode(**batch)
     for row in range(3):
-        length, asked = (int((one[row] != 0).sum()) for one in (IDS, ASKED))
+        length, question_length = (int((tensor[row] != 0).sum()) for tensor in (IDS, QUESTIONS))
         alone = model.encode(
             **{
-                name: one[row : row + 1, : asked if name.startswith("question") else length]
-                for name, one in given.items()
+                name: tensor[
+                    row : row + 1, : question_length if name.startswith("question") else length
+                ]
+                for name, tensor in batch.items()
             }
         )
         torch.testing.assert_close(together.states[row, :length], alone.states[0])
@@ -152,17 +154,17 @@ def test_padding_and_company_never_matter():
 
 def test_gradients_reach_every_weight():
     model = Bidaf(7, **SIZES)
-    found = model.encode(**inputs())
-    (found.states.sum() + found.ends.sum()).backward()
+    encoded = model.encode(**inputs())
+    (encoded.states.sum() + encoded.ends.sum()).backward()
     for name, weight in model.named_parameters():
         assert weight.grad is not None, name
         assert weight.grad.isfinite().all(), name
 
 
-def test_what_cannot_be():
-    with pytest.raises(ValueError, match="nothing to read"):
+def test_invalid_arguments_are_rejected():
+    with pytest.raises(ValueError, match="the model needs one of them"):
         Bidaf(7, use_words=False, use_characters=False)
-    given = inputs()
-    given["question_valid"] = given["question_valid"] & (torch.arange(3)[:, None] > 0)
+    batch = inputs()
+    batch["question_valid"] = batch["question_valid"] & (torch.arange(3)[:, None] > 0)
     with pytest.raises(ValueError, match="question_valid has a row without a real word"):
-        Bidaf(7, **SIZES).encode(**given)
+        Bidaf(7, **SIZES).encode(**batch)

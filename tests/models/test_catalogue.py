@@ -18,7 +18,7 @@ def count(kind: str, source_size: int = GERMAN, target_size: int = ENGLISH, **se
         return sum(p.numel() for p in build_model(kind, {**sizes, **settings}).parameters())
 
 
-SPOKEN = {
+METHODS = {
     "translate": ("remember", "teacher_forced", "logits", "start", "step", "select"),
     "summarize": ("remember", "teacher_forced", "logits", "start", "step", "select"),
     "language": ("begin", "read", "logits", "start", "step", "select", "detach"),
@@ -49,9 +49,9 @@ def test_every_entry_can_be_built(kind):
     assert type(model) is model_class(kind)
     assert tasks_of_model(kind)
     for task in tasks_of_model(kind):
-        for method in SPOKEN[task]:
+        for method in METHODS[task]:
             assert callable(getattr(model, method))
-    if "encode" not in SPOKEN[tasks_of_model(kind)[0]]:
+    if "encode" not in METHODS[tasks_of_model(kind)[0]]:
         assert isinstance(model.cross_attentions, tuple)
 
 
@@ -68,9 +68,9 @@ def test_unknown_names_get_the_near_miss():
 
 
 def test_settings_are_those_of_the_class():
-    known = model_settings("transformer")
-    assert known["heads"].default == 8
-    assert "self" not in known
+    parameters = model_settings("transformer")
+    assert parameters["heads"].default == 8
+    assert "self" not in parameters
 
 
 def test_importing_the_catalogue_imports_no_torch():
@@ -89,25 +89,25 @@ def test_the_tutorial_transformer_is_ours():
 
 
 def test_the_tutorial_gru_is_chos_below_the_output():
-    """It has neither V nor V' nor maxout: a linear layer over [word; state; summary] instead."""
+    """The tutorial has a linear layer over [word; state; summary], without V, V' and maxout."""
     units, hidden = 300, 512
-    theirs = count("encdec", dim=256, hidden_dim=hidden, output_dim=units)
-    theirs -= 2 * (hidden * hidden + hidden)  # V, V'
-    theirs -= 2 * units * (hidden + 256 + hidden + 1) + (units + 1) * ENGLISH
-    theirs += (hidden + 256 + hidden + 1) * ENGLISH
-    assert theirs == 14_219_781
+    total = count("encdec", dim=256, hidden_dim=hidden, output_dim=units)
+    total -= 2 * (hidden * hidden + hidden)  # V, V'
+    total -= 2 * units * (hidden + 256 + hidden + 1) + (units + 1) * ENGLISH
+    total += (hidden + 256 + hidden + 1) * ENGLISH
+    assert total == 14_219_781
 
 
 def test_the_tutorial_attention_is_bahdanaus_but_for_its_ends():
-    """It starts from both last states, has a bias inside the score, and a linear layer over
-    [word; context; state] where the paper has maxout."""
+    """The tutorial starts from both last states. It has a bias inside the score, and a linear
+    layer over [word; context; state] instead of maxout."""
     units, hidden = 300, 512
-    theirs = count("rnnsearch", dim=256, hidden_dim=hidden, output_dim=units)
-    theirs += hidden * hidden  # both directions
-    theirs += hidden  # the bias
-    theirs -= 2 * units * (hidden + 256 + 2 * hidden + 1) + (units + 1) * ENGLISH
-    theirs += (hidden + 256 + 2 * hidden + 1) * ENGLISH
-    assert theirs == 20_518_405
+    total = count("rnnsearch", dim=256, hidden_dim=hidden, output_dim=units)
+    total += hidden * hidden  # both directions
+    total += hidden  # the bias
+    total -= 2 * units * (hidden + 256 + 2 * hidden + 1) + (units + 1) * ENGLISH
+    total += (hidden + 256 + 2 * hidden + 1) * ENGLISH
+    assert total == 20_518_405
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_the_tutorial_attention_is_bahdanaus_but_for_its_ends():
     ids=["base", "big"],
 )
 def test_the_papers_transformers_are_as_large_as_it_says(settings, millions):
-    """Table 3, with the 37000 entries of sec. 5.1; base comes to 63 millions."""
+    """Table 3, with the 37000 entries of sec. 5.1; base has 63 million."""
     size = count("transformer", 37_000, 37_000, layers=6, tie_embeddings="all", **settings)
     assert size / 1e6 == pytest.approx(millions, rel=0.04)

@@ -1,4 +1,4 @@
-"""GPT-2 against its equations in float64, what a language model obeys, and its published sizes."""
+"""GPT-2 against its equations in float64, the laws of a language model, and its published sizes."""
 
 import math
 from typing import Any
@@ -14,8 +14,8 @@ SIZE, DIM, HEADS, LAYERS, CONTEXT = 11, 8, 2, 2, 9
 IDS = torch.tensor([[3, 5, 4, 6, 2, 10], [6, 7, 2, 0, 0, 1]])
 
 
-def made() -> Any:
-    """In float64, with weights wide enough to matter."""
+def small_model() -> Any:
+    """Build a small model in float64 with large weights."""
     model = Gpt2(SIZE, dim=DIM, heads=HEADS, layers=LAYERS, max_positions=CONTEXT)
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
@@ -32,8 +32,8 @@ def affine(weights: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
     return x @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]
 
 
-def looked(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
-    """Head by head, position by position, at oneself and what came before."""
+def causal_self_attention(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
+    """Compute causal attention head by head, position by position."""
     q, k, v = (affine(w, f"{name}.to_{what}", x) for what in ("query", "key", "value"))
     wide, read = DIM // HEADS, torch.zeros_like(x)
     for head in range(HEADS):
@@ -44,29 +44,31 @@ def looked(w: dict[str, Tensor], name: str, x: Tensor) -> Tensor:
     return affine(w, f"{name}.out", read)
 
 
-def by_hand(w: dict[str, Tensor], ids: Tensor) -> Tensor:
-    """One row's logits."""
+def logits_by_equation(w: dict[str, Tensor], ids: Tensor) -> Tensor:
+    """Return the logits of one row."""
     x = w["words.weight"][ids] + w["position.weight"][: len(ids)]
     for i in range(LAYERS):
         name = f"decoder.layers.{i}"
-        x = x + looked(w, f"{name}.self_attention", normed(w, f"{name}.self_norm", x))
+        x = x + causal_self_attention(
+            w, f"{name}.self_attention", normed(w, f"{name}.self_norm", x)
+        )
         inner = affine(w, f"{name}.feed.widen", normed(w, f"{name}.feed_norm", x))
         curve = (math.sqrt(2 / math.pi) * (inner + 0.044715 * inner**3)).tanh()
         x = x + affine(w, f"{name}.feed.narrow", 0.5 * inner * (1 + curve))
     return normed(w, "decoder.norm", x) @ w["words.weight"].T
 
 
-def close(one: Tensor, other: Tensor) -> None:
-    torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-10)
+def close(actual: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(actual, expected, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("grad", [True, False])
 def test_it_is_its_equations(grad):
-    model = made()
+    model = small_model()
     with torch.set_grad_enabled(grad):
         ours = model.logits(model.teacher_forced(None, IDS))
     weights = {name: w.detach() for name, w in model.state_dict().items()}
-    close(ours.detach(), torch.stack([by_hand(weights, row) for row in IDS]))
+    close(ours.detach(), torch.stack([logits_by_equation(weights, row) for row in IDS]))
 
 
 @pytest.mark.parametrize(
@@ -86,29 +88,29 @@ def test_sizes_are_the_published_ones(size, count):
 
 @pytest.mark.parametrize("grad", [True, False])
 @pytest.mark.parametrize("cuts", [[6], [1] * 6, [2, 3, 1], [5, 1]])
-def test_reading_at_once_is_reading_bit_by_bit(cuts, grad):
-    model = made()
+def test_one_read_equals_several(cuts, grad):
+    model = small_model()
     with torch.set_grad_enabled(grad):
-        whole = model.teacher_forced(None, IDS)
-        state, seen = model.begin(2), []
-        for some in IDS.split(cuts, 1):
-            states, state = model.read(state, some)
-            seen.append(states)
-        close(torch.cat(seen, 1), whole)
-        told, _ = model.step(model.start(model.begin(2)), IDS[:, 0])
-        close(told, model.logits(whole[:, 0]).log_softmax(-1))
+        full = model.teacher_forced(None, IDS)
+        state, outputs = model.begin(2), []
+        for piece in IDS.split(cuts, 1):
+            states, state = model.read(state, piece)
+            outputs.append(states)
+        close(torch.cat(outputs, 1), full)
+        log_probs, _ = model.step(model.start(model.begin(2)), IDS[:, 0])
+        close(log_probs, model.logits(full[:, 0]).log_softmax(-1))
         memory = model.read(model.begin(2), IDS[:, :2])[1]
-        close(model.teacher_forced(memory, IDS[:, 2:]), whole[:, 2:])
+        close(model.teacher_forced(memory, IDS[:, 2:]), full[:, 2:])
 
 
 @torch.no_grad()
-def test_a_state_may_be_chosen_from_and_is_left_as_it_was():
-    model = made()
+def test_select_and_step_do_not_change_a_state():
+    model = small_model()
     _, state = model.read(model.begin(2), IDS[:, :3])
     once, after = model.step(state, IDS[:, 3])
     model.step(state, IDS[:, 3] + 1)
-    again, _ = model.step(state, IDS[:, 3])
-    close(once, again)
+    repeated, _ = model.step(state, IDS[:, 3])
+    close(once, repeated)
     rows = torch.tensor([1, 1, 0])
     chosen, _ = model.step(model.select(state, rows), IDS[rows, 3])
     close(chosen, once[rows])
@@ -117,7 +119,7 @@ def test_a_state_may_be_chosen_from_and_is_left_as_it_was():
 
 
 def test_no_gradient_goes_through_a_detached_state():
-    model = made()
+    model = small_model()
     _, state = model.read(model.begin(2), IDS[:, :3])
     states, _ = model.read(model.detach(state), IDS[:, 3:])
     states.sum().backward()
@@ -125,8 +127,8 @@ def test_no_gradient_goes_through_a_detached_state():
     assert used.nonzero()[:, 0].tolist() == sorted(set(IDS[:, 3:].flatten().tolist()))
 
 
-def test_the_future_is_not_seen():
-    model = made()
+def test_the_future_has_no_gradient():
+    model = small_model()
     words = model.words(IDS).detach().requires_grad_()
     model.words.forward = lambda _: words
     model.teacher_forced(None, IDS)[:, 2].sum().backward()
@@ -153,26 +155,36 @@ def test_each_dropout_acts_where_it_should():
     torch.testing.assert_close(model.teacher_forced(None, IDS), quiet)
     for name in ("dropout", "embedding_dropout", "attention_dropout"):
         rates = {"dropout": 0.0, "embedding_dropout": 0.0, "attention_dropout": 0.0, name: 0.5}
-        other = Gpt2(SIZE, dim=64, heads=2, layers=1, max_positions=CONTEXT, **rates).train()
-        seen: dict[str, Tensor] = {}
-        other.decoder.register_forward_pre_hook(lambda _, x, s=seen: s.update(words=x[0]))
-        first, second = other.teacher_forced(None, IDS), other.teacher_forced(None, IDS)
+        model_with_dropout = Gpt2(
+            SIZE, dim=64, heads=2, layers=1, max_positions=CONTEXT, **rates
+        ).train()
+        recorded: dict[str, Tensor] = {}
+        model_with_dropout.decoder.register_forward_pre_hook(
+            lambda _, x, s=recorded: s.update(words=x[0])
+        )
+        first, second = (
+            model_with_dropout.teacher_forced(None, IDS),
+            model_with_dropout.teacher_forced(None, IDS),
+        )
         assert not torch.equal(first, second)
-        assert ((seen["words"] == 0).float().mean() > 0.3) == (name == "embedding_dropout")
-        assert torch.equal(other.eval().teacher_forced(None, IDS), other.teacher_forced(None, IDS))
+        assert ((recorded["words"] == 0).float().mean() > 0.3) == (name == "embedding_dropout")
+        assert torch.equal(
+            model_with_dropout.eval().teacher_forced(None, IDS),
+            model_with_dropout.teacher_forced(None, IDS),
+        )
 
 
-def test_every_attention_can_be_looked_at():
-    model = made()
-    with observe(model) as seen:
+def test_observe_records_every_attention():
+    model = small_model()
+    with observe(model) as recorded:
         model.teacher_forced(None, IDS)
-    assert [weights.shape for weights in seen.joined().values()] == [(2, HEADS, 6, 6)] * LAYERS
+    assert [weights.shape for weights in recorded.joined().values()] == [(2, HEADS, 6, 6)] * LAYERS
     assert model.cross_attentions == ()
     assert model.output is model.words
 
 
-def test_what_cannot_be_is_told(unchecked):
-    model = made()
+def test_invalid_arguments_are_rejected(unchecked):
+    model = small_model()
     _, state = model.read(model.begin(2), IDS)
     with pytest.raises(ValueError, match="ids reach position 12, but max_positions is 9"):
         model.read(state, IDS)

@@ -13,18 +13,18 @@ DOCUMENTS = [[[5, 3, 6], [4]], [[6, 6], [3, 4, 5, 6], [5]], [[4]]]
 SIZE = 7
 
 
-def wide(model: Han) -> Han:
+def with_random_weights(model: Han) -> Han:
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
 
 
 def small(**more) -> Han:
-    return wide(Han(SIZE, **{"dim": 3, "hidden_dim": 4, "align_dim": 5, **more}))
+    return with_random_weights(Han(SIZE, **{"dim": 3, "hidden_dim": 4, "align_dim": 5, **more}))
 
 
 def padded(documents: list[list[list[int]]], sentences: int = 0, words: int = 0):
-    """Ids and which of them are real, with at least so many sentences and words."""
+    """Return padded ids and a mask, with a minimum number of sentences and words."""
     sentences = max(sentences, *(len(document) for document in documents))
     words = max(words, *(len(sentence) for document in documents for sentence in document))
     ids = torch.full((len(documents), sentences, words), SIZE - 1)
@@ -37,7 +37,7 @@ def padded(documents: list[list[list[int]]], sentences: int = 0, words: int = 0)
 
 
 def gru(p: dict[str, Tensor], x: Tensor, h: Tensor) -> Tensor:
-    """Eq. 1-4, with the gate that keeps, 1 - z, in place of z; and torch's second bias."""
+    """Compute eq. 1-4, with the gate that keeps, 1 - z, instead of z, and torch's second bias."""
     W_r, W_z, W_h = p["weight_ih"].chunk(3)
     U_r, U_z, U_h = p["weight_hh"].chunk(3)
     (b_r, b_z, b_h), (d_r, d_z, d_h) = p["bias_ih"].chunk(3), p["bias_hh"].chunk(3)
@@ -48,16 +48,16 @@ def gru(p: dict[str, Tensor], x: Tensor, h: Tensor) -> Tensor:
 
 
 def level(p: dict[str, Tensor], name: str, vectors: list[Tensor]) -> tuple[list[Tensor], Tensor]:
-    """States of one level, and the weights of its attention."""
+    """Return the states of one level, and the weights of its attention."""
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     sides = []
     for side, order in ((0, 1), (1, -1)):
         cell = {n: p[f"{name}_recurrent.cells.{side}.{n}"] for n in names}
-        h, seen = torch.zeros(4, dtype=torch.float64), []
+        h, outputs = torch.zeros(4, dtype=torch.float64), []
         for x in vectors[::order]:
             h = gru(cell, x, h)
-            seen.append(h)
-        sides.append(seen[::order])
+            outputs.append(h)
+        sides.append(outputs[::order])
     states = [torch.cat(pair) for pair in zip(*sides, strict=True)]
     W, b = (p[f"{name}_attention.attention.score.of_key.{n}"] for n in ("weight", "bias"))
     u = p[f"{name}_attention.query"][0]
@@ -66,50 +66,52 @@ def level(p: dict[str, Tensor], name: str, vectors: list[Tensor]) -> tuple[list[
 
 
 def by_the_equations(model: Han, document: list[list[int]]):
-    """Sentence states, the vector of the document, weights of sentences, weights of words."""
+    """Return sentence states, document vector, weights of sentences, and weights of words."""
     p = {name: weight.detach() for name, weight in model.named_parameters()}
-    vectors, looked = [], []
+    vectors, word_weights = [], []
     for sentence in document:
         states, alpha = level(p, "word", [p["words.weight"][word] for word in sentence])
         vectors.append(sum(a * h for a, h in zip(alpha, states, strict=True)))
-        looked.append(alpha)
+        word_weights.append(alpha)
     states, alpha = level(p, "sentence", vectors)
-    return states, sum(a * h for a, h in zip(alpha, states, strict=True)), alpha, looked
+    return states, sum(a * h for a, h in zip(alpha, states, strict=True)), alpha, word_weights
 
 
 def test_it_is_its_equations():
-    """A batch of documents of unequal shapes, and both levels of attention."""
+    """Compare a batch of documents of unequal shapes, and both levels of attention."""
     model = small()
     ids, valid = padded(DOCUMENTS)
-    with observe(model) as seen:
-        found = model.encode(ids, valid)
-    assert set(seen) == {"word_attention", "sentence_attention"}
+    with observe(model) as recorded:
+        encoded = model.encode(ids, valid)
+    assert set(recorded) == {"word_attention", "sentence_attention"}
     there = valid.any(-1)
-    of_words = scatter_rows(seen.joined()["word_attention"], there)[:, :, 0]
-    of_sentences = seen.joined()["sentence_attention"][:, 0]
+    of_words = scatter_rows(recorded.joined()["word_attention"], there)[:, :, 0]
+    of_sentences = recorded.joined()["sentence_attention"][:, 0]
     for row, document in enumerate(DOCUMENTS):
-        states, vector, alpha, looked = by_the_equations(model, document)
+        states, vector, alpha, word_weights = by_the_equations(model, document)
         close = {"rtol": 1e-10, "atol": 1e-12}
-        torch.testing.assert_close(found.states[row, : len(document)], torch.stack(states), **close)
-        torch.testing.assert_close(found.pooled[row], vector, **close)
+        torch.testing.assert_close(
+            encoded.states[row, : len(document)], torch.stack(states), **close
+        )
+        torch.testing.assert_close(encoded.pooled[row], vector, **close)
         torch.testing.assert_close(of_sentences[row, : len(document)], alpha, **close)
-        for place, weights in enumerate(looked):
+        for place, weights in enumerate(word_weights):
             torch.testing.assert_close(of_words[row, place, : len(weights)], weights, **close)
     assert not of_words[~valid].any()
     assert not of_sentences[~there].any()
-    assert torch.equal(found.valid, there)
-    assert model.width == model.pooled_width == found.states.shape[-1] == 8
+    assert torch.equal(encoded.valid, there)
+    assert model.width == model.pooled_width == encoded.states.shape[-1] == 8
 
 
 def test_the_ablation_has_means():
-    """HN-AVE: no attention at either level, and each real word and sentence counts the same."""
+    """HN-AVE: means instead of attention at both levels."""
     model = small(pooling="mean")
     ids, valid = padded(DOCUMENTS)
-    found = model.encode(ids, valid)
+    encoded = model.encode(ids, valid)
     for row, document in enumerate(DOCUMENTS):
         words = [model.word_recurrent(model.words(torch.tensor([s])))[0].mean(1) for s in document]
         states, _ = model.sentence_recurrent(torch.stack(words, 1))
-        torch.testing.assert_close(found.pooled[row], states[0].mean(0))
+        torch.testing.assert_close(encoded.pooled[row], states[0].mean(0))
     with pytest.raises(ValueError, match="model Han has no attention to observe"), observe(model):
         pass
 
@@ -123,11 +125,11 @@ documents = st.lists(
 
 @settings(max_examples=10)
 @given(documents, st.integers(0, 5), st.integers(0, 5), st.sampled_from(["attention", "mean"]))
-def test_padding_and_company_never_matter(some, sentences, words, pooling):
-    """Documents together, with any amount of padding, are as each of them alone."""
+def test_padding_and_other_documents_do_not_matter(batch, sentences, words, pooling):
+    """A document gives the same result alone and in any padded batch."""
     model = small(pooling=pooling)
-    together = model.encode(*padded(some, sentences, words))
-    for row, document in enumerate(some):
+    together = model.encode(*padded(batch, sentences, words))
+    for row, document in enumerate(batch):
         alone = model.encode(*padded([document]))
         close = {"rtol": 1e-10, "atol": 1e-12}
         torch.testing.assert_close(together.pooled[row], alone.pooled[0], **close)
@@ -136,7 +138,7 @@ def test_padding_and_company_never_matter(some, sentences, words, pooling):
 
 
 @pytest.mark.parametrize("training", [False, True])
-def test_an_empty_sentence_is_not_there(training):
+def test_an_empty_sentence_is_skipped(training):
     model = small().train(training)
     first, second = [5, 3, 6], [4, 4]
     full = model.encode(*padded([[first, second]]))
@@ -148,27 +150,29 @@ def test_an_empty_sentence_is_not_there(training):
 
 
 @pytest.mark.parametrize("pooling", ["attention", "mean"])
-@pytest.mark.parametrize("some", [[[[]], [[5, 3], [4]]], [[[]], [[], []]]])
-def test_an_empty_document_reads_zeros_with_finite_gradients(pooling, some):
+@pytest.mark.parametrize("batch", [[[[]], [[5, 3], [4]]], [[[]], [[], []]]])
+def test_an_empty_document_reads_zeros_with_finite_gradients(pooling, batch):
     model = Han(SIZE, dim=3, hidden_dim=4, pooling=pooling)
-    ids, valid = padded(some, sentences=2, words=2)
-    found = model.encode(ids, valid)
-    assert not found.pooled[0].any()
+    ids, valid = padded(batch, sentences=2, words=2)
+    encoded = model.encode(ids, valid)
+    assert not encoded.pooled[0].any()
     head = nn.Linear(8, 2)
-    head(found.pooled).square().sum().backward()
+    head(encoded.pooled).square().sum().backward()
     for weight in model.parameters():
         assert weight.grad is None or weight.grad.isfinite().all()
 
 
-def test_empty_sentences_cost_nothing(monkeypatch):
-    """Words are read of sentences that are there, and of no other."""
-    model, seen = small(), []
+def test_empty_sentences_are_not_computed(monkeypatch):
+    """Only sentences with words are computed."""
+    model, batch_sizes = small(), []
     read = model.word_recurrent.forward
     monkeypatch.setattr(
-        model.word_recurrent, "forward", lambda x, valid: seen.append(len(x)) or read(x, valid)
+        model.word_recurrent,
+        "forward",
+        lambda x, valid: batch_sizes.append(len(x)) or read(x, valid),
     )
     model.encode(*padded(DOCUMENTS, sentences=50))
-    assert seen == [6]
+    assert batch_sizes == [6]
 
 
 def test_the_sizes_of_the_paper():

@@ -11,11 +11,11 @@ from regard.models.lstmn import Lstmn, LstmnFusion
 IDS = torch.tensor([[3, 1, 4, 1, 5], [2, 6, 5, 3, 5]])
 
 
-def close(one: Tensor, other: Tensor) -> None:
-    torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-12)
+def close(actual: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(actual, expected, rtol=1e-10, atol=1e-12)
 
 
-def wide(model: nn.Module) -> nn.Module:
+def with_random_weights(model: nn.Module) -> nn.Module:
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
@@ -27,62 +27,66 @@ Slot = tuple[Tensor, Tensor]  # h_i, c_i
 def by_the_equations(
     p: dict[str, Tensor], inputs: list[Tensor], source: list[Slot] | None = None
 ) -> tuple[list[Slot], list[list[float]]]:
-    """h_t and c_t, and what each step looked at, for one row and one layer.
+    """Return h_t and c_t, and the weights of each step, for one row and one layer.
 
-    With a source, deep fusion: what is returned is what each step looked at there.
+    With a source (deep fusion), the weights are those of the source.
     """
     W_x, W_r = p["of_input.weight"], p["of_read.weight"]
     W_h, v = p["attention.score.of_key.weight"], p["attention.score.energy"]
     W, U, b = p["cell.weight_ih"], p["cell.weight_hh"], p["cell.bias_ih"] + p["cell.bias_hh"]
     width = U.shape[1]
     nothing = torch.zeros(width, dtype=torch.float64)
-    tape, looked, read, told = list[Slot](), [], nothing, nothing
+    tape, all_weights, read, source_read = list[Slot](), [], nothing, nothing
 
-    def looked_up(energy: list[Tensor], slots: list[Slot]) -> tuple[list[Tensor], Tensor, Tensor]:
-        weights = [e.exp() / sum(one.exp() for one in energy) for e in energy]
+    def read_slots(energy: list[Tensor], slots: list[Slot]) -> tuple[list[Tensor], Tensor, Tensor]:
+        weights = [e.exp() / sum(other_energy.exp() for other_energy in energy) for e in energy]
         h = sum((s * h for s, (h, _) in zip(weights, slots, strict=True)), nothing)
         return weights, h, sum((s * c for s, (_, c) in zip(weights, slots, strict=True)), nothing)
 
     for x in inputs:
         energy = [v @ torch.tanh(W_h @ h + W_x @ x + W_r @ read) for h, _ in tape]
-        weights, read, cell = looked_up(energy, tape)
+        weights, read, cell = read_slots(energy, tape)
         i, f, g, o = (W @ x + U @ read + b).chunk(4)
         c = f.sigmoid() * cell + i.sigmoid() * g.tanh()
         if source is not None:
             u, W_g = p["cross.score.energy"], p["cross.score.of_key.weight"]
-            of_x, of_told = p["cross_input.weight"] @ x, p["cross_read.weight"] @ told
-            energy = [u @ torch.tanh(W_g @ gamma + of_x + of_told) for gamma, _ in source]
-            weights, told, alpha = looked_up(energy, source)
-            r = p["gate_read.weight"] @ told + p["gate_input.weight"] @ x + p["gate_input.bias"]
+            of_x, of_source_read = p["cross_input.weight"] @ x, p["cross_read.weight"] @ source_read
+            energy = [u @ torch.tanh(W_g @ gamma + of_x + of_source_read) for gamma, _ in source]
+            weights, source_read, alpha = read_slots(energy, source)
+            r = (
+                p["gate_read.weight"] @ source_read
+                + p["gate_input.weight"] @ x
+                + p["gate_input.bias"]
+            )
             c = c + r.sigmoid() * alpha
         tape.append((o.sigmoid() * c.tanh(), c))
-        looked.append([s.item() for s in weights])
-    return tape, looked
+        all_weights.append([s.item() for s in weights])
+    return tape, all_weights
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_it_is_its_equations(layers):
-    model = wide(Lstmn(7, dim=3, hidden_dim=4, align_dim=5, layers=layers))
-    with observe(model) as seen:
+    model = with_random_weights(Lstmn(7, dim=3, hidden_dim=4, align_dim=5, layers=layers))
+    with observe(model) as recorded:
         states = model.teacher_forced(None, IDS)
     for row, ids in enumerate(IDS):
         x = list(model.words.weight[ids])
         for depth, layer in enumerate(model.layers):
-            tape, looked = by_the_equations(dict(layer.named_parameters()), x)
+            tape, all_weights = by_the_equations(dict(layer.named_parameters()), x)
             x = [h for h, _ in tape]
-            weights = seen.joined()[f"layers.{depth}"][row]
-            assert weights.shape == (5, 4)  # five words; the last is looked at by none
-            for t, expected in enumerate(looked):
+            weights = recorded.joined()[f"layers.{depth}"][row]
+            assert weights.shape == (5, 4)  # five words; no word attends to the last
+            for t, expected in enumerate(all_weights):
                 padded = torch.tensor(expected + [0.0] * (4 - t), dtype=torch.float64)
                 close(weights[t], padded[:4])
         close(states[row], torch.stack(x))
-    said = states @ model.out.weight.T + model.out.bias
-    close(model.logits(states), said)
+    logits = states @ model.out.weight.T + model.out.bias
+    close(model.logits(states), logits)
 
 
-def test_the_first_word_has_nothing_to_look_at():
-    """It is a plain LSTM step from zeros; the second looks at the first alone, like an LSTM."""
-    layer = wide(TapeLSTM(3, 4, 5))
+def test_the_first_two_words_are_plain_lstm_steps():
+    """The first step starts from zeros; the second attends to the first alone, like an LSTM."""
+    layer = with_random_weights(TapeLSTM(3, 4, 5))
     x = torch.randn(2, 3, 3).double()
     outputs, tape = layer(x, layer.initial_tape(2))
     state = layer.cell.initial_state(2)
@@ -95,41 +99,41 @@ def test_the_first_word_has_nothing_to_look_at():
 
 
 def test_gradients():
-    layer = wide(TapeLSTM(2, 3, 2))
+    layer = with_random_weights(TapeLSTM(2, 3, 2))
     inputs = torch.randn(2, 4, 2).double().requires_grad_()
     names, weights = zip(*layer.named_parameters(), strict=True)
     blank = layer.initial_tape(2)
 
-    def run(inputs: Tensor, *given: Tensor) -> Tensor:
-        named = dict(zip(names, given, strict=True))
+    def run(inputs: Tensor, *tensors: Tensor) -> Tensor:
+        named = dict(zip(names, tensors, strict=True))
         return torch.func.functional_call(layer, named, (inputs, blank))[0]
 
-    given = [inputs, *(w.detach().requires_grad_() for w in weights)]
-    assert torch.autograd.gradcheck(run, given, fast_mode=True)
+    tensors = [inputs, *(w.detach().requires_grad_() for w in weights)]
+    assert torch.autograd.gradcheck(run, tensors, fast_mode=True)
 
 
-def test_looking_can_be_edited():
-    """Reading nothing at all is forgetting: every step is a first step."""
-    model = wide(Lstmn(7, dim=3))
+def test_attention_to_the_tape_can_be_edited():
+    """With zero weights every step is a first step."""
+    model = with_random_weights(Lstmn(7, dim=3))
     with intervene(model, {"layers.0": zero()}):
         states = model.teacher_forced(None, IDS)
     for t in range(5):
         close(states[:, t], model.teacher_forced(None, IDS[:, t : t + 1])[:, 0])
 
 
-def test_what_was_looked_at_in_a_carried_tape():
-    model = wide(Lstmn(7, dim=3))
+def test_weights_over_a_carried_tape():
+    model = with_random_weights(Lstmn(7, dim=3))
     _, state = model.read(model.begin(2), IDS[:, :3])
-    with observe(model) as seen:
+    with observe(model) as recorded:
         model.read(state, IDS[:, 3:])
-    weights = seen.joined()["layers.0"]
+    weights = recorded.joined()["layers.0"]
     assert weights.shape == (2, 2, 4)
     close(weights.sum(-1), torch.ones(2, 2).double())
     assert not weights[:, 0, 3].any()
 
 
 def test_a_tape_is_written_in_place_where_no_gradient_is_kept():
-    model = wide(Lstmn(7, dim=3))
+    model = with_random_weights(Lstmn(7, dim=3))
     with torch.no_grad():
         _, state = model.step(model.begin(2), IDS[:, 0])
         places = set()
@@ -140,17 +144,17 @@ def test_a_tape_is_written_in_place_where_no_gradient_is_kept():
 
 
 def test_detach_leaves_the_last_slots():
-    model = wide(Lstmn(7, dim=3, max_slots=2))
+    model = with_random_weights(Lstmn(7, dim=3, max_slots=2))
     _, state = model.read(model.begin(2), IDS)
     cut = model.detach(state)
     assert cut.tapes[0].memory.slots == 2
     close(cut.tapes[0].memory.values, state.tapes[0].memory.values[:, -2:])
-    assert wide(Lstmn(7, dim=3)).detach(state).tapes[0].memory.slots == 5
+    assert with_random_weights(Lstmn(7, dim=3)).detach(state).tapes[0].memory.slots == 5
 
 
 def test_keys_learn_from_a_carried_tape():
-    """A step of the optimiser between two windows changes W_h: old slots get the new keys."""
-    model = wide(Lstmn(7, dim=3))
+    """An optimizer step between two windows changes W_h: old slots get new keys."""
+    model = with_random_weights(Lstmn(7, dim=3))
     _, state = model.read(model.begin(2), IDS[:, :3])
     state = model.detach(state)
     key = model.layers[0].attention.score.of_key.weight
@@ -163,29 +167,31 @@ def test_keys_learn_from_a_carried_tape():
 
 
 def test_deep_fusion_is_its_equations():
-    model = wide(LstmnFusion(7, 8, dim=3, hidden_dim=4, align_dim=5, layers=2))
+    model = with_random_weights(LstmnFusion(7, 8, dim=3, hidden_dim=4, align_dim=5, layers=2))
     source = torch.tensor([[3, 5, 4, 6, 2], [6, 2, 0, 0, 0]])
     valid = source != 0
-    with observe(model) as seen:
+    with observe(model) as recorded:
         states = model.teacher_forced(model.remember(source, valid), IDS)
     for row, length in enumerate((5, 2)):
         x = list(model.source_words.weight[source[row, :length]])
         y = list(model.target_words.weight[IDS[row]])
         for depth in range(2):
             below, _ = by_the_equations(dict(model.encoder[depth].named_parameters()), x)
-            own = dict(model.decoder[depth].named_parameters())
-            tape, looked = by_the_equations(own, y, below)
+            parameters = dict(model.decoder[depth].named_parameters())
+            tape, all_weights = by_the_equations(parameters, y, below)
             x, y = [h for h, _ in below], [h for h, _ in tape]
-            weights = seen.joined()[f"decoder.{depth}.cross"][row]
-            close(weights[:, :length], torch.tensor(looked, dtype=torch.float64))
+            weights = recorded.joined()[f"decoder.{depth}.cross"][row]
+            close(weights[:, :length], torch.tensor(all_weights, dtype=torch.float64))
             assert not weights[:, length:].any()
         close(states[row], torch.stack(y))
     assert model.cross_attentions == ("decoder.0.cross", "decoder.1.cross")
 
 
 def test_shallow_fusion_is_a_tape_that_also_reads_the_source():
-    """The state before asks, as Bahdanau's does; what is read stands beside the word."""
-    model = wide(LstmnFusion(7, 8, dim=3, hidden_dim=4, align_dim=5, layers=2, fusion="shallow"))
+    """The query is the last state; the context is concatenated to the word."""
+    model = with_random_weights(
+        LstmnFusion(7, 8, dim=3, hidden_dim=4, align_dim=5, layers=2, fusion="shallow")
+    )
     source = torch.tensor([[3, 5, 4, 6, 2]])
     memory = model.remember(source, source != 0)
     states = model.teacher_forced(memory, IDS[:1])
@@ -196,10 +202,10 @@ def test_shallow_fusion_is_a_tape_that_also_reads_the_source():
     W, U, v = score["of_query.weight"], score["of_key.weight"], score["energy"]
     contexts, h = [], torch.zeros(4).double()
     for t, y in enumerate(IDS[0]):
-        energy = torch.stack([v @ torch.tanh(W @ h + U @ one) for one in x]).softmax(0)
+        energy = torch.stack([v @ torch.tanh(W @ h + U @ slot) for slot in x]).softmax(0)
         contexts.append(torch.cat([model.target_words.weight[y], energy @ torch.stack(x)]))
         z = contexts
-        for layer in model.decoder:  # from the start each time: slow, and hard to get wrong
+        for layer in model.decoder:  # from the start each time: slow but simple
             z = [h for h, _ in by_the_equations(dict(layer.named_parameters()), z)[0]]
         h = z[-1]
         close(states[0, t], h)
@@ -207,8 +213,8 @@ def test_shallow_fusion_is_a_tape_that_also_reads_the_source():
 
 @pytest.mark.parametrize("fusion", ["deep", "shallow"])
 def test_fusion_obeys_a_search(fusion, unchecked):
-    """Steps are teacher forcing, rows may be chosen, and padding does not matter."""
-    model = wide(LstmnFusion(7, 8, dim=3, layers=2, fusion=fusion))
+    """Steps equal teacher forcing, rows can be selected, and padding does not matter."""
+    model = with_random_weights(LstmnFusion(7, 8, dim=3, layers=2, fusion=fusion))
     source = torch.tensor([[3, 5, 4, 6, 2], [6, 2, 0, 0, 0]])
     states = model.teacher_forced(model.remember(source, source != 0), IDS)
     expected = model.logits(states).log_softmax(-1)
@@ -228,8 +234,10 @@ def test_fusion_obeys_a_search(fusion, unchecked):
         assert name.startswith("output.") or weight.grad.any(), name
     model.dropout = 0.5
     model.train()
-    again = model.teacher_forced(model.remember(source, source != 0), IDS)
-    assert not torch.allclose(again, model.teacher_forced(model.remember(source, source != 0), IDS))
+    repeated = model.teacher_forced(model.remember(source, source != 0), IDS)
+    assert not torch.allclose(
+        repeated, model.teacher_forced(model.remember(source, source != 0), IDS)
+    )
 
 
 def test_wrong_settings_are_refused(unchecked):

@@ -13,7 +13,7 @@ SOURCE, TARGET = [3, 5, 4, 6, 5, 3, 2], [1, 4, 5, 3, 6]
 LAYERS, RADIUS = 2, 2
 
 
-def wide(model: Luong) -> Luong:
+def with_random_weights(model: Luong) -> Luong:
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
@@ -31,7 +31,7 @@ def lstm(cells: list[dict[str, Tensor]], x: Tensor, states: list[tuple[Tensor, T
 
 
 def energy(p: dict[str, Tensor], score: str, h: Tensor, states: list[Tensor], s: int) -> Tensor:
-    """Eq. 8; concat's W_a [h_t; h_s] is kept as two blocks of columns."""
+    """Compute eq. 8; W_a [h_t; h_s] of concat is stored as two blocks of columns."""
     match score:
         case "dot":
             return h @ states[s]
@@ -46,8 +46,10 @@ def energy(p: dict[str, Tensor], score: str, h: Tensor, states: list[Tensor], s:
             return (p["attention.score.of_query.weight"] @ h)[s]
 
 
-def look(p: dict[str, Tensor], score: str, window: str | None, h: Tensor, states: list[Tensor], t):
-    """a_t of sec. 3.1 and 3.2 over all source positions."""
+def attention_weights(
+    p: dict[str, Tensor], score: str, window: str | None, h: Tensor, states: list[Tensor], t
+):
+    """Compute a_t of sec. 3.1 and 3.2 over all source positions."""
     length = len(states)
     center: Tensor | float = t
     if window == "local_p":
@@ -79,17 +81,17 @@ def by_the_equations(model: Luong, score: str, window: str | None) -> tuple[Tens
         states = lstm(encoder, p["source_words.weight"][SOURCE[s]], states)
         read[s] = states[-1][0]
     slots = [read[s] for s in positions]
-    shown, said, looked = zero, [], []
+    attentional, outputs, all_weights = zero, [], []
     for t, y in enumerate(TARGET):
         x = p["target_words.weight"][y]
-        states = lstm(decoder, torch.cat([x, shown]) if model.input_feeding else x, states)
+        states = lstm(decoder, torch.cat([x, attentional]) if model.input_feeding else x, states)
         h = states[-1][0]
-        weights = look(p, score, window, h, slots, t)
+        weights = attention_weights(p, score, window, h, slots, t)
         c = sum(w * s for w, s in zip(weights, slots, strict=True))
-        shown = torch.tanh(p["combine.weight"] @ torch.cat([c, h]))
-        said.append((p["output.weight"] @ shown + p["output.bias"]).log_softmax(0))
-        looked.append(weights)
-    return torch.stack(said), torch.stack(looked)
+        attentional = torch.tanh(p["combine.weight"] @ torch.cat([c, h]))
+        outputs.append((p["output.weight"] @ attentional + p["output.bias"]).log_softmax(0))
+        all_weights.append(weights)
+    return torch.stack(outputs), torch.stack(all_weights)
 
 
 @pytest.mark.parametrize("feed", [True, False])
@@ -103,24 +105,26 @@ def test_it_is_its_equations(score, window, feed):
         "input_feeding": feed,
         "max_positions": 9,
     }
-    model = wide(Luong(7, 8, dim=3, hidden_dim=4, layers=LAYERS, **options))
+    model = with_random_weights(Luong(7, 8, dim=3, hidden_dim=4, layers=LAYERS, **options))
     source = torch.tensor([SOURCE])
-    with observe(model) as seen:
+    with observe(model) as recorded:
         memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
         states = model.teacher_forced(memory, torch.tensor([TARGET]))
-    said, looked = by_the_equations(model, score, window)
+    expected, expected_weights = by_the_equations(model, score, window)
     log_probabilities = model.logits(states)[0].log_softmax(-1)
-    torch.testing.assert_close(log_probabilities, said, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(seen.joined()["attention"][0], looked, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(log_probabilities, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(
+        recorded.joined()["attention"][0], expected_weights, rtol=1e-10, atol=1e-12
+    )
 
 
 def test_slots_are_in_the_order_of_the_source_however_it_is_read():
-    """Read forwards, slot 0 knows its own word only; read backwards, all words."""
+    """Forward, slot 0 depends on its own word only; backward, on all words."""
     for reverse, informed in ((False, [0]), (True, [0, 1, 2, 3, 4, 5, 6])):
-        model = wide(Luong(7, 8, dim=3, reverse=reverse))
+        model = with_random_weights(Luong(7, 8, dim=3, reverse=reverse))
         source = torch.tensor([SOURCE])
         words = model.source_words(source).detach().requires_grad_()
-        model.source_words.forward = lambda ids, words=words: (  # in the order it is asked for
+        model.source_words.forward = lambda ids, words=words: (  # in the order of the ids
             words.flip(1) if ids[0].tolist() == SOURCE[::-1] else words
         )
         memory = model.remember(source, source != 0).memory
@@ -130,10 +134,10 @@ def test_slots_are_in_the_order_of_the_source_however_it_is_read():
 
 
 def test_a_wide_flat_window_is_no_window():
-    plain = wide(Luong(7, 8, dim=4))
-    windowed = wide(Luong(7, 8, dim=4, window="local_p", radius=10**6))
+    plain = with_random_weights(Luong(7, 8, dim=4))
+    windowed = with_random_weights(Luong(7, 8, dim=4, window="local_p", radius=10**6))
     windowed.load_state_dict(plain.state_dict(), strict=False)
-    masked = wide(Luong(7, 8, dim=4, window="local_m", radius=100))
+    masked = with_random_weights(Luong(7, 8, dim=4, window="local_m", radius=100))
     masked.load_state_dict(plain.state_dict())
     source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
     expected = plain.teacher_forced(plain.remember(source, source != 0), target)
@@ -142,7 +146,7 @@ def test_a_wide_flat_window_is_no_window():
         torch.testing.assert_close(states, expected, rtol=0, atol=1e-6)
 
 
-def test_the_location_score_says_how_long_a_source_may_be():
+def test_the_location_score_limits_the_source():
     model = Luong(7, 8, dim=4, score="location", max_positions=6)
     source = torch.tensor([SOURCE])
     memory = model.remember(source, source != 0)

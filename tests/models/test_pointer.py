@@ -12,19 +12,19 @@ from regard.models.pointer import MIN_PROBABILITY, UNKNOWN, Pointer, coverage_lo
 from regard.text import special
 
 SIZE = 9
-# 9 and 10 are words that only this document has; 5 and 9 stand in it twice
+# 9 and 10 are unknown words of this document; 5 and 9 are in it twice
 SOURCE, TARGET = [5, 9, 4, 5, 10, 9, 2], [1, 5, 9, 3, 10]
 
 
-def wide(model: Pointer, std: float = 0.5) -> Pointer:
+def with_random_weights(model: Pointer, std: float = 0.5) -> Pointer:
     for weight in model.parameters():
         nn.init.normal_(weight, std=std)
     return model.double().eval()
 
 
-def made(copy: bool = True, coverage: bool = True, std: float = 0.5) -> Pointer:
+def small_model(copy: bool = True, coverage: bool = True, std: float = 0.5) -> Pointer:
     sizes = {"dim": 3, "hidden_dim": 4, "align_dim": 5}
-    return wide(Pointer(SIZE, SIZE, **sizes, copying=copy, coverage=coverage), std)
+    return with_random_weights(Pointer(SIZE, SIZE, **sizes, copying=copy, coverage=coverage), std)
 
 
 def lstm(p: dict[str, Tensor], x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
@@ -37,7 +37,7 @@ def lstm(p: dict[str, Tensor], x: Tensor, h: Tensor, c: Tensor) -> tuple[Tensor,
 def by_the_equations(
     model: Pointer, source: list[int], target: list[int], covered: bool = True
 ) -> tuple[list[dict[int, float]], list[list[float]], list[float]]:
-    """P of each word, weights and p_gen for each step."""
+    """Return P of each word, weights and p_gen for each step."""
     p = {name: weight.detach() for name, weight in model.named_parameters()}
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     forward, backward = ({n: p[f"encoder.cells.{i}.{n}"] for n in names} for i in range(2))
@@ -62,90 +62,96 @@ def by_the_equations(
         for i, ends in enumerate(((ahead[-1], back[-1]), (c_ahead, c_back)))
     )
     context, coverage = torch.zeros(8, dtype=torch.float64), [0.0] * len(source)
-    said, looked, gates = [], [], []
+    distributions, all_weights, gates = [], [], []
     for y in target:
         x = p["merge.weight"] @ torch.cat([vector(y), context]) + p["merge.bias"]
         s, c = lstm(cell, x, s, c)
         energy = []
-        for h, already in zip(states, coverage, strict=True):
+        for h, covered_weight in zip(states, coverage, strict=True):
             inner = p["attention.score.of_key.weight"] @ h
             inner = inner + p["attention.score.of_query.weight"] @ s
             inner = inner + p["attention.score.of_query.bias"]
             if "of_coverage" in p and covered:
-                inner = inner + p["of_coverage"] * already
+                inner = inner + p["of_coverage"] * covered_weight
             energy.append(p["attention.score.energy"] @ inner.tanh())
         weights = torch.stack(energy).softmax(0)
         context = sum(w * h for w, h in zip(weights, states, strict=True))
-        told = p["combine.weight"] @ torch.cat([s, context]) + p["combine.bias"]
-        vocabulary = (p["output.weight"] @ told + p["output.bias"]).softmax(0).tolist()
+        combined = p["combine.weight"] @ torch.cat([s, context]) + p["combine.bias"]
+        vocabulary = (p["output.weight"] @ combined + p["output.bias"]).softmax(0).tolist()
         gate = 1.0
         if "gate.weight" in p:
             parts = torch.cat([context, s, x])
             gate = float((p["gate.weight"][0] @ parts + p["gate.bias"][0]).sigmoid())
-        chances = {word: gate * chance for word, chance in enumerate(vocabulary)}
+        distribution = {word: gate * probability for word, probability in enumerate(vocabulary)}
         for word, weight in zip(source, weights.tolist(), strict=True):
             if "gate.weight" in p:
-                chances[word] = chances.get(word, 0.0) + (1 - gate) * weight
-        said.append(chances)
-        looked.append(weights.tolist())
+                distribution[word] = distribution.get(word, 0.0) + (1 - gate) * weight
+        distributions.append(distribution)
+        all_weights.append(weights.tolist())
         gates.append(gate)
         coverage = [a + b for a, b in zip(coverage, weights.tolist(), strict=True)]
-    return said, looked, gates
+    return distributions, all_weights, gates
 
 
-def spoken(model: Pointer, covered: bool = True):
+def decode(model: Pointer, covered: bool = True):
     source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
     memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
-    written = model.decode_with_attention(memory, target, covered)
-    beyond = model.start(memory).extra_ids
-    return written, model.distribution(*written, source[:, None], beyond)[0]
+    output = model.decode_with_attention(memory, target, covered)
+    extra_ids = model.start(memory).extra_ids
+    return output, model.distribution(*output, source[:, None], extra_ids)[0]
 
 
 @pytest.mark.parametrize("copy", [True, False])
 @pytest.mark.parametrize("coverage", [True, False])
 def test_it_is_its_equations(copy, coverage):
-    model = made(copy, coverage)
-    written, told = spoken(model)
-    said, looked, gates = by_the_equations(model, SOURCE, TARGET)
-    torch.testing.assert_close(written.weights[0], torch.tensor(looked, dtype=torch.float64))
-    wanted = torch.zeros(len(TARGET), SIZE + 2 * copy, dtype=torch.float64)
-    for row, chances in zip(wanted, said, strict=True):
-        for word, chance in chances.items():
-            row[word] = chance
-    torch.testing.assert_close(told, wanted)
-    torch.testing.assert_close(told.sum(-1), torch.ones(len(TARGET), dtype=torch.float64))
+    model = small_model(copy, coverage)
+    output, distribution = decode(model)
+    expected_rows, expected_weights, gates = by_the_equations(model, SOURCE, TARGET)
+    torch.testing.assert_close(
+        output.weights[0], torch.tensor(expected_weights, dtype=torch.float64)
+    )
+    expected = torch.zeros(len(TARGET), SIZE + 2 * copy, dtype=torch.float64)
+    for row, row_distribution in zip(expected, expected_rows, strict=True):
+        for word, probability in row_distribution.items():
+            row[word] = probability
+    torch.testing.assert_close(distribution, expected)
+    torch.testing.assert_close(distribution.sum(-1), torch.ones(len(TARGET), dtype=torch.float64))
     if copy:
-        assert written.gates is not None
+        assert output.gates is not None
         torch.testing.assert_close(
-            written.gates[0].sigmoid(), torch.tensor(gates, dtype=torch.float64)
+            output.gates[0].sigmoid(), torch.tensor(gates, dtype=torch.float64)
         )
 
 
-def test_coverage_can_wait():
-    model = made()
-    plain, _ = spoken(model, covered=False)
-    _, looked, _ = by_the_equations(model, SOURCE, TARGET, covered=False)
-    torch.testing.assert_close(plain.weights[0], torch.tensor(looked, dtype=torch.float64))
-    assert not torch.allclose(plain.weights, spoken(model)[0].weights)
-    assert Pointer(SIZE, SIZE).of_coverage.abs().sum() == 0  # before it is asked for, no difference
+def test_coverage_can_be_ignored():
+    model = small_model()
+    plain, _ = decode(model, covered=False)
+    _, expected_weights, _ = by_the_equations(model, SOURCE, TARGET, covered=False)
+    torch.testing.assert_close(
+        plain.weights[0], torch.tensor(expected_weights, dtype=torch.float64)
+    )
+    assert not torch.allclose(plain.weights, decode(model)[0].weights)
+    assert Pointer(SIZE, SIZE).of_coverage.abs().sum() == 0  # at first, coverage has no effect
     plain.weights.sum().backward()
     assert model.of_coverage.grad is None
 
 
 def test_copies_of_a_repeated_word_add_up():
-    model = made()
+    model = small_model()
     nn.init.constant_(model.gate.weight, 0.0)
-    nn.init.constant_(model.gate.bias, -50.0)  # all is copied
-    written, told = spoken(model)
-    for chances, weights in zip(told, written.weights[0], strict=True):
+    nn.init.constant_(model.gate.bias, -50.0)  # copy always
+    output, distributions = decode(model)
+    for distribution, weights in zip(distributions, output.weights[0], strict=True):
         for word in set(SOURCE):
-            total = sum(weights[place] for place, one in enumerate(SOURCE) if one == word)
-            assert chances[word].item() == pytest.approx(total.item())
+            total = sum(
+                weights[place] for place, source_word in enumerate(SOURCE) if source_word == word
+            )
+            assert distribution[word].item() == pytest.approx(total.item())
 
 
 @pytest.mark.parametrize("copy", [True, False])
 def test_likelihood_is_that_of_the_distribution(copy):
-    model = made(copy)
+    model = small_model(copy)
     source = torch.tensor([SOURCE, [4, 5, 2, 0, 0, 0, 0]])
     inputs = torch.tensor([TARGET, [1, 4, 3, 0, 0]])
     target = torch.tensor([[5, 9, 3, 10, 2], [4, 3, 2, 0, 0]])
@@ -153,23 +159,23 @@ def test_likelihood_is_that_of_the_distribution(copy):
         source, inputs, target = (ids.clamp(max=SIZE - 1) for ids in (source, inputs, target))
     valid = inputs != 0
     memory = model.remember(source, source != 0)
-    written = model.decode_with_attention(memory, inputs)
-    found = model.log_likelihood(written, source, target, valid)
-    beyond = model.start(memory).extra_ids
-    told = model.distribution(*written, source[:, None], beyond)
-    wanted = told.gather(-1, target[..., None])[..., 0][valid].log()
-    torch.testing.assert_close(found, wanted)
+    output = model.decode_with_attention(memory, inputs)
+    log_likelihood = model.log_likelihood(output, source, target, valid)
+    extra_ids = model.start(memory).extra_ids
+    distribution = model.distribution(*output, source[:, None], extra_ids)
+    expected = distribution.gather(-1, target[..., None])[..., 0][valid].log()
+    torch.testing.assert_close(log_likelihood, expected)
 
 
-def test_what_cannot_be_said_has_a_finite_loss():
-    """An id beyond the vocabulary which the document does not have."""
-    model = made()
+def test_a_word_that_cannot_be_copied_has_a_finite_loss():
+    """The target is an unknown word that is not in the document."""
+    model = small_model()
     source, target = torch.tensor([[4, 2]]), torch.tensor([[SIZE]])
     memory = model.remember(source, source != 0)
-    written = model.decode_with_attention(memory, torch.tensor([[1]]))
-    found = model.log_likelihood(written, source, target, target != 0)
-    found.sum().backward()
-    assert found.item() < torch.tensor(MIN_PROBABILITY).log()
+    output = model.decode_with_attention(memory, torch.tensor([[1]]))
+    log_likelihood = model.log_likelihood(output, source, target, target != 0)
+    log_likelihood.sum().backward()
+    assert log_likelihood.item() < torch.tensor(MIN_PROBABILITY).log()
     assert all(torch.isfinite(w.grad).all() for w in model.parameters() if w.grad is not None)
 
 
@@ -179,75 +185,81 @@ def test_the_coverage_loss_by_hand():
     # second: min(.2, .5) + min(.7, .5) + 0; third: min(1, 1.2)
     assert float(coverage_loss(weights, valid)) == pytest.approx(0.7 + 1.0)
     assert float(coverage_loss(weights, torch.tensor([[True, True, False]]))) == pytest.approx(0.7)
-    assert float(coverage_loss(weights[:, :1], valid[:, :1])) == 0  # nothing was looked at before
+    assert float(coverage_loss(weights[:, :1], valid[:, :1])) == 0  # no earlier attention
 
 
 def test_coverage_loss_is_the_loop():
-    model = made()
-    written, _ = spoken(model)
-    _, looked, _ = by_the_equations(model, SOURCE, TARGET)
+    model = small_model()
+    output, _ = decode(model)
+    _, all_weights, _ = by_the_equations(model, SOURCE, TARGET)
     total, before = 0.0, [0.0] * len(SOURCE)
-    for row in looked:
+    for row in all_weights:
         total += sum(min(a, c) for a, c in zip(row, before, strict=True))
         before = [a + c for a, c in zip(row, before, strict=True)]
     valid = torch.ones(1, len(TARGET), dtype=torch.bool)
-    assert coverage_loss(written.weights, valid).item() == pytest.approx(total)
+    assert coverage_loss(output.weights, valid).item() == pytest.approx(total)
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_steps_are_the_whole(copy):
-    """What is said word by word is what is said at once; other documents change nothing."""
-    model = made(copy)
-    first, other = [w if copy else min(w, 8) for w in SOURCE], [4, 11 if copy else 6, 2]
-    source = torch.tensor([first, other + [0] * 4])
+def test_steps_equal_the_equations(copy):
+    """Steps equal the equations, and other documents of the batch change nothing."""
+    model = small_model(copy)
+    first, second = [w if copy else min(w, 8) for w in SOURCE], [4, 11 if copy else 6, 2]
+    source = torch.tensor([first, second + [0] * 4])
     memory = model.remember(source, source != 0)
     state = model.select(model.start(memory), torch.tensor([0, 0, 1]))
-    wanted, _, _ = by_the_equations(model, first, TARGET)
-    for token, chances in zip(TARGET, wanted, strict=True):
-        told, state = model.step(state, torch.tensor([token, token, 4]))
-        assert told.shape == (3, SIZE + 3 * copy)
-        for word in range(told.shape[1]):
-            there = chances.get(word, 0.0)
-            assert told[0, word].exp().item() == pytest.approx(there)
-            assert told[1, word].exp().item() == pytest.approx(there)
+    expected, _, _ = by_the_equations(model, first, TARGET)
+    for token, distribution in zip(TARGET, expected, strict=True):
+        log_probs, state = model.step(state, torch.tensor([token, token, 4]))
+        assert log_probs.shape == (3, SIZE + 3 * copy)
+        for word in range(log_probs.shape[1]):
+            probability = distribution.get(word, 0.0)
+            assert log_probs[0, word].exp().item() == pytest.approx(probability)
+            assert log_probs[1, word].exp().item() == pytest.approx(probability)
         if copy:
-            assert told[2, SIZE] == -torch.inf  # a word of the other document
-            assert told[2, SIZE + 2] > -torch.inf
+            assert log_probs[2, SIZE] == -torch.inf  # a word of the other document
+            assert log_probs[2, SIZE + 2] > -torch.inf
         state = model.select(state, torch.tensor([1, 0, 2]))
 
 
 @pytest.mark.parametrize("coverage", [True, False])
 def test_beam_search_with_copying_is_forced_scoring(coverage):
-    torch.manual_seed(4)  # a draw that copies, which is asked for at the end
-    model = made(coverage=coverage, std=1.0)
+    torch.manual_seed(4)  # a seed with copies, which the last line checks
+    model = small_model(coverage=coverage, std=1.0)
     nn.init.constant_(model.gate.bias, -1.0)
     source = torch.tensor([SOURCE, [4, 11, 9, 6, 2, 0, 0], [5, 6, 7, 4, 8, 4, 2]])
     memory = model.remember(source, source != 0)
-    found = beam_search(model, memory, 3, 4, n_best=4, constraints=Constraints(max_length=8))
-    scored = score_outputs(model, memory, [[one.ids for one in best] for best in found])
-    for row, (best, again) in enumerate(zip(found, scored, strict=True)):
-        for one, other in zip(best, again, strict=True):
-            assert one.log_prob == pytest.approx(other.log_prob)
-            ids = torch.tensor([[1, *one.ids]])
+    hypotheses = beam_search(model, memory, 3, 4, n_best=4, constraints=Constraints(max_length=8))
+    scored = score_outputs(
+        model, memory, [[hypothesis.ids for hypothesis in best] for best in hypotheses]
+    )
+    for row, (best, rescored) in enumerate(zip(hypotheses, scored, strict=True)):
+        for hypothesis, scored_hypothesis in zip(best, rescored, strict=True):
+            assert hypothesis.log_prob == pytest.approx(scored_hypothesis.log_prob)
+            ids = torch.tensor([[1, *hypothesis.ids]])
             alone = model.remember(source[row : row + 1], source[row : row + 1] != 0)
-            written = model.decode_with_attention(alone, ids)
-            target = torch.tensor([[*one.ids, 2]])
-            there = torch.ones_like(target, dtype=torch.bool)
-            whole = model.log_likelihood(written, source[row : row + 1], target, there).sum()
-            assert one.log_prob == pytest.approx(whole.item())
-    assert any(word >= SIZE for best in found for one in best for word in one.ids)
+            output = model.decode_with_attention(alone, ids)
+            target = torch.tensor([[*hypothesis.ids, 2]])
+            valid = torch.ones_like(target, dtype=torch.bool)
+            log_likelihood = model.log_likelihood(
+                output, source[row : row + 1], target, valid
+            ).sum()
+            assert hypothesis.log_prob == pytest.approx(log_likelihood.item())
+    assert any(
+        word >= SIZE for best in hypotheses for hypothesis in best for word in hypothesis.ids
+    )
 
 
-def test_it_is_seen():
-    model = made()
+def test_observe_records_the_weights():
+    model = small_model()
     source, target = torch.tensor([SOURCE]), torch.tensor([TARGET])
     memory = model.remember(source, source != 0)
-    with observe(model) as seen:
+    with observe(model) as recorded:
         states = model.teacher_forced(memory, target)
     torch.testing.assert_close(
         states, model.decode_with_attention(memory, target).states, rtol=0, atol=0
     )
-    weights = seen.joined()["attention"]
+    weights = recorded.joined()["attention"]
     torch.testing.assert_close(weights, model.decode_with_attention(memory, target).weights)
 
 

@@ -12,7 +12,7 @@ SOURCE, TARGET = [3, 5, 4, 6, 2], [1, 4, 5, 3]
 HEADS = 2
 
 
-def wide(model: Rnmt) -> Rnmt:
+def with_random_weights(model: Rnmt) -> Rnmt:
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
@@ -24,7 +24,7 @@ class Weights(dict[str, Tensor]):
 
 
 def lstm(p: Weights, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    """Each gate is normalised on its own where there is a gain."""
+    """Run one step; with a gain, each gate is normalized separately."""
     h, c = state
     raw = (p["weight_ih"] @ x + p["weight_hh"] @ h + p["bias_hh"]).chunk(4)
     outer = p["bias_ih"].chunk(4)
@@ -35,15 +35,15 @@ def lstm(p: Weights, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, T
     return torch.sigmoid(o) * torch.tanh(c), c
 
 
-def over(p: Weights, inputs: list[Tensor]) -> list[Tensor]:
-    state, outputs = rest(p), []
+def run_lstm(p: Weights, inputs: list[Tensor]) -> list[Tensor]:
+    state, outputs = zero_state(p), []
     for x in inputs:
         state = lstm(p, x, state)
         outputs.append(state[0])
     return outputs
 
 
-def rest(p: Weights) -> tuple[Tensor, Tensor]:
+def zero_state(p: Weights) -> tuple[Tensor, Tensor]:
     zero = torch.zeros(p["weight_hh"].shape[1], dtype=torch.float64)
     return zero, zero
 
@@ -53,33 +53,33 @@ def affine(p: Weights, x: Tensor) -> Tensor:
 
 
 def attend(p: Weights, query: Tensor, slots: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """Additive attention in each head; the joined contexts, projected, and the weights."""
+    """Compute additive attention in each head; return the projected contexts and the weights."""
     q = affine(p.under("to_query"), query).chunk(HEADS)
     keys = [affine(p.under("to_key"), h).chunk(HEADS) for h in slots]
     values = [affine(p.under("to_value"), h).chunk(HEADS) for h in slots]
-    score, contexts, looked = p.under("attention.score"), [], []
+    score, contexts, all_weights = p.under("attention.score"), [], []
     for head in range(HEADS):
         W, U = score["of_query.weight"][head].T, score["of_key.weight"][head].T
         energy = torch.stack(
             [score["energy"][head] @ torch.tanh(W @ q[head] + U @ key[head]) for key in keys]
         )
         weights = energy.softmax(0)
-        looked.append(weights)
+        all_weights.append(weights)
         contexts.append(sum(w * v[head] for w, v in zip(weights, values, strict=True)))
-    return affine(p.under("out"), torch.cat(contexts)), torch.stack(looked)
+    return affine(p.under("out"), torch.cat(contexts)), torch.stack(all_weights)
 
 
 def by_the_description(model: Rnmt) -> tuple[Tensor, Tensor]:
     p = Weights((name, weight.detach()) for name, weight in model.named_parameters())
     x = [p["source_words.weight"][i] for i in SOURCE]
     for index in range(len(model.encoder)):
-        ahead = over(p.under(f"encoder.{index}.cells.0"), x)
-        back = over(p.under(f"encoder.{index}.cells.1"), x[::-1])[::-1]
+        ahead = run_lstm(p.under(f"encoder.{index}.cells.0"), x)
+        back = run_lstm(p.under(f"encoder.{index}.cells.1"), x[::-1])[::-1]
         y = [torch.cat(pair) for pair in zip(ahead, back, strict=True)]
         x = [a + b for a, b in zip(x, y, strict=True)] if index >= 2 else y
     slots = [affine(p.under("project"), h) for h in x]
-    states = [rest(p.under("first")) for _ in range(1 + len(model.upper))]
-    said, looked, context = [], [], states[0][0]
+    states = [zero_state(p.under("first")) for _ in range(1 + len(model.upper))]
+    outputs, all_weights, context = [], [], states[0][0]
     for i in TARGET:
         word = p["target_words.weight"][i]
         if not model.current:
@@ -92,28 +92,32 @@ def by_the_description(model: Rnmt) -> tuple[Tensor, Tensor]:
             cell = p.under(f"upper.{layer - 1}.cells.0")
             states[layer] = lstm(cell, torch.cat([x, context]), states[layer])
             x = x + states[layer][0] if layer >= 2 else states[layer][0]
-        said.append(affine(p.under("output"), torch.cat([x, context])).log_softmax(0))
-        looked.append(weights)
-    return torch.stack(said), torch.stack(looked, 1)
+        outputs.append(affine(p.under("output"), torch.cat([x, context])).log_softmax(0))
+        all_weights.append(weights)
+    return torch.stack(outputs), torch.stack(all_weights, 1)
 
 
 @pytest.mark.parametrize("context", ["previous", "current"])
 @pytest.mark.parametrize("norm", [True, False])
 def test_it_is_its_description(norm, context):
     options = {"heads": HEADS, "layer_norm": norm, "query_state": context}
-    model = wide(Rnmt(7, 8, dim=3, hidden_dim=4, layers=3, decoder_layers=4, **options))
+    model = with_random_weights(
+        Rnmt(7, 8, dim=3, hidden_dim=4, layers=3, decoder_layers=4, **options)
+    )
     source = torch.tensor([SOURCE])
-    with observe(model) as seen:
+    with observe(model) as recorded:
         memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
         states = model.teacher_forced(memory, torch.tensor([TARGET]))
-    said, looked = by_the_description(model)
+    expected, expected_weights = by_the_description(model)
     log_probabilities = model.logits(states)[0].log_softmax(-1)
-    torch.testing.assert_close(log_probabilities, said, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(seen.joined()["attention"][0], looked, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(log_probabilities, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(
+        recorded.joined()["attention"][0], expected_weights, rtol=1e-10, atol=1e-12
+    )
 
 
 def test_the_upper_layers_run_over_all_steps_at_once():
-    model, steps = wide(Rnmt(7, 8, dim=4, decoder_layers=3)), []
+    model, steps = with_random_weights(Rnmt(7, 8, dim=4, decoder_layers=3)), []
     for layer in model.upper:
         layer.register_forward_hook(lambda _, inputs, __: steps.append(inputs[0].shape[1]))
     source = torch.tensor([SOURCE])

@@ -10,14 +10,14 @@ from regard.models.rnnsearch import RnnSearch
 SOURCE, TARGET = [3, 5, 4, 6, 2], [1, 4, 5, 3]
 
 
-def wide(model: RnnSearch) -> RnnSearch:
+def with_random_weights(model: RnnSearch) -> RnnSearch:
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
 
 
 def gru(p: dict[str, Tensor], x: Tensor, h: Tensor, reset: str) -> Tensor:
-    """A.1.1 with the gate that keeps, z; `reset` before or after the product with U."""
+    """A.1.1 with the gate that keeps, z; `reset` is before or after the product with U."""
     W_r, W_z, W = p["weight_ih"].chunk(3)
     U_r, U_z, U = p["weight_hh"].chunk(3)
     (b_r, b_z, b), (d_r, d_z, d) = p["bias_ih"].chunk(3), p["bias_hh"].chunk(3)
@@ -30,7 +30,7 @@ def gru(p: dict[str, Tensor], x: Tensor, h: Tensor, reset: str) -> Tensor:
 def by_the_equations(
     model: RnnSearch, reset: str = "before", current: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """Log-probabilities and weights for each step."""
+    """Return log-probabilities and weights for each step."""
     p = {name: weight.detach() for name, weight in model.named_parameters()}
     names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
     forward, backward = ({n: p[f"encoder.cells.{i}.{n}"] for n in names} for i in range(2))
@@ -49,7 +49,7 @@ def by_the_equations(
     s = torch.tanh(p["of_backward.weight"] @ back[0] + p["of_backward.bias"])
     W_a, U_a = p["attention.score.of_query.weight"], p["attention.score.of_key.weight"]
     U_o, V_o, C_o = (p[f"deep.parts.{i}.weight"] for i in range(3))
-    said, looked = [], []
+    outputs, all_weights = [], []
     for y in TARGET:
         word = p["target_words.weight"][y]
         energy = torch.stack(
@@ -60,31 +60,33 @@ def by_the_equations(
         before, s = s, gru(cell, torch.cat([word, c]), s, reset)
         t = U_o @ (s if current else before) + V_o @ word + C_o @ c + p["deep.parts.0.bias"]
         units = torch.stack([torch.max(t[j], t[j + len(t) // 2]) for j in range(len(t) // 2)])
-        said.append((p["output.weight"] @ units + p["output.bias"]).log_softmax(0))
-        looked.append(weights)
-    return torch.stack(said), torch.stack(looked)
+        outputs.append((p["output.weight"] @ units + p["output.bias"]).log_softmax(0))
+        all_weights.append(weights)
+    return torch.stack(outputs), torch.stack(all_weights)
 
 
 @pytest.mark.parametrize("reset", ["before", "after"])
 @pytest.mark.parametrize("readout", ["previous", "current"])
 def test_it_is_its_equations(reset, readout):
-    model = wide(
+    model = with_random_weights(
         RnnSearch(
             *(7, 8), dim=3, hidden_dim=4, align_dim=5, output_dim=6, reset=reset, readout=readout
         )
     )
     source = torch.tensor([SOURCE])
-    with observe(model) as seen:
+    with observe(model) as recorded:
         memory = model.remember(source, torch.ones_like(source, dtype=torch.bool))
         states = model.teacher_forced(memory, torch.tensor([TARGET]))
-    said, looked = by_the_equations(model, reset, readout == "current")
+    expected, expected_weights = by_the_equations(model, reset, readout == "current")
     log_probabilities = model.logits(states)[0].log_softmax(-1)
-    torch.testing.assert_close(log_probabilities, said, rtol=1e-10, atol=1e-12)
-    torch.testing.assert_close(seen.joined()["attention"][0], looked, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(log_probabilities, expected, rtol=1e-10, atol=1e-12)
+    torch.testing.assert_close(
+        recorded.joined()["attention"][0], expected_weights, rtol=1e-10, atol=1e-12
+    )
 
 
 def test_the_decoder_starts_from_the_backward_state_of_the_first_word():
-    model = wide(RnnSearch(7, 8, dim=3, hidden_dim=4))
+    model = with_random_weights(RnnSearch(7, 8, dim=3, hidden_dim=4))
     source = torch.tensor([SOURCE, [6, 2, 0, 0, 0]])
     states, _ = model.encoder(model.source_words(source), source != 0)
     first = model.of_backward(states[:, 0, 4:]).tanh()
@@ -92,7 +94,7 @@ def test_the_decoder_starts_from_the_backward_state_of_the_first_word():
 
 
 def test_keys_are_made_once(monkeypatch):
-    model, calls = wide(RnnSearch(7, 8, dim=3)), []
+    model, calls = with_random_weights(RnnSearch(7, 8, dim=3)), []
     prepare = model.attention.score.prepare
     monkeypatch.setattr(
         model.attention.score, "prepare", lambda states: calls.append(1) or prepare(states)
@@ -122,7 +124,9 @@ def test_wrong_settings_are_refused(unchecked):
         RnnSearch(5, 5, readout="next")
     with pytest.raises(ValueError, match="reset must be"):
         RnnSearch(5, 5, reset="never")
-    with pytest.raises(ValueError, match=r"score 'dot' needs a query as wide .* 256 and 512 wide"):
+    with pytest.raises(
+        ValueError, match=r"score 'dot' needs a query as wide .* widths are 256 and 512"
+    ):
         RnnSearch(5, 5, score="dot")
     with pytest.raises(ValueError, match="did you mean 'sparsemax'"):
         RnnSearch(5, 5, normalize="sparse_max")

@@ -1,4 +1,4 @@
-"""The encoders of words that are to be named, against loops from the equations."""
+"""Encoders for tagging against loops from the equations."""
 
 import pytest
 import torch
@@ -15,41 +15,41 @@ WORDS = [["ab", "c", "abc", "b"], ["b", "abc", "", ""], ["c", "", "", ""]]
 LETTERS = torch.tensor([[spell(word, 9) for word in row] for row in WORDS])
 
 
-def wide(model):
+def with_random_weights(model):
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
 
 
-def test_words_look_at_each_other():
-    """Liu & Lane 2016, 3.2: h_i asks all h_j, and both are shown."""
-    model = wide(BiRnnAttention(7, dim=3, hidden_dim=4))
-    theirs = nn.LSTM(3, 4, batch_first=True, bidirectional=True).double()
-    model.recurrent.load_torch_weights(theirs)
+def test_attention_between_words():
+    """Liu & Lane 2016, 3.2: h_i attends to all h_j, and states are [h_i; c_i]."""
+    model = with_random_weights(BiRnnAttention(7, dim=3, hidden_dim=4))
+    torch_lstm = nn.LSTM(3, 4, batch_first=True, bidirectional=True).double()
+    model.recurrent.load_torch_weights(torch_lstm)
     p = {name: weight.detach() for name, weight in model.attention.score.named_parameters()}
-    with observe(model) as seen:
-        found = model.encode(IDS, VALID)
-    assert set(seen) == {"attention", "pooling"}
+    with observe(model) as recorded:
+        encoded = model.encode(IDS, VALID)
+    assert set(recorded) == {"attention", "pooling"}
     assert (model.width, model.pooled_width) == (16, 8)
     for row, length in enumerate(VALID.sum(1).tolist()):
-        h, _ = theirs(model.words.weight[IDS[row : row + 1, :length]])
+        h, _ = torch_lstm(model.words.weight[IDS[row : row + 1, :length]])
         for i in range(length):
-            asked = p["of_query.weight"] @ h[0, i]
+            query = p["of_query.weight"] @ h[0, i]
             energy = torch.stack(
                 [
-                    p["energy"] @ torch.tanh(asked + p["of_key.weight"] @ h[0, j])
+                    p["energy"] @ torch.tanh(query + p["of_key.weight"] @ h[0, j])
                     for j in range(length)
                 ]
             )
             a = energy.softmax(0)
-            torch.testing.assert_close(seen.joined()["attention"][row, i, :length], a)
+            torch.testing.assert_close(recorded.joined()["attention"][row, i, :length], a)
             context = sum(a[j] * h[0, j] for j in range(length))
-            shown = torch.cat([h[0, i], context])
-            torch.testing.assert_close(found.states[row, i], shown, rtol=1e-10, atol=1e-12)
+            expected = torch.cat([h[0, i], context])
+            torch.testing.assert_close(encoded.states[row, i], expected, rtol=1e-10, atol=1e-12)
 
 
 def test_words_and_letters():
-    """Ma & Hovy 2016: the greatest of each convolution beside the word's vector."""
+    """Ma & Hovy 2016: the maximum of each convolution, concatenated to the word vector."""
     sizes = {
         "dim": 3,
         "hidden_dim": 4,
@@ -57,10 +57,10 @@ def test_words_and_letters():
         "filters": ((3, 5),),
         "character_output_dim": 2,
     }
-    model = wide(BilstmCrf(7, **sizes))
-    theirs = nn.LSTM(5, 4, batch_first=True, bidirectional=True).double()
-    model.recurrent.load_torch_weights(theirs)
-    found = model.encode(IDS, LETTERS, VALID)
+    model = with_random_weights(BilstmCrf(7, **sizes))
+    torch_lstm = nn.LSTM(5, 4, batch_first=True, bidirectional=True).double()
+    model.recurrent.load_torch_weights(torch_lstm)
+    encoded = model.encode(IDS, LETTERS, VALID)
     cnn = model.letters
     window = cnn.windows[0]
     for row, length in enumerate(VALID.sum(1).tolist()):
@@ -73,16 +73,18 @@ def test_words_and_letters():
             greatest = places.amax(0).relu()
             letter = cnn.project.weight @ greatest + cnn.project.bias
             read.append(torch.cat([model.words.weight[IDS[row, i]], letter]))
-        alone, _ = theirs(torch.stack(read)[None])
-        torch.testing.assert_close(found.states[row, :length], alone[0], rtol=1e-10, atol=1e-12)
+        alone, _ = torch_lstm(torch.stack(read)[None])
+        torch.testing.assert_close(encoded.states[row, :length], alone[0], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["birnn_attention", "bilstm_crf"])
-def test_padding_and_company_never_matter(kind):
-    model = wide(BiRnnAttention(7, dim=3) if kind == "birnn_attention" else BilstmCrf(7, dim=3))
+def test_padding_and_other_rows_do_not_matter(kind):
+    model = with_random_weights(
+        BiRnnAttention(7, dim=3) if kind == "birnn_attention" else BilstmCrf(7, dim=3)
+    )
     more = [LETTERS] if kind == "bilstm_crf" else []
     together = model.encode(IDS, *more, VALID)
     for row, length in enumerate(VALID.sum(1).tolist()):
-        some = slice(row, row + 1), slice(0, length)
-        alone = model.encode(IDS[some], *(one[some] for one in more), VALID[some])
+        real = slice(row, row + 1), slice(0, length)
+        alone = model.encode(IDS[real], *(tensor[real] for tensor in more), VALID[real])
         torch.testing.assert_close(together.states[row, :length], alone.states[0])

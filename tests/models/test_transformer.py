@@ -1,4 +1,4 @@
-"""Vaswani's model against torch's own layers, and its settings."""
+"""The transformer against torch's layers, and its settings."""
 
 import math
 from typing import Any
@@ -14,40 +14,40 @@ SOURCE = torch.tensor([[3, 5, 4, 6, 2], [6, 7, 2, 0, 0]])
 TARGET = torch.tensor([[1, 4, 5, 3], [1, 8, 8, 2]])
 
 
-def wide(model: Any) -> Any:
+def with_random_weights(model: Any) -> Any:
     for weight in model.parameters():
         nn.init.normal_(weight, std=0.5)
     return model.double().eval()
 
 
-def adopt(ours: nn.Module, theirs: dict[str, Tensor]) -> None:
-    """A layer of torch's, whose in_proj is q, k, v one upon another, into one of ours."""
-    given = {}
+def load_torch_layer(block: nn.Module, torch_state: dict[str, Tensor]) -> None:
+    """Load a layer of torch, whose in_proj has the rows of q, k and v."""
+    state = {}
     for name, attention in (("self_attention", "self_attn"), ("cross_attention", "multihead_attn")):
-        if f"{attention}.in_proj_weight" not in theirs:
+        if f"{attention}.in_proj_weight" not in torch_state:
             continue
         for kind in ("weight", "bias"):
-            q, k, v = theirs[f"{attention}.in_proj_{kind}"].chunk(3)
-            given[f"{name}.to_query.{kind}"] = q
-            given[f"{name}.to_key.{kind}"] = k
-            given[f"{name}.to_value.{kind}"] = v
-            given[f"{name}.out.{kind}"] = theirs[f"{attention}.out_proj.{kind}"]
+            q, k, v = torch_state[f"{attention}.in_proj_{kind}"].chunk(3)
+            state[f"{name}.to_query.{kind}"] = q
+            state[f"{name}.to_key.{kind}"] = k
+            state[f"{name}.to_value.{kind}"] = v
+            state[f"{name}.out.{kind}"] = torch_state[f"{attention}.out_proj.{kind}"]
     norms = ["self_norm", "feed_norm"]
-    if "cross_attention.out.bias" in given:
+    if "cross_attention.out.bias" in state:
         norms.insert(1, "cross_norm")
     names = {"linear1": "feed.widen", "linear2": "feed.narrow"}
     names |= {f"norm{i + 1}": name for i, name in enumerate(norms)}
     for torch_name, name in names.items():
         for kind in ("weight", "bias"):
-            given[f"{name}.{kind}"] = theirs[f"{torch_name}.{kind}"]
-    ours.load_state_dict(given)
+            state[f"{name}.{kind}"] = torch_state[f"{torch_name}.{kind}"]
+    block.load_state_dict(state)
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_it_is_torchs_transformer(norm):
-    """torch has a last norm behind each stack whatever the kind; the paper has none for post."""
+    """torch has a final norm in each case; the paper has none for post-norm."""
     pre = norm == "pre"
-    model = wide(
+    model = with_random_weights(
         Transformer(
             *(SIZE, SIZE), dim=DIM, heads=HEADS, hidden_dim=HIDDEN, layers=LAYERS, norm=norm
         )
@@ -63,12 +63,12 @@ def test_it_is_torchs_transformer(norm):
     decoder = nn.TransformerDecoder(
         nn.TransformerDecoderLayer(DIM, HEADS, HIDDEN, **options), LAYERS, last[1]
     )
-    for ours, theirs in ((model.encoder, encoder), (model.decoder, decoder)):
-        wide(theirs)
-        for layer, other in zip(ours.layers, theirs.layers, strict=True):
-            adopt(layer, dict(other.state_dict()))
+    for stack, torch_stack in ((model.encoder, encoder), (model.decoder, decoder)):
+        with_random_weights(torch_stack)
+        for layer, torch_layer in zip(stack.layers, torch_stack.layers, strict=True):
+            load_torch_layer(layer, dict(torch_layer.state_dict()))
         if pre:
-            ours.norm.load_state_dict(theirs.norm.state_dict())
+            stack.norm.load_state_dict(torch_stack.norm.state_dict())
 
     position = torch.arange(5, dtype=torch.float64)[:, None]
     rate = 10_000 ** (-torch.arange(0, DIM, 2, dtype=torch.float64) / DIM)
@@ -84,8 +84,8 @@ def test_it_is_torchs_transformer(norm):
         tgt_mask=nn.Transformer.generate_square_subsequent_mask(4, dtype=torch.float64),
         memory_key_padding_mask=padding,
     )
-    ours = model.teacher_forced(model.remember(SOURCE, ~padding), TARGET)
-    torch.testing.assert_close(ours, states, rtol=1e-10, atol=1e-10)
+    stack = model.teacher_forced(model.remember(SOURCE, ~padding), TARGET)
+    torch.testing.assert_close(stack, states, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize(("shared", "tables"), [("none", 3), ("decoder", 2), ("all", 1)])
@@ -115,8 +115,8 @@ def test_learned_positions_end_somewhere():
 
 
 def test_a_step_computes_one_position_only():
-    """Keys and values of the words before come from the cache."""
-    model, widths = wide(Transformer(SIZE, SIZE, dim=DIM)), []
+    """Keys and values of earlier words are in the cache."""
+    model, widths = with_random_weights(Transformer(SIZE, SIZE, dim=DIM)), []
     model.decoder.layers[0].feed.register_forward_hook(
         lambda _, inputs, __: widths.append(inputs[0].shape[1])
     )
@@ -129,12 +129,12 @@ def test_a_step_computes_one_position_only():
 
 
 def test_dropout_is_on_the_sum_of_word_and_position():
-    """Where it drops, the position is gone too."""
+    """Dropout also drops the position."""
     model = Transformer(SIZE, SIZE, dim=32, dropout=0.5)
-    seen = []
-    model.encoder.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    inputs_seen = []
+    model.encoder.register_forward_pre_hook(lambda _, inputs: inputs_seen.append(inputs[0]))
     model.train().remember(SOURCE, SOURCE != 0)
-    zero = (seen[0] == 0).float().mean()
+    zero = (inputs_seen[0] == 0).float().mean()
     assert 0.3 < zero < 0.7
 
 
