@@ -156,7 +156,7 @@ def test_lines_in_pieces_out(folder):
         (["decode.top_k=3"], "decode.top_k is for tunes, not for piano rolls; remove it"),
         (
             ["train.carry_state=true"],
-            "train.carry_state is for rnnlm: roll_rnn begins each window anew",
+            "train.carry_state is for rnnlm; roll_rnn cannot carry its state to the next window",
         ),
         (["model.kind=roll_gpt", "model.heads=3"], "dim = 128 cannot be divided among heads = 3"),
     ],

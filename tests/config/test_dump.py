@@ -156,7 +156,7 @@ def test_what_may_be_unset_is_so_by_default():
 def test_by_hand():
     text = dumps(TranslateSettings())
     assert text.startswith('# Task of the run.\ntask = "translate"\n')
-    assert "\n[train.optimizer]\n# Kingma & Ba 2015.\nkind = " in text
+    assert "\n[train.optimizer]\n# Adam (Kingma & Ba 2015).\nkind = " in text
     assert "\n# patience = (not set)\n" in text
     assert max(map(len, text.splitlines())) < 140
     assert text == dumps(parse_settings(text))

@@ -1,1 +1,1 @@
-"""TOML -> typed settings. The lowest room: every other may read it."""
+"""Settings as frozen pydantic models, and their TOML. Every other package may import this one."""

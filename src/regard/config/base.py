@@ -1,4 +1,4 @@
-"""What all tables of settings share: frozen, closed, and strict about types."""
+"""The base classes of all tables of settings: frozen, strict, without unknown keys."""
 
 from typing import Annotated, ClassVar, TypeVar
 
@@ -15,7 +15,7 @@ NonEmptyTuple = Annotated[tuple[T, ...], Field(strict=False, min_length=1)]
 
 
 class Config(BaseModel):
-    """A field's description is its help text, and the comment above it in a written TOML."""
+    """A table of settings; the description of a field is its help text and its comment in TOML."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 

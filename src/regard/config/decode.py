@@ -1,4 +1,4 @@
-"""[decode]: how outputs are found."""
+"""[decode]: the search for outputs."""
 
 from typing import Annotated, Literal
 
@@ -8,12 +8,13 @@ from regard.config.base import Config, Count, Positive
 
 
 class SearchConfig(Config):
-    """What every search obeys."""
+    """The limits of every search."""
 
-    max_length: Positive = Field(default=256, description="Tokens of an output, at most.")
-    min_length: Count = Field(default=0, description="Tokens of an output, at least.")
+    max_length: Positive = Field(default=256, description="Maximum length of an output, in tokens.")
+    min_length: Count = Field(default=0, description="Minimum length of an output, in tokens.")
     no_repeat_ngram: Count = Field(
-        default=0, description="No n tokens in a row occur twice; 0: they may."
+        default=0,
+        description="Length n of n-grams that may not occur twice in an output; 0: no limit.",
     )
 
     @model_validator(mode="after")
@@ -25,29 +26,31 @@ class SearchConfig(Config):
 
 
 class GreedyConfig(SearchConfig):
-    """The likeliest token each time."""
+    """Greedy search: the likeliest token at each position."""
 
     kind: Literal["greedy"] = "greedy"
 
 
 class BeamConfig(SearchConfig):
-    """The likeliest sequences, several at a time."""
+    """Beam search: several hypotheses side by side."""
 
     kind: Literal["beam"] = "beam"
-    width: Positive = Field(default=5, description="Beginnings that go on side by side.")
-    n_best: Positive = Field(default=1, description="Outputs for each input.")
+    width: Positive = Field(default=5, description="Number of hypotheses kept at each position.")
+    n_best: Positive = Field(default=1, description="Number of outputs for each input.")
     length_penalty: float = Field(
-        default=0.0, ge=0, description="Alpha of Wu et al. 2016; 0: none."
+        default=0.0, ge=0, description="Length penalty alpha (Wu et al. 2016), 0 or more; 0: none."
     )
     coverage_penalty: float = Field(
         default=0.0,
         ge=0,
-        description="Beta of Wu et al. 2016, to rank finished outputs; 0: none.",
+        description="Coverage penalty beta (Wu et al. 2016) for finished outputs, 0 or more; 0: "
+        "none.",
     )
     patience: float = Field(
         default=1.0,
         gt=0,
-        description="Stop at this times width finished outputs (Kasai et al. 2022).",
+        description="Factor p: the search ends after p times width finished hypotheses (Kasai et "
+        "al. 2022).",
     )
 
     @model_validator(mode="after")
@@ -58,21 +61,32 @@ class BeamConfig(SearchConfig):
 
 
 class SampleConfig(SearchConfig):
-    """Drawn by chance."""
+    """Sampling from the distribution of the model."""
 
     kind: Literal["sample"] = "sample"
-    temperature: float = Field(default=1.0, gt=0, description="Below 1 likely tokens gain.")
-    top_k: Positive | None = Field(default=None, description="Only the k likeliest.")
+    temperature: float = Field(
+        default=1.0,
+        gt=0,
+        description="Divisor of the logits, more than 0; below 1, likely tokens become likelier.",
+    )
+    top_k: Positive | None = Field(
+        default=None, description="Number of the likeliest tokens to sample from. Default: all."
+    )
     top_p: float | None = Field(
-        default=None, gt=0, le=1, description="Only the likeliest, of this mass."
+        default=None,
+        gt=0,
+        le=1,
+        description="Probability mass of the likeliest tokens to sample from, 0 to 1. Default: "
+        "all.",
     )
     min_p: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="Only what is at least this share as likely as the likeliest.",
+        description="Minimum probability of a token, as a share of that of the likeliest, 0 to 1. "
+        "Default: none.",
     )
-    seed: Count = Field(default=0, description="Another seed, other outputs.")
+    seed: Count = Field(default=0, description="Random seed of the samples.")
 
 
 DecodeConfig = Annotated[GreedyConfig | BeamConfig | SampleConfig, Field(discriminator="kind")]

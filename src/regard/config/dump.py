@@ -1,4 +1,4 @@
-"""Settings -> TOML, complete, with the help text of every setting above it."""
+"""Write settings as complete TOML, with the help text of each setting as a comment."""
 
 import json
 import re
@@ -14,7 +14,7 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def dumps(settings: Config) -> str:
-    """What `load` reads back as the same settings."""
+    """Return TOML that `parse_settings` reads back as equal settings."""
     return "\n".join(_table_lines(settings, "")).strip("\n") + "\n"
 
 

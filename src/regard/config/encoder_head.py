@@ -1,4 +1,4 @@
-"""TODO regard.config.encoder_head."""
+"""[head] and [start] of tasks with an encoder."""
 
 from typing import Literal
 
@@ -8,34 +8,40 @@ from regard.config.base import Config, Count, Positive, Rate
 
 
 class HeadConfig(Config):
-    """What stands between the encoder and the classes."""
+    """The layers between the encoder and the classes."""
 
     pooling: Literal["first", "last", "mean", "max", "attention"] | None = Field(
-        default=None, description="One vector of all states; the encoder's own where not set."
+        default=None,
+        description="Pooling of the states into one vector. Default: that of the encoder.",
     )
     hidden_dim: Positive | None = Field(
-        default=None, description="Width of a layer before the classes; none where not set."
+        default=None,
+        description="Width of a hidden layer before the classes. Default: no such layer.",
     )
-    dropout: Rate = Field(default=0.1, description="Share of values set to zero in training.")
+    dropout: Rate = Field(
+        default=0.1, description="Probability, 0 to 1, of setting a value to zero in training."
+    )
 
 
 class StartConfig(Config):
-    """What to begin with, other than chance."""
+    """Pretrained weights to start from."""
 
     run: str | None = Field(
         default=None,
-        description="The folder of a run (pretrain, classify or imported) whose encoder and "
-        "vocabulary are taken over; [model] and [text] are then as there.",
+        description="Folder of a run whose encoder and vocabulary to start from; it also decides "
+        "[model] and [text].",
     )
-    freeze: bool = Field(default=False, description="The encoder stays as it is.")
+    freeze: bool = Field(default=False, description="Keep the weights of the encoder fixed.")
     lora_rank: Count = Field(
-        default=0, description="Rank of LoRA in the encoder, which else stays as it is; 0: none."
+        default=0,
+        description="Rank of the LoRA weights in an encoder that is otherwise fixed; 0: no LoRA.",
     )
     layer_decay: float = Field(
         default=1.0,
         gt=0,
         le=1,
-        description="Learning rate of each layer of a transformer, as a share of the layer above.",
+        description="Learning rate of each transformer layer as a share of that of the layer above,"
+        " 0 to 1.",
     )
 
     @model_validator(mode="after")

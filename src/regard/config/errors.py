@@ -1,4 +1,4 @@
-"""What pydantic found wrong, in words: which key, what was expected, what it may have meant."""
+"""Errors of pydantic as one plain line: the key, what was expected, a suggestion."""
 
 import json
 import re
@@ -19,7 +19,7 @@ LIMIT_PHRASES = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "
 
 
 class SettingPath(NamedTuple):
-    """Where in the tree: the key as one writes it, the table that holds it, the field if any."""
+    """A place in the settings: the dotted key, its annotation, the field, and sibling tables."""
 
     key: str
     config_class: type[Config]
@@ -29,7 +29,9 @@ class SettingPath(NamedTuple):
 
 
 def first_error(errors: Sequence[ErrorDetails], config_class: type[Config]) -> tuple[str, str]:
-    """The key and the message of the first error; an unknown key may be behind all others."""
+    """Return the key and the message of the first error; unknown keys come first, since they may
+    cause the others.
+    """
     # A list whose entry is wrong is called too short besides.
     parent_locations = {
         error["loc"][:length] for error in errors for length in range(len(error["loc"]))
@@ -46,7 +48,9 @@ def first_error(errors: Sequence[ErrorDetails], config_class: type[Config]) -> t
 
 
 def find_setting(location: Sequence[int | str], config_class: type[Config]) -> SettingPath:
-    """Walk down the tables. Pydantic names kinds and alternatives too, which no file has."""
+    """Return the place of an error; pydantic adds kinds and alternatives, which are no keys, to its
+    location.
+    """
     path = SettingPath("", config_class, None, ())
     annotation: object = config_class
     for location_part in location:
@@ -164,7 +168,7 @@ def _type_phrase(annotation: object) -> str:
 
 
 def quoted(value: object) -> str:
-    """As TOML would write it, but short, and on one line."""
+    """Return a value as TOML writes it, on one line and shortened."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if not text.isprintable():
         text = json.dumps(value, default=str)

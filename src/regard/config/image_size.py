@@ -1,4 +1,4 @@
-"""TODO regard.config.image_size."""
+"""[image]: the conversion of images into pixels, and checks of sizes."""
 
 from typing import Annotated, Literal
 
@@ -8,21 +8,28 @@ from regard.config.base import Config, NonEmptyTuple, Positive
 
 
 class ImageConfig(Config):
-    """How an image becomes numbers."""
+    """The conversion of an image into an array of pixels."""
 
     size: Annotated[tuple[Positive, Positive], Field(strict=False)] = Field(
-        default=(32, 32), description="Height and width that images are brought to, in pixels."
+        default=(32, 32), description="Height and width, in pixels, to which images are resized."
     )
-    channels: Literal[1, 3] = Field(default=3, description="1: grey; 3: red, green and blue.")
+    channels: Literal[1, 3] = Field(
+        default=3, description="Color channels: 1 (gray) or 3 (red, green, blue)."
+    )
     fit: Literal["crop", "pad", "stretch"] = Field(
         default="crop",
-        description="Of another shape: its middle (crop), all of it on white (pad), or stretch.",
+        description="Treatment of images with another aspect ratio: crop, pad (with white) or "
+        "stretch.",
     )
     mean: NonEmptyTuple[float] = Field(
-        default=(0.5,), description="Taken from each channel (0 to 1); one for all, or one each."
+        default=(0.5,),
+        description="Mean to subtract from the channels (values 0 to 1): one value, or one for each"
+        " channel.",
     )
     std: NonEmptyTuple[float] = Field(
-        default=(0.5,), description="What is left is divided by this; one for all, or one each."
+        default=(0.5,),
+        description="Standard deviation to divide the channels by: one value, or one for each "
+        "channel.",
     )
 
     @model_validator(mode="after")
@@ -41,7 +48,7 @@ class ImageConfig(Config):
 
 
 def check_patch_size(size: tuple[int, int], patch_size: int) -> None:
-    """An image is cut into whole patches."""
+    """Raise an error unless an image can be cut into complete patches."""
     if size[0] % patch_size or size[1] % patch_size:
         raise ValueError(
             f"image.size = {list(size)} cannot be cut into patches of model.patch_size = "
@@ -51,7 +58,7 @@ def check_patch_size(size: tuple[int, int], patch_size: int) -> None:
 
 
 def check_image_size(size: tuple[int, int], layers: int) -> None:
-    """Each layer halves an image."""
+    """Raise an error if an image is too small for layers that each halve it."""
     if min(size) >> layers == 0:
         raise ValueError(
             f"data.image_size = {list(size)} is too small for embed.layers = {layers}, each of "

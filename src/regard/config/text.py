@@ -1,4 +1,4 @@
-"""[text]: how text becomes ids. `regard.text.train` makes a tokeniser of it."""
+"""[text]: the tokenizer. `regard.text.train` trains it."""
 
 from typing import Literal
 
@@ -10,22 +10,25 @@ MIN_VOCABULARY_SIZES = {"byte_bpe": 260, "wordpiece": 6}
 
 
 class TextConfig(Config):
-    """The vocabulary."""
+    """The tokenizer and its vocabulary."""
 
     kind: Literal["bpe", "byte_bpe", "wordpiece", "unigram", "words", "characters"] = Field(
-        default="characters", description="bpe, byte_bpe, wordpiece, unigram, words or characters."
+        default="characters",
+        description="Kind of tokenizer: bpe, byte_bpe, wordpiece, unigram, words or characters.",
     )
-    size: int = Field(default=8000, ge=5, description="Entries of a vocabulary, at most.")
-    joint: bool = Field(default=False, description="One vocabulary for both sides.")
-    lower: bool = Field(default=False, description="Everything in lower case.")
-    zero_digits: bool = Field(default=False, description="Every digit is read as 0.")
+    size: int = Field(default=8000, ge=5, description="Maximum size of the vocabulary.")
+    joint: bool = Field(default=False, description="Use one vocabulary for source and target.")
+    lower: bool = Field(default=False, description="Convert texts to lower case.")
+    zero_digits: bool = Field(default=False, description="Replace every digit by 0.")
     split_punctuation: bool = Field(
-        default=False, description="Marks at the ends of a word are words of their own (words)."
+        default=False, description='Split punctuation from words; for kind = "words" only.'
     )
     normalize: Literal["NFC", "NFKC"] | None = Field(
-        default=None, description="Unicode form: NFC or NFKC."
+        default=None, description="Unicode normalization: NFC or NFKC. Default: none."
     )
-    min_count: Positive = Field(default=1, description="What is seen less often stays out.")
+    min_count: Positive = Field(
+        default=1, description="Minimum count of a token in the training data."
+    )
 
     @model_validator(mode="after")
     def _check_text(self) -> "TextConfig":

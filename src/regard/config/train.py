@@ -1,4 +1,4 @@
-"""[train]: how long, how fast, and what is kept."""
+"""[train]: length, batches, optimizer, schedule and checkpoints."""
 
 from typing import Annotated, Any, Literal
 
@@ -17,35 +17,43 @@ Betas = Annotated[tuple[Rate, Rate], Field(strict=False)]
 
 
 class AdamConfig(Config):
-    """Kingma & Ba 2015."""
+    """Adam (Kingma & Ba 2015)."""
 
     kind: Literal["adam"] = "adam"
-    betas: Betas = Field(default=(0.9, 0.98), description="Decay of the mean and of the square.")
-    eps: float = Field(default=1e-9, gt=0, description="Added to the root of the square.")
+    betas: Betas = Field(
+        default=(0.9, 0.98),
+        description="Decay of the averages of the gradient and of its square, each 0 to 1.",
+    )
+    eps: float = Field(default=1e-9, gt=0, description="Epsilon in the denominator, more than 0.")
 
 
 class AdamWConfig(Config):
-    """Loshchilov & Hutter 2019."""
+    """AdamW (Loshchilov & Hutter 2019)."""
 
     kind: Literal["adamw"] = "adamw"
-    betas: Betas = Field(default=(0.9, 0.98), description="Decay of the mean and of the square.")
-    eps: float = Field(default=1e-9, gt=0, description="Added to the root of the square.")
-    weight_decay: float = Field(default=0.01, ge=0, description="Of the weights, each step.")
+    betas: Betas = Field(
+        default=(0.9, 0.98),
+        description="Decay of the averages of the gradient and of its square, each 0 to 1.",
+    )
+    eps: float = Field(default=1e-9, gt=0, description="Epsilon in the denominator, more than 0.")
+    weight_decay: float = Field(default=0.01, ge=0, description="Weight decay, 0 or more.")
 
 
 class AdadeltaConfig(Config):
-    """Zeiler 2012."""
+    """Adadelta (Zeiler 2012)."""
 
     kind: Literal["adadelta"] = "adadelta"
-    rho: Rate = Field(default=0.95, description="Decay of the squares.")
-    eps: float = Field(default=1e-6, gt=0, description="Added to the squares.")
+    rho: Rate = Field(default=0.95, description="Decay of the averages of squares, 0 to 1.")
+    eps: float = Field(
+        default=1e-6, gt=0, description="Epsilon added to the averages of squares, more than 0."
+    )
 
 
 class SgdConfig(Config):
-    """Gradient descent."""
+    """Stochastic gradient descent."""
 
     kind: Literal["sgd"] = "sgd"
-    momentum: Rate = Field(default=0.0, description="How much of the last step goes on.")
+    momentum: Rate = Field(default=0.0, description="Momentum, 0 to 1.")
 
 
 OptimizerConfig = Annotated[
@@ -54,45 +62,59 @@ OptimizerConfig = Annotated[
 
 
 class ConstantScheduleConfig(Config):
-    """The learning rate as it is."""
+    """A constant learning rate, after the warmup."""
 
     kind: Literal["constant"] = "constant"
-    warmup: Count = Field(default=0, description="Steps of a linear rise.")
+    warmup: Count = Field(
+        default=0, description="Number of steps of a linear rise of the learning rate."
+    )
 
 
 class NoamScheduleConfig(Config):
-    """dim^-0.5 min(step^-0.5, step warmup^-1.5), times the learning rate: usually 1 or 2."""
+    """dim^-0.5 min(step^-0.5, step warmup^-1.5) times the learning rate, which is usually 1 or
+    2.
+    """
 
     kind: Literal["noam"] = "noam"
-    warmup: Positive = Field(default=4000, description="Steps of a linear rise.")
+    warmup: Positive = Field(
+        default=4000, description="Number of steps of a linear rise of the learning rate."
+    )
 
 
 class InverseSqrtScheduleConfig(Config):
-    """Up to the learning rate, then down with the root of the step."""
+    """A linear rise, then a decay with the inverse square root of the step."""
 
     kind: Literal["inverse_sqrt"] = "inverse_sqrt"
-    warmup: Positive = Field(default=4000, description="Steps of a linear rise.")
+    warmup: Positive = Field(
+        default=4000, description="Number of steps of a linear rise of the learning rate."
+    )
 
 
 class CosineScheduleConfig(Config):
-    """Half a cosine, from the learning rate down."""
+    """A decay along half a cosine."""
 
     kind: Literal["cosine"] = "cosine"
-    warmup: Count = Field(default=0, description="Steps of a linear rise.")
+    warmup: Count = Field(
+        default=0, description="Number of steps of a linear rise of the learning rate."
+    )
     floor: Fraction = Field(
-        default=0.0, description="The last learning rate, as a share of the first."
+        default=0.0, description="Last learning rate as a share of the highest, 0 to 1."
     )
 
 
 class PlateauScheduleConfig(Config):
-    """Down when the metric has not improved."""
+    """A decay whenever the metric has stopped improving."""
 
     kind: Literal["plateau"] = "plateau"
-    warmup: Count = Field(default=0, description="Steps of a linear rise.")
-    factor: float = Field(
-        default=0.5, gt=0, lt=1, description="What the learning rate is multiplied by."
+    warmup: Count = Field(
+        default=0, description="Number of steps of a linear rise of the learning rate."
     )
-    patience: Count = Field(default=2, description="Validations without a better one, before that.")
+    factor: float = Field(
+        default=0.5, gt=0, lt=1, description="Factor of the learning rate at each decay, 0 to 1."
+    )
+    patience: Count = Field(
+        default=2, description="Number of validations without an improvement before a decay."
+    )
 
 
 ScheduleConfig = Annotated[
@@ -106,69 +128,91 @@ ScheduleConfig = Annotated[
 
 
 class TrainConfig(Config):
-    """Training."""
+    """Length, batches, optimizer, schedule and checkpoints of a training."""
 
-    steps: Positive | None = Field(default=10_000, description="Updates to make. Or give epochs.")
+    steps: Positive | None = Field(
+        default=10_000, description="Number of optimizer steps; alternative: epochs."
+    )
     epochs: Positive | None = Field(
-        default=None, description="Times through the data. Or give steps."
+        default=None, description="Number of passes through the data; alternative: steps."
     )
     tokens_per_batch: Positive | None = Field(
-        default=4096, description="Size of a batch, padding included. Or give examples_per_batch."
+        default=4096,
+        description="Batch size in tokens, with padding; alternative: examples_per_batch.",
     )
     examples_per_batch: Positive | None = Field(
-        default=None, description="Size of a batch. Or give tokens_per_batch."
+        default=None, description="Batch size in examples; alternative: tokens_per_batch."
     )
-    accumulate: Positive = Field(default=1, description="Batches for one update.")
-    max_tokens: Positive = Field(default=256, description="Longest text, in tokens.")
+    accumulate: Positive = Field(
+        default=1, description="Number of batches for each optimizer step."
+    )
+    max_tokens: Positive = Field(default=256, description="Maximum length of a text, in tokens.")
     shuffle_buffer: Positive = Field(
-        default=10_000, description="Texts in memory, to shuffle data that does not fit into it."
+        default=10_000,
+        description="Number of examples in the shuffle buffer of data that does not fit into "
+        "memory.",
     )
     optimizer: OptimizerConfig = Field(
-        default=AdamConfig(), description="adam, adamw, adadelta or sgd."
+        default=AdamConfig(), description="Optimizer: adam, adamw, adadelta or sgd."
     )
-    learning_rate: float = Field(default=1e-3, gt=0, description="The highest; but see schedule.")
+    learning_rate: float = Field(
+        default=1e-3,
+        gt=0,
+        description="Highest learning rate, more than 0; schedule changes it during training.",
+    )
     rate_multipliers: dict[str, Annotated[float, Field(ge=0)]] = Field(
         default={},
-        description="Shares of the learning rate for parts of the model, by the beginning of their "
-        "names, as { attention = 0.1 }; 0: they stay as they are.",
+        description="Factors of the learning rate for parts of the model, by the start of their "
+        "parameter names, such as { attention = 0.1 }; 0 keeps a part fixed.",
     )
     schedule: ScheduleConfig = Field(
         default=ConstantScheduleConfig(),
-        description="constant, noam, inverse_sqrt, cosine or plateau.",
+        description="Schedule of the learning rate: constant, noam, inverse_sqrt, cosine or "
+        "plateau.",
     )
     max_grad_norm: float = Field(
-        default=1.0, ge=0, description="Longest gradient; longer ones are cut; 0: none."
+        default=1.0, ge=0, description="Maximum norm of the gradient, 0 or more; 0: no clipping."
     )
     label_smoothing: Rate = Field(
-        default=0.0, description="Share of each target given to all others."
+        default=0.0,
+        description="Label smoothing: probability, 0 to 1, that is spread over all classes.",
     )
     ema: float | None = Field(
         default=None,
         gt=0,
         lt=1,
-        description="Decay of an exponential average of weights, as 0.999.",
+        description="Decay of an exponential moving average of the weights, such as 0.999. Default:"
+        " no average.",
     )
     average_checkpoints: Positive = Field(
-        default=1, description="How many of the last checkpoints are averaged."
+        default=1, description="Number of last checkpoints whose weights are averaged at the end."
     )
-    validate_every: Positive = Field(default=500, description="Steps between validations.")
-    save_every: Positive = Field(default=500, description="Steps between checkpoints.")
-    keep_checkpoints: Positive = Field(default=3, description="Checkpoints that stay on disk.")
+    validate_every: Positive = Field(
+        default=500, description="Number of steps between validations."
+    )
+    save_every: Positive = Field(default=500, description="Number of steps between checkpoints.")
+    keep_checkpoints: Positive = Field(default=3, description="Number of checkpoints to keep.")
     patience: Positive | None = Field(
-        default=None, description="Stop after this many validations without a better one."
+        default=None,
+        description="Number of validations without an improvement before training stops. Default: "
+        "no early stop.",
     )
-    metric: Any = Field(default="loss", description="What is better, on dev.")  # by task
+    metric: Any = Field(
+        default="loss", description="Metric on dev that selects the best weights."
+    )  # by task
     autocast: Literal["bfloat16", "float16"] | None = Field(
-        default=None, description="Numbers of the forward pass: bfloat16 or float16."
+        default=None,
+        description="Number format of the forward pass: bfloat16 or float16. Default: float32.",
     )
     tensorboard: bool = Field(
-        default=False, description="Also log for TensorBoard (pip install 'regard[tensorboard]')."
+        default=False,
+        description="Write a log for TensorBoard (pip install 'regard[tensorboard]').",
     )
 
     @model_validator(mode="before")
     @classmethod
     def _check_alternatives(cls, values: Any) -> Any:
-        """A default steps back where its alternative is given."""
+        """Drop a default whose alternative is given; refuse both."""
         if not isinstance(values, dict):
             return values
         for name, alternative in ALTERNATIVES.items():

@@ -7,7 +7,10 @@ def check_windows(settings: Settings) -> None:
     """Check that a language model can read windows of the length that it is trained on."""
     train, model = settings.train, settings.model
     if train.carry_state and model.kind != "rnnlm":
-        raise ValueError(f"train.carry_state is for rnnlm; {model.kind} cannot carry its state to the next window")
+        raise ValueError(
+            f"train.carry_state is for rnnlm; {model.kind} cannot carry its state to the next "
+            "window"
+        )
     if model.kind == "gpt2" and train.context_length > model.max_positions:
         limit = f"train.context_length = {train.context_length} is more than model.max_positions"
         raise ValueError(f"{limit} = {model.max_positions}: make one of them fit")
@@ -28,4 +31,6 @@ def check_word_tokenizer(settings: Settings) -> None:
     """Check that a model that reads characters gets complete words."""
     kind = settings.model.kind
     if kind in ("elmo", "bilstm_crf", "bidaf") and settings.text.kind != "words":
-        raise ValueError(f"model.kind = {kind!r} reads the characters of words: set text.kind = 'words'")
+        raise ValueError(
+            f"model.kind = {kind!r} reads the characters of words: set text.kind = 'words'"
+        )

@@ -1,4 +1,4 @@
-"""TODO regard.config.data.bits."""
+"""[data] of bit sequences to copy or to recall."""
 
 from typing import ClassVar, Literal
 
@@ -6,17 +6,17 @@ from pydantic import Field
 
 from regard.config.base import Count, DataConfig, NonEmptyTuple, Positive
 
-SIZE_HELP = "Sequences to train on."
+SIZE_HELP = "Number of training sequences."
 
-SEED_HELP = "Another seed, other sequences."
+SEED_HELP = "Random seed of the sequences."
 
-HELD_OUT_HELP = "Sequences in dev, and in the test for each size that is tested."
+HELD_OUT_HELP = "Number of sequences in dev, and in test for each size of test_sizes."
 
-WIDTH_HELP = "Bits of a vector."
+WIDTH_HELP = "Number of bits in a vector."
 
 
 class CopyDataConfig(DataConfig):
-    """Vectors to be copied: made here."""
+    """Synthetic sequences of bit vectors to copy."""
 
     corpus_class: ClassVar = "regard.data.synthetic.bits:Copy"
     kind: Literal["copy"] = "copy"
@@ -24,15 +24,17 @@ class CopyDataConfig(DataConfig):
     seed: Count = Field(default=0, description=SEED_HELP)
     held_out: Positive = Field(default=200, description=HELD_OUT_HELP)
     width: Positive = Field(default=8, description=WIDTH_HELP)
-    min_vectors: Positive = Field(default=1, description="Vectors of a sequence, at least.")
-    max_vectors: Positive = Field(default=20, description="Vectors of a sequence, at most.")
+    min_vectors: Positive = Field(default=1, description="Minimum number of vectors in a sequence.")
+    max_vectors: Positive = Field(
+        default=20, description="Maximum number of vectors in a sequence."
+    )
     test_sizes: NonEmptyTuple[Positive] = Field(
-        default=(20, 40, 80, 120), description="Vectors of the sequences in the test."
+        default=(20, 40, 80, 120), description="Numbers of vectors in the test sequences."
     )
 
 
 class RecallDataConfig(DataConfig):
-    """Items, and one of them again, after which the next is to be told: made here."""
+    """Synthetic sequences of items; the model sees one of them again and recalls the next."""
 
     corpus_class: ClassVar = "regard.data.synthetic.bits:Recall"
     kind: Literal["recall"] = "recall"
@@ -40,9 +42,9 @@ class RecallDataConfig(DataConfig):
     seed: Count = Field(default=0, description=SEED_HELP)
     held_out: Positive = Field(default=200, description=HELD_OUT_HELP)
     width: Positive = Field(default=6, description=WIDTH_HELP)
-    vectors_per_item: Positive = Field(default=3, description="Vectors of an item.")
-    min_items: Positive = Field(default=2, description="Items of a sequence, at least.")
-    max_items: Positive = Field(default=6, description="Items of a sequence, at most.")
+    vectors_per_item: Positive = Field(default=3, description="Number of vectors in an item.")
+    min_items: Positive = Field(default=2, description="Minimum number of items in a sequence.")
+    max_items: Positive = Field(default=6, description="Maximum number of items in a sequence.")
     test_sizes: NonEmptyTuple[Positive] = Field(
-        default=(6, 10, 15), description="Items of the sequences in the test."
+        default=(6, 10, 15), description="Numbers of items in the test sequences."
     )

@@ -1,4 +1,4 @@
-"""TODO regard.config.data.common."""
+"""Types and help texts that several [data] tables share."""
 
 from typing import Annotated
 
@@ -11,8 +11,8 @@ LANGUAGES = (
     *("ro", "pl", "cs", "ru", "uk", "el", "hu", "tr", "fi", "ja"),
 )
 
-HELD_OUT_HELP = "Share of train that is held out for a dev or test that is not given."
+HELD_OUT_HELP = "Share of train, 0 to 0.5, to hold out for each of dev and test that is not given."
 
-PUBLIC_NAME_HELP = "Which one; `regard list` describes them."
+PUBLIC_NAME_HELP = "Name of the data set; `regard list` describes each."
 
 FilePaths = Annotated[str, Field(min_length=1)] | NonEmptyTuple[str]

@@ -1,4 +1,4 @@
-"""TODO regard.config.data.dialogues."""
+"""[data] of dialogues."""
 
 from typing import ClassVar, Literal
 
@@ -9,26 +9,31 @@ from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 
 
 class DialoguesDataConfig(DataConfig):
-    """Your own conversations, about anything, or about a database."""
+    """Dialogues in your own files, optionally with a database."""
 
     corpus_class: ClassVar = "regard.data.formats.dialogues:DialogueFiles"
     record_fields: ClassVar = (("turns",), ("exchanges",))
     kind: Literal["dialogues"] = "dialogues"
     train: FilePaths = Field(
-        description="A line for each turn, a blank line behind a conversation; or JSON lines."
+        description="Text with a line for each turn and a blank line after each dialogue, or JSON "
+        "lines."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["txt", "jsonl"] | None = Field(
-        default=None, description="txt or jsonl; not set, the names of the files tell."
+        default=None, description="Format: txt or jsonl. Default: by file name."
     )
     database: str | None = Field(
-        default=None, description="What can be looked up: a .csv, .json or .sqlite file."
+        default=None,
+        description="Database that the system searches: a .csv, .json or .sqlite file.",
     )
     slot_columns: NonEmptyTuple[str] | None = Field(
-        default=None, description="Columns of the database that people have wishes about."
+        default=None,
+        description="Columns of the database that users constrain, such as area or price.",
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
@@ -40,7 +45,7 @@ class DialoguesDataConfig(DataConfig):
 
 
 class PublicDialoguesDataConfig(DataConfig):
-    """Public conversations, fetched when they are first needed."""
+    """Public dialogues, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.public.dialogues:PublicDialogues"
     kind: Literal["public"] = "public"

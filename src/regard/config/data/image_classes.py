@@ -1,4 +1,4 @@
-"""TODO regard.config.data.image_classes."""
+"""[data] of episodes for few-shot learning."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -11,51 +11,58 @@ Ways = Annotated[int, Field(ge=2)]
 
 HeightAndWidth = Annotated[tuple[Positive, Positive], Field(strict=False)]
 
-WAYS_HELP = "Classes of an episode."
+WAYS_HELP = "Number of classes in an episode."
 
-SHOTS_HELP = "Examples of each of them."
+SHOTS_HELP = "Number of labeled examples of each class."
 
-SEED_HELP = "Another seed, other episodes, and other classes held out."
+SEED_HELP = "Random seed of the episodes and of the classes that are held out."
 
-EVAL_EPISODES_HELP = "Episodes in dev, and in the test."
+EVAL_EPISODES_HELP = "Number of episodes in dev, and in test."
 
-IMAGE_SIZE_HELP = "Height and width that images are brought to, in pixels."
+IMAGE_SIZE_HELP = "Height and width, in pixels, to which images are resized."
 
-CHANNELS_HELP = "1: grey; 3: red, green and blue."
+CHANNELS_HELP = "Color channels: 1 (gray) or 3 (red, green, blue)."
 
 ROTATIONS_HELP = (
-    "To train on, each class is there four times, turned by right angles: as other classes."
+    "Add each training class three more times, rotated by 90, 180 and 270 degrees, as new classes."
 )
 
-HELD_OUT_HELP = "Share of the classes of train that are dev or test, where those are not given."
+HELD_OUT_HELP = (
+    "Share of the training classes, 0 to 0.5, to hold out for each of dev and test "
+    "that is not given."
+)
 
 
 class PrototypesDataConfig(DataConfig):
-    """Points around the points that are their classes: made here."""
+    """Synthetic points around the prototype of their class."""
 
     corpus_class: ClassVar = "regard.data.synthetic.episodes:Prototypes"
     kind: Literal["prototypes"] = "prototypes"
     ways: Ways = Field(default=5, description=WAYS_HELP)
     shots: Positive = Field(default=1, description=SHOTS_HELP)
-    dim: Positive = Field(default=8, description="Numbers of a point.")
-    noise: float = Field(default=0.5, gt=0, description="Of a point around its class.")
-    seed: Count = Field(default=0, description="Another seed, other episodes.")
+    dim: Positive = Field(default=8, description="Dimension of a point.")
+    noise: float = Field(
+        default=0.5,
+        gt=0,
+        description="Standard deviation of points around their prototype, more than 0.",
+    )
+    seed: Count = Field(default=0, description="Random seed of the episodes.")
     eval_episodes: Positive = Field(default=2000, description=EVAL_EPISODES_HELP)
 
 
 class ClassesDataConfig(DataConfig):
-    """Your own images, a folder for each class."""
+    """Your own images, in a folder for each class."""
 
     corpus_class: ClassVar = "regard.data.formats.class_folders:ClassFolders"
     record_fields: ClassVar = (("image", "label"),)
     record_format: ClassVar = "image_folders"
     kind: Literal["classes"] = "classes"
     train: str = Field(
-        description="A folder or a .zip; each folder in it, at any depth, that has images is a "
+        description="Folder or .zip file; each folder in it, at any depth, that holds images is a "
         "class."
     )
-    dev: str | None = Field(default=None, description="The same, with other classes.")
-    test: str | None = Field(default=None, description="The same, with other classes.")
+    dev: str | None = Field(default=None, description="Folder or .zip file with other classes.")
+    test: str | None = Field(default=None, description="Folder or .zip file with other classes.")
     ways: Ways = Field(default=5, description=WAYS_HELP)
     shots: Positive = Field(default=1, description=SHOTS_HELP)
     image_size: HeightAndWidth = Field(default=(28, 28), description=IMAGE_SIZE_HELP)
@@ -67,7 +74,7 @@ class ClassesDataConfig(DataConfig):
 
 
 class PublicClassesDataConfig(DataConfig):
-    """Public images with many classes, fetched when they are first needed."""
+    """Public images of many classes, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.formats.class_folders:PublicImageClasses"
     kind: Literal["public"] = "public"
@@ -78,7 +85,7 @@ class PublicClassesDataConfig(DataConfig):
     channels: Literal[1, 3] = Field(default=1, description=CHANNELS_HELP)
     rotations: bool = Field(default=True, description=ROTATIONS_HELP)
     held_out: Fraction = Field(
-        default=0.1, description="Share of the classes of train that are dev."
+        default=0.1, description="Share of the training classes, 0 to 0.5, to hold out for dev."
     )
     seed: Count = Field(default=0, description=SEED_HELP)
     eval_episodes: Positive = Field(default=2000, description=EVAL_EPISODES_HELP)

@@ -1,4 +1,4 @@
-"""TODO regard.config.data.images."""
+"""[data] of images with labels or captions."""
 
 from typing import ClassVar, Literal
 
@@ -11,16 +11,19 @@ SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
 
 
 class ShapesDataConfig(DataConfig):
-    """Images of a coloured shape, with its name and a sentence on it: made here."""
+    """Synthetic images of a colored shape, with a label and a caption."""
 
     corpus_class: ClassVar = "regard.data.synthetic.shapes:Shapes"
     kind: Literal["shapes"] = "shapes"
-    size: Positive = Field(default=4000, description="Images to train on.")
-    seed: Count = Field(default=0, description="Another seed, other images.")
-    held_out: Positive = Field(default=500, description="Images in dev, and in the test.")
-    side: Positive = Field(default=32, description="Height and width, in pixels.")
-    shapes: NonEmptyTuple[str] = Field(default=SHAPES, description="Which shapes, of these.")
-    noise: Count = Field(default=24, description="Of the ground: 0 is none, 100 is much.")
+    size: Positive = Field(default=4000, description="Number of training images.")
+    seed: Count = Field(default=0, description="Random seed of the images.")
+    held_out: Positive = Field(default=500, description="Number of images in dev, and in test.")
+    side: Positive = Field(default=32, description="Height and width of an image, in pixels.")
+    shapes: NonEmptyTuple[str] = Field(default=SHAPES, description="Shapes to draw.")
+    noise: Count = Field(
+        default=24,
+        description="Strength of the noise in the background, in gray levels, 0 or more.",
+    )
 
 
 class ImagesDataConfig(DataConfig):
@@ -31,28 +34,30 @@ class ImagesDataConfig(DataConfig):
     record_format: ClassVar = "image_table"
     kind: Literal["images"] = "images"
     train: FilePaths = Field(
-        description="A folder with a folder of images for each label; a TSV or CSV of paths and "
+        description="Folder with a folder of images for each label; a TSV or CSV of paths and "
         'labels; or two IDX files: ["images-idx3-ubyte.gz", "labels-idx1-ubyte.gz"].'
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["folder", "idx", "tsv", "csv"] | None = Field(
-        default=None, description="folder, idx, tsv or csv; not set, the names of the files tell."
+        default=None, description="Format: folder, idx, tsv or csv. Default: by file name."
     )
     columns: NonEmptyTuple[str] = Field(
         default=("image", "label"),
-        description='What each column of a TSV or CSV is, in order; "-" skips one.',
+        description='Names of the columns of a TSV or CSV, in order; "-" skips a column.',
     )
     labels: NonEmptyTuple[str] | None = Field(
-        default=None, description="Names for the numbers of IDX files, from 0."
+        default=None, description="Names of the classes of IDX files, from class 0."
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
 class PublicImagesDataConfig(DataConfig):
-    """Public images with classes, fetched when they are first needed."""
+    """Public images with labels, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.formats.image_files:PublicImages"
     kind: Literal["public"] = "public"
@@ -62,23 +67,26 @@ class PublicImagesDataConfig(DataConfig):
 
 
 class DigitsDataConfig(DataConfig):
-    """Images of digits in the cells of a grid, and which digit is where: made here."""
+    """Synthetic images of digits in a grid; the caption says which digit is where."""
 
     corpus_class: ClassVar = "regard.data.synthetic.digits:Digits"
     kind: Literal["digits"] = "digits"
-    size: Positive = Field(default=8000, description="Images to train on.")
-    seed: Count = Field(default=0, description="Another seed, other images.")
-    held_out: Positive = Field(default=500, description="Images in dev, and in the test.")
-    rows: Literal[2, 3] = Field(default=2, description="Rows of cells: 2 or 3.")
-    columns: Literal[2, 3] = Field(default=2, description="Columns of cells: 2 or 3.")
-    min_digits: Positive = Field(default=1, description="Digits of an image, at least.")
-    max_digits: Positive = Field(default=4, description="Digits of an image, at most.")
-    side: Positive = Field(default=48, description="Height and width, in pixels.")
-    noise: Count = Field(default=24, description="Of the ground: 0 is none, 100 is much.")
+    size: Positive = Field(default=8000, description="Number of training images.")
+    seed: Count = Field(default=0, description="Random seed of the images.")
+    held_out: Positive = Field(default=500, description="Number of images in dev, and in test.")
+    rows: Literal[2, 3] = Field(default=2, description="Rows of the grid: 2 or 3.")
+    columns: Literal[2, 3] = Field(default=2, description="Columns of the grid: 2 or 3.")
+    min_digits: Positive = Field(default=1, description="Minimum number of digits in an image.")
+    max_digits: Positive = Field(default=4, description="Maximum number of digits in an image.")
+    side: Positive = Field(default=48, description="Height and width of an image, in pixels.")
+    noise: Count = Field(
+        default=24,
+        description="Strength of the noise in the background, in gray levels, 0 or more.",
+    )
     digit_source: Literal["font", "scikit-learn"] = Field(
         default="font",
-        description="Digits in Pillow's font, or those that people wrote, if scikit-learn is "
-        "installed, which has 1,797 of them.",
+        description="Source of the digits: font (drawn by Pillow) or scikit-learn (1,797 "
+        "handwritten digits; needs scikit-learn).",
     )
 
 
@@ -89,17 +97,19 @@ class CaptionFilesDataConfig(DataConfig):
     record_fields: ClassVar = (("image", "caption"),)
     kind: Literal["captions"] = "captions"
     train: FilePaths = Field(
-        description='JSON lines of {"image": …, "caption": …}, an image as often as it has '
-        "captions; or COCO's JSON of images and annotations."
+        description='JSON lines of {"image": …, "caption": …}, with a line for each caption; or '
+        "JSON in the format of COCO."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["jsonl", "coco"] | None = Field(
-        default=None, description="jsonl or coco; not set, the names of the files tell."
+        default=None, description="Format: jsonl or coco. Default: by file name."
     )
     folder: str | None = Field(
-        default=None, description="Where the images are; where the file is, if not set."
+        default=None, description="Folder of the images. Default: the folder of the file."
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)

@@ -1,4 +1,4 @@
-"""TODO regard.config.data.notes."""
+"""[data] of music: piano rolls, and tunes in ABC notation."""
 
 from typing import ClassVar, Literal
 
@@ -9,45 +9,52 @@ from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 
 
 class RollsDataConfig(DataConfig):
-    """Your own piano rolls: pieces of steps of MIDI pitches."""
+    """Piano rolls in your own files."""
 
     corpus_class: ClassVar = "regard.data.formats.piano_rolls:PianoRollFiles"
     record_fields: ClassVar = (("notes",),)
     record_format: ClassVar = "piano_rolls"
     kind: Literal["rolls"] = "rolls"
     train: FilePaths = Field(
-        description="JSON: a list of pieces, or {train, valid, test} of such lists; or JSON lines, "
-        "a piece a line. A piece is a list of steps, a step a list of MIDI pitches. .gz is "
-        "unpacked."
+        description="JSON: a list of pieces, or {train, valid, test} with such lists; or JSON lines"
+        " with one piece each. A piece is a list of steps, a step a list of MIDI "
+        "pitches. Files may be gzipped."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
 class AbcDataConfig(DataConfig):
-    """Your own tunes in ABC notation."""
+    """Tunes in ABC notation in your own files."""
 
     corpus_class: ClassVar = "regard.data.formats.abc_files:AbcFiles"
     record_fields: ClassVar = (("abc",),)
     record_format: ClassVar = "abc"
     kind: Literal["abc"] = "abc"
-    train: FilePaths = Field(description="Files of tunes, each from `X:` on; .gz is unpacked.")
-    dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+    train: FilePaths = Field(
+        description="Files of tunes, each of which starts with `X:`. Files may be gzipped."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    dev: FilePaths | None = Field(
+        default=None, description="Files for validation, in the format of train."
+    )
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     header_fields: str = Field(
         default="TRMLQPK",
-        description="Letters of the fields that are kept; the rest is about the tune, not in it.",
+        description="Letters of the header fields to keep; others, such as the source of a tune, "
+        "are removed.",
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
 class PublicMusicDataConfig(DataConfig):
-    """Public music, fetched when it is first needed."""
+    """Public music, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.public.music:PublicMusic"
     kind: Literal["public"] = "public"
@@ -57,7 +64,7 @@ class PublicMusicDataConfig(DataConfig):
 
 
 def is_roll_data(data: RollsDataConfig | AbcDataConfig | PublicMusicDataConfig) -> bool:
-    """Keys that sound, step by step; else text."""
+    """Return whether the data are piano rolls rather than tunes in ABC notation."""
     return data.kind == "rolls" or (
         isinstance(data, PublicMusicDataConfig) and data.name == "jsb_chorales"
     )

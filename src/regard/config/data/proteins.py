@@ -1,4 +1,4 @@
-"""TODO regard.config.data.proteins."""
+"""[data] of proteins, and of points in space."""
 
 from typing import ClassVar, Literal
 
@@ -7,7 +7,9 @@ from pydantic import Field, model_validator
 from regard.config.base import Config, Count, DataConfig, Fraction, Positive, Rate
 from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 
-VISIBLE_FRACTION_HELP = "Share of the distances that are shown; the others are to be told."
+VISIBLE_FRACTION_HELP = (
+    "Share of the distances, 0 to 1, that the model sees; it predicts the others."
+)
 
 
 class ProteinsDataConfig(DataConfig):
@@ -17,31 +19,33 @@ class ProteinsDataConfig(DataConfig):
     record_fields: ClassVar = (("sequence", "states"),)
     kind: Literal["proteins"] = "proteins"
     train: FilePaths = Field(
-        description="FASTA-like text (>name, residues, states), CSV or TSV with a header, or JSON "
-        "lines; .gz is unpacked."
+        description="Text like FASTA (>name, residues, states), CSV or TSV with a header, or JSON "
+        "lines. Files may be gzipped."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["fasta", "csv", "tsv", "jsonl"] | None = Field(
-        default=None, description="fasta, csv, tsv or jsonl; not set, the names of the files tell."
+        default=None, description="Format: fasta, csv, tsv or jsonl. Default: by file name."
     )
     fields: dict[str, str] = Field(
         default={"sequence": "sequence", "states": "states"},
-        description="What our fields are called in JSON lines, or in the header of a CSV or TSV.",
+        description="Names of the fields in JSON lines, or in the header of a CSV or TSV.",
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
 class PublicProteinsDataConfig(DataConfig):
-    """Public proteins with their secondary structure, fetched when they are first needed."""
+    """Public proteins with their secondary structure, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.public.proteins:PublicProteins"
     kind: Literal["public"] = "public"
     name: Literal["cb513", "uci_structure"] = Field(default="cb513", description=PUBLIC_NAME_HELP)
     states: Literal[3, 8] = Field(
-        default=3, description="3 (helix, strand, coil) or 8, those of DSSP (cb513)."
+        default=3, description="Number of states: 3 (helix, strand, coil) or 8 (DSSP; cb513 only)."
     )
 
     @model_validator(mode="after")
@@ -52,39 +56,43 @@ class PublicProteinsDataConfig(DataConfig):
 
 
 class PointsDataConfig(DataConfig):
-    """Points in space, by some of their distances: made here."""
+    """Synthetic points in space, of which some distances are known."""
 
     corpus_class: ClassVar = "regard.data.synthetic.points:Points"
     kind: Literal["points"] = "points"
-    size: Positive = Field(default=20_000, description="Sets of points to train on.")
-    seed: Count = Field(default=0, description="Another seed, other points.")
-    held_out: Positive = Field(default=500, description="Sets in dev, and in the test.")
+    size: Positive = Field(default=20_000, description="Number of training sets of points.")
+    seed: Count = Field(default=0, description="Random seed of the points.")
+    held_out: Positive = Field(default=500, description="Number of sets in dev, and in test.")
     shape: Literal["cloud", "chain"] = Field(
-        default="cloud", description="Drawn from a cube (cloud), or one after another (chain)."
+        default="cloud",
+        description="Arrangement of the points: cloud (uniform in a cube) or chain (a random "
+        "walk).",
     )
-    min_points: Positive = Field(default=12, description="Points of a set, at least.")
-    max_points: Positive = Field(default=12, description="Points of a set, at most.")
+    min_points: Positive = Field(default=12, description="Minimum number of points in a set.")
+    max_points: Positive = Field(default=12, description="Maximum number of points in a set.")
     visible_fraction: Rate = Field(default=0.35, description=VISIBLE_FRACTION_HELP)
 
 
 class DistancesDataConfig(DataConfig):
-    """Your own points or distances."""
+    """Points or distances in your own files."""
 
     corpus_class: ClassVar = "regard.data.synthetic.points:DistanceFiles"
     record_fields: ClassVar = (("points",), ("distances",))
     kind: Literal["distances"] = "distances"
     train: FilePaths = Field(
-        description='JSON lines: {"points": [[x, y, z], …]} or {"distances": [[0, 3.8, null], …]}, '
-        'and "sequence", if there is one; .gz is unpacked.'
+        description='JSON lines of {"points": [[x, y, z], …]} or {"distances": [[0, 3.8, null], '
+        '…]}, optionally with "sequence". Files may be gzipped.'
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     visible_fraction: Rate = Field(default=0.35, description=VISIBLE_FRACTION_HELP)
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
 def is_distance_data(data: Config) -> bool:
-    """Whether distances of pairs are told, and not states of residues."""
+    """Return whether the targets are distances of pairs rather than states of residues."""
     return isinstance(data, PointsDataConfig | DistancesDataConfig)

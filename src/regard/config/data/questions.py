@@ -1,4 +1,4 @@
-"""TODO regard.config.data.questions."""
+"""[data] of questions with a context."""
 
 from typing import ClassVar, Literal
 
@@ -9,44 +9,53 @@ from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 
 
 class FactsDataConfig(DataConfig):
-    """Made-up facts, and questions that name one of them by two keys: made here."""
+    """Synthetic facts, and questions about one of them."""
 
     corpus_class: ClassVar = "regard.data.synthetic.facts:Facts"
     kind: Literal["facts"] = "facts"
-    size: Positive = Field(default=20_000, description="Questions to train on.")
-    held_out: Positive = Field(default=500, description="Questions in dev, and in the test.")
-    seed: Count = Field(default=0, description="Another seed, other words.")
-    entities: Positive = Field(default=3, description="Things that a context tells of.")
-    attributes: Positive = Field(default=2, description="What it tells of each of them.")
-    vocabulary_size: Positive = Field(default=60, description="Words that answers are made of.")
-    max_answer_words: Positive = Field(default=3, description="Words of an answer, at most.")
-    new_names: Fraction = Field(
-        default=0.2, description="Share of contexts with names that are in no other."
+    size: Positive = Field(default=20_000, description="Number of training questions.")
+    held_out: Positive = Field(default=500, description="Number of questions in dev, and in test.")
+    seed: Count = Field(default=0, description="Random seed of the facts.")
+    entities: Positive = Field(default=3, description="Number of entities in a context.")
+    attributes: Positive = Field(default=2, description="Number of facts about each entity.")
+    vocabulary_size: Positive = Field(
+        default=60, description="Number of different words in answers."
     )
-    unanswerable: Fraction = Field(default=0.0, description="Share of questions without an answer.")
+    max_answer_words: Positive = Field(
+        default=3, description="Maximum number of words in an answer."
+    )
+    new_names: Fraction = Field(
+        default=0.2,
+        description="Share of contexts, 0 to 1, with entities that no other context has.",
+    )
+    unanswerable: Fraction = Field(
+        default=0.0, description="Share of questions, 0 to 1, without an answer in their context."
+    )
 
 
 class QuestionsDataConfig(DataConfig):
-    """Your own questions, each with a context and its answer in it."""
+    """Your own questions; the answer of each is a span of its context."""
 
     corpus_class: ClassVar = "regard.data.formats.questions:QuestionFiles"
     record_fields: ClassVar = (("question", "context"),)
     kind: Literal["questions"] = "questions"
     train: FilePaths = Field(
-        description="SQuAD's JSON (1.1 or 2.0) or JSON lines; .gz is unpacked."
+        description="JSON in the format of SQuAD (1.1 or 2.0), or JSON lines. Files may be gzipped."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["squad", "jsonl"] | None = Field(
-        default=None, description="squad or jsonl; not set, the names of the files tell."
+        default=None, description="Format: squad or jsonl. Default: by file name."
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
 class PublicQuestionsDataConfig(DataConfig):
-    """Public questions, fetched when they are first needed."""
+    """Public questions, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.public.questions:PublicQuestions"
     kind: Literal["public"] = "public"

@@ -1,4 +1,4 @@
-"""TODO regard.config.data.summaries."""
+"""[data] of documents with summaries."""
 
 from typing import ClassVar, Literal
 
@@ -9,36 +9,42 @@ from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 
 
 class HeadlinesDataConfig(DataConfig):
-    """News with names that must be copied: made here."""
+    """Synthetic news with names that a summary has to copy."""
 
     corpus_class: ClassVar = "regard.data.synthetic.headlines:Headlines"
     kind: Literal["headlines"] = "headlines"
-    size: Positive = Field(default=10_000, description="Documents to train on.")
-    seed: Count = Field(default=0, description="Another seed, other documents.")
-    held_out: Positive = Field(default=500, description="Documents in dev, and in the test.")
-    min_sentences: Positive = Field(default=3, description="Sentences of a document, at least.")
-    max_sentences: Positive = Field(default=6, description="Sentences of a document, at most.")
+    size: Positive = Field(default=10_000, description="Number of training documents.")
+    seed: Count = Field(default=0, description="Random seed of the documents.")
+    held_out: Positive = Field(default=500, description="Number of documents in dev, and in test.")
+    min_sentences: Positive = Field(
+        default=3, description="Minimum number of sentences in a document."
+    )
+    max_sentences: Positive = Field(
+        default=6, description="Maximum number of sentences in a document."
+    )
 
 
 class SummariesDataConfig(DataConfig):
-    """Your own documents with their summaries."""
+    """Your own documents with summaries."""
 
     corpus_class: ClassVar = "regard.data.formats.summaries:SummaryFiles"
     record_fields: ClassVar = (("document", "summary"),)
     kind: Literal["summaries"] = "summaries"
     train: FilePaths = Field(
-        description="TSV (document, tab, summary) or JSON lines; .gz is unpacked."
+        description="TSV (document, tab, summary) or JSON lines. Files may be gzipped."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["tsv", "jsonl"] | None = Field(
-        default=None, description="tsv or jsonl; not set, the names of the files tell."
+        default=None, description="Format: tsv or jsonl. Default: by file name."
     )
     fields: dict[str, str] = Field(
         default={"document": "document", "summary": "summary"},
-        description="What our fields are called in JSON lines; a summary may be a list of several.",
+        description="Names of the fields in JSON lines; a summary may be a list of several.",
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
@@ -50,7 +56,7 @@ class SummariesDataConfig(DataConfig):
 
 
 class PublicSummariesDataConfig(DataConfig):
-    """Public documents with summaries, fetched when they are first needed."""
+    """Public documents with summaries, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.formats.summaries:PublicSummaries"
     kind: Literal["public"] = "public"

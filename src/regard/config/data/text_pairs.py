@@ -1,4 +1,4 @@
-"""TODO regard.config.data.text_pairs."""
+"""[data] of pairs of texts: a source and a target."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -9,68 +9,80 @@ from regard.config.data.common import LANGUAGES, FilePaths
 
 
 class DatesDataConfig(DataConfig):
-    """Dates as people write them, to ISO 8601: made here."""
+    """Synthetic dates as people write them, with the date in ISO 8601."""
 
     corpus_class: ClassVar = "regard.data.synthetic.dates:Dates"
     kind: Literal["dates"] = "dates"
-    size: Positive = Field(default=100_000, description="Pairs to train on.")
-    held_out: Positive = Field(default=1000, description="Pairs in dev, and in the test.")
-    seed: Count = Field(default=0, description="Another seed, other pairs.")
+    size: Positive = Field(default=100_000, description="Number of training pairs.")
+    held_out: Positive = Field(default=1000, description="Number of pairs in dev, and in test.")
+    seed: Count = Field(default=0, description="Random seed of the pairs.")
     languages: NonEmptyTuple[str] = Field(
-        default=LANGUAGES, description="Which languages, of these 20."
+        default=LANGUAGES, description="Languages of the dates, of the 20 in the default."
     )
 
 
 class ReorderDataConfig(DataConfig):
-    """A made-up language into another, with known word alignments: made here."""
+    """Synthetic sentences of two invented languages, with known word alignments."""
 
     corpus_class: ClassVar = "regard.data.synthetic.reorder:ReorderedSentences"
     kind: Literal["reorder"] = "reorder"
-    size: Positive = Field(default=20_000, description="Pairs to train on.")
-    held_out: Positive = Field(default=500, description="Pairs in dev, and in the test.")
-    seed: Count = Field(default=0, description="Another seed, another language.")
+    size: Positive = Field(default=20_000, description="Number of training pairs.")
+    held_out: Positive = Field(default=500, description="Number of pairs in dev, and in test.")
+    seed: Count = Field(default=0, description="Random seed of the languages and sentences.")
     order: Literal["same", "local", "far"] = Field(
         default="far",
-        description="same (neighbours may change places), local (blocks of four backwards) or far "
-        "(all backwards).",
+        description="Word order of the target: same (with swaps of neighbors), local (blocks of "
+        "four reversed) or far (all reversed).",
     )
-    vocabulary_size: Positive = Field(default=40, description="Words of the source language.")
-    min_words: Positive = Field(default=6, description="Words of a source sentence, at least.")
-    max_words: Positive = Field(default=12, description="Words of a source sentence, at most.")
-    fertility: Fraction = Field(default=0.0, description="Share of words that become two.")
+    vocabulary_size: Positive = Field(
+        default=40, description="Number of words in the source language."
+    )
+    min_words: Positive = Field(
+        default=6, description="Minimum number of words in a source sentence."
+    )
+    max_words: Positive = Field(
+        default=12, description="Maximum number of words in a source sentence."
+    )
+    fertility: Fraction = Field(
+        default=0.0, description="Share of source words, 0 to 1, that become two target words."
+    )
 
 
 class FilesDataConfig(DataConfig):
-    """Your own files."""
+    """Pairs of texts in your own files."""
 
     corpus_class: ClassVar = "regard.data.formats.text_pairs:TextPairFiles"
     record_fields: ClassVar = (("source", "target"),)
     kind: Literal["files"] = "files"
     train: FilePaths = Field(
-        description='One file, or the two sides of parallel text: ["train.en", "train.de"]. '
-        '"-" is standard input; .gz is unpacked.'
+        description='One file, or the two sides of parallel text: ["train.en", "train.de"]. "-" is '
+        "standard input. Files may be gzipped."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["tsv", "parallel", "jsonl", "parquet"] | None = Field(
         default=None,
-        description="tsv, parallel, jsonl or parquet; not set, the names of the files tell.",
+        description="Format: tsv, parallel, jsonl or parquet. Default: by file name.",
     )
     columns: NonEmptyTuple[str] = Field(
         default=("source", "target"),
-        description='What each column of a TSV is, in order, or each parallel file; "-" skips one.',
+        description='Names of the columns of a TSV, or of the parallel files, in order; "-" skips a'
+        " column.",
     )
     fields: dict[str, str] = Field(
         default={"source": "source", "target": "target"},
-        description='What our fields are called in JSON lines or Parquet, as "translation.de".',
+        description="Names of the fields in JSON lines or Parquet; a dot enters an object, as in "
+        '"translation.de".',
     )
 
     held_out: Fraction = Field(
         default=0.0,
-        description="Share of train to hold out for each of dev and test that is not given, 0 to "
-        "0.5.",
+        description="Share of train, 0 to 0.5, to hold out for each of dev and test that is not "
+        "given.",
     )
 
     @model_validator(mode="after")
@@ -83,15 +95,15 @@ class FilesDataConfig(DataConfig):
 
 
 class PublicTranslationDataConfig(DataConfig):
-    """A public corpus, fetched when it is first needed."""
+    """A public parallel corpus, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.public.translation:PublicTranslation"
     kind: Literal["public"] = "public"
     name: Literal["multi30k", "multi30k_tok", "tatoeba"] = Field(
-        description="Which one; `regard list` describes them."
+        description="Name of the data set; `regard list` describes each."
     )
-    source: str = Field(default="en", description="Translate from this language,")
-    target: str = Field(default="de", description="into this one.")
+    source: str = Field(default="en", description='Language of the source, such as "en".')
+    target: str = Field(default="de", description='Language of the target, such as "de".')
 
     @model_validator(mode="after")
     def _check_languages(self) -> "PublicTranslationDataConfig":
@@ -107,15 +119,19 @@ SingleTranslateDataConfig = Annotated[
 
 
 class MixPartConfig(Config):
-    """A corpus, and how much of it."""
+    """One corpus of a mixture, and its weight."""
 
-    weight: float = Field(default=1.0, gt=0, description="How often, relative to the other parts.")
-    data: SingleTranslateDataConfig = Field(description="Any other kind of data.")
+    weight: float = Field(
+        default=1.0, gt=0, description="Weight of this corpus relative to the others, more than 0."
+    )
+    data: SingleTranslateDataConfig = Field(
+        description="The corpus: a [data] table of any other kind."
+    )
 
 
 class MixDataConfig(DataConfig):
-    """Several corpora, by weight."""
+    """A mixture of several corpora."""
 
     kind: Literal["mix"] = "mix"
-    seed: Count = Field(default=0, description="Of the draws.")
-    parts: NonEmptyTuple[MixPartConfig] = Field(description="What is mixed.")
+    seed: Count = Field(default=0, description="Random seed of the mixture.")
+    parts: NonEmptyTuple[MixPartConfig] = Field(description="Corpora with their weights.")

@@ -1,4 +1,4 @@
-"""TODO regard.config.data.texts."""
+"""[data] of texts: plain, with labels, or with tags."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -9,25 +9,27 @@ from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 
 
 class TextDataConfig(DataConfig):
-    """Your own texts, to write like them."""
+    """Plain text in your own files."""
 
     corpus_class: ClassVar = "regard.data.formats.documents:DocumentFiles"
     record_fields: ClassVar = (("text",),)
     record_format: ClassVar = "text"
     kind: Literal["text"] = "text"
-    train: FilePaths = Field(description="Files or folders of plain text; .gz is unpacked.")
+    train: FilePaths = Field(description="Files or folders of plain text. Files may be gzipped.")
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     unit: Literal["file", "line", "paragraph"] = Field(
-        default="file", description="What one document is: a file, a line or a paragraph."
+        default="file", description="Unit that is one document: file, line or paragraph."
     )
     held_out: Fraction = Field(default=0.05, description=HELD_OUT_HELP)
 
 
 class PublicTextDataConfig(DataConfig):
-    """A public text, fetched when it is first needed."""
+    """A public text, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.public.texts:PublicText"
     kind: Literal["public"] = "public"
@@ -40,55 +42,61 @@ LanguageDataConfig = Annotated[TextDataConfig | PublicTextDataConfig, Field(disc
 
 
 class PlantedDataConfig(DataConfig):
-    """Documents whose class hangs on one word of one sentence: made here."""
+    """Synthetic documents whose class depends on one word of one sentence."""
 
     corpus_class: ClassVar = "regard.data.synthetic.planted:PlantedWords"
     kind: Literal["planted"] = "planted"
-    size: Positive = Field(default=4000, description="Documents to train on.")
-    seed: Count = Field(default=0, description="Another seed, other documents.")
-    held_out: Positive = Field(default=500, description="Documents in dev, and in the test.")
-    classes: Positive = Field(default=10, description="Classes.")
-    keywords_per_class: Positive = Field(default=3, description="Words that each of them hangs on.")
-    filler_words: Positive = Field(default=500, description="Words that say nothing.")
-    min_sentences: Positive = Field(default=18, description="Sentences of a document, at least.")
-    max_sentences: Positive = Field(default=22, description="Sentences of a document, at most.")
-    min_words: Positive = Field(default=5, description="Words of a sentence, at least.")
-    max_words: Positive = Field(default=12, description="Words of a sentence, at most.")
+    size: Positive = Field(default=4000, description="Number of training documents.")
+    seed: Count = Field(default=0, description="Random seed of the documents.")
+    held_out: Positive = Field(default=500, description="Number of documents in dev, and in test.")
+    classes: Positive = Field(default=10, description="Number of classes.")
+    keywords_per_class: Positive = Field(default=3, description="Number of keywords of each class.")
+    filler_words: Positive = Field(default=500, description="Number of words that are no keywords.")
+    min_sentences: Positive = Field(
+        default=18, description="Minimum number of sentences in a document."
+    )
+    max_sentences: Positive = Field(
+        default=22, description="Maximum number of sentences in a document."
+    )
+    min_words: Positive = Field(default=5, description="Minimum number of words in a sentence.")
+    max_words: Positive = Field(default=12, description="Maximum number of words in a sentence.")
 
 
 class LabeledDataConfig(DataConfig):
-    """Your own texts with their classes."""
+    """Your own texts with labels."""
 
     corpus_class: ClassVar = "regard.data.formats.labeled_texts:LabeledTextFiles"
     record_fields: ClassVar = (("text", "label"),)
     optional_record_fields: ClassVar = ("pair",)
     kind: Literal["labeled"] = "labeled"
     train: FilePaths = Field(
-        description="TSV, CSV or JSON lines (.gz is unpacked), two parallel files, or a folder of "
-        "folders, one for each class, with .txt files in them."
+        description="TSV, CSV or JSON lines, two parallel files, or a folder with a folder of .txt "
+        "files for each class. Files may be gzipped."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["tsv", "csv", "jsonl", "parallel", "folder"] | None = Field(
         default=None,
-        description="tsv, csv, jsonl, parallel or folder; not set, the names of the files tell.",
+        description="Format: tsv, csv, jsonl, parallel or folder. Default: by file name.",
     )
     columns: NonEmptyTuple[str] | None = Field(
         default=None,
-        description='What each column of a TSV or CSV without header is: "text", "pair", "label"; '
-        '"-" skips one.',
+        description='Names of the columns of a TSV or CSV without a header: "text", "pair", '
+        '"label"; "-" skips a column.',
     )
     fields: dict[str, str] | None = Field(
         default=None,
-        description="What our fields are called in JSON lines, or in the header of a TSV or CSV.",
+        description="Names of the fields in JSON lines, or in the header of a TSV or CSV.",
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
 class PublicLabeledDataConfig(DataConfig):
-    """Public texts with classes, fetched when they are first needed."""
+    """Public texts with labels, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.public.texts:PublicText"
     kind: Literal["public"] = "public"
@@ -96,34 +104,36 @@ class PublicLabeledDataConfig(DataConfig):
 
 
 class TaggedDataConfig(DataConfig):
-    """Your own sentences with a tag for each word, and perhaps a label."""
+    """Your own sentences with a tag for each word, and optionally a label."""
 
     corpus_class: ClassVar = "regard.data.formats.tagged_texts:TaggedTextFiles"
     record_fields: ClassVar = (("tokens", "tags"), ("text", "spans"), ("text", "entities"))
     kind: Literal["tagged"] = "tagged"
     train: FilePaths = Field(
-        description="CoNLL columns or JSON lines (.gz is unpacked), or a folder with seq.in, "
-        "seq.out and label."
+        description="CoNLL columns, JSON lines, or a folder with seq.in, seq.out and label. Files "
+        "may be gzipped."
     )
     dev: FilePaths | None = Field(
-        default=None, description="The same, for validation while training."
+        default=None, description="Files for validation, in the format of train."
     )
-    test: FilePaths | None = Field(default=None, description="The same, for `regard score`.")
+    test: FilePaths | None = Field(
+        default=None, description="Files for `regard score`, in the format of train."
+    )
     format: Literal["conll", "jsonl", "folder"] | None = Field(
-        default=None, description="conll, jsonl or folder; not set, the names of the files tell."
+        default=None, description="Format: conll, jsonl or folder. Default: by file name."
     )
     scheme: Literal["bio", "iob1", "bioes"] = Field(
-        default="bio", description="How the files write their tags: bio, iob1 or bioes."
+        default="bio", description="Tagging scheme of the files: bio, iob1 or bioes."
     )
     columns: Annotated[tuple[int, int], Field(strict=False)] = Field(
         default=(0, -1),
-        description="Of CoNLL: the columns of word and tag, from 0; -1: the last.",
+        description="Columns of word and tag in a CoNLL file, from 0; -1 is the last.",
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
 
 
 class PublicTagsDataConfig(DataConfig):
-    """Public tagged sentences, fetched when they are first needed."""
+    """Public sentences with tags, downloaded at first use."""
 
     corpus_class: ClassVar = "regard.data.public.tagged_texts:PublicTaggedTexts"
     kind: Literal["public"] = "public"

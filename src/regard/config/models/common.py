@@ -1,4 +1,4 @@
-"""TODO regard.config.models.common."""
+"""Types and help texts that several [model] tables share."""
 
 from typing import Annotated, Literal
 
@@ -14,30 +14,32 @@ InitScheme = Literal["paper", "scaled"]
 
 ActivationName = Literal["relu", "gelu", "tanh_gelu", "swish", "tanh"]
 
-DIM_HELP = "Width of a word vector."
+DIM_HELP = "Width of the token embeddings."
 
-HIDDEN_DIM_HELP = "Width of a state; as dim where not set."
+HIDDEN_DIM_HELP = "Width of the hidden states. Default: dim."
 
-OUTPUT_DIM_HELP = "Width before the output layer; as hidden_dim where not set."
+OUTPUT_DIM_HELP = "Width of the layer before the output. Default: hidden_dim."
 
-SCORE_HELP = "How query and memory are compared; `regard list` shows the scores."
+SCORE_HELP = "Score of a query and a key; `regard list` shows the scores."
 
-NORMALIZE_HELP = "How energies become weights; `regard list` shows the normalisers."
+NORMALIZE_HELP = "Normalizer of the energies; `regard list` shows the normalizers."
 
-MAX_POSITIONS_HELP = "Longest source, for the location score."
+MAX_POSITIONS_HELP = "Maximum length of a source for the location score, in tokens."
 
-INIT_HELP = "Weights to begin with: as in the paper, or scaled by width."
+INIT_HELP = "Initial weights: paper (as published) or scaled (by width)."
 
-DROPOUT_HELP = "Share of values set to zero in training."
+DROPOUT_HELP = "Probability, 0 to 1, of setting a value to zero in training."
 
-STATE_DROPOUT_HELP = "The same in recurrent products, one mask for a sequence."
+STATE_DROPOUT_HELP = (
+    "Dropout of the recurrent connections, 0 to 1, with one mask for each sequence."
+)
 
-ACTIVATION_HELP = "In the feed-forward layers: relu, gelu, tanh_gelu, swish or tanh."
+ACTIVATION_HELP = "Activation of the feed-forward layers: relu, gelu, tanh_gelu, swish or tanh."
 
-LAYERS_HELP = "Layers of the encoder, and of the decoder."
+LAYERS_HELP = "Number of layers of the encoder, and of the decoder."
 
-HEADS_HELP = "Attentions side by side; dim is divided among them."
+HEADS_HELP = "Number of attention heads; dim must be a multiple of it."
 
 CharacterFilter = Annotated[tuple[Positive, Positive], Field(strict=False)]
 
-ALIGN_DIM_HELP = "Width inside the score of the attention; as the states where not set."
+ALIGN_DIM_HELP = "Width inside the additive score. Default: the width of the states."

@@ -1,4 +1,4 @@
-"""TODO regard.config.models.encoders."""
+"""[model] of encoders; the fields are the keywords of the model classes."""
 
 from typing import Literal
 
@@ -21,62 +21,89 @@ from regard.config.models.common import (
 
 
 class BiRnnConfig(Config):
-    """Recurrent, both ways, with attention over what was read (Lin et al. 2017)."""
+    """A bidirectional RNN with attention pooling (Lin et al. 2017)."""
 
     kind: Literal["birnn"] = "birnn"
-    cell: Literal["lstm", "gru", "elman"] = Field(default="lstm", description="lstm, gru or elman.")
+    cell: Literal["lstm", "gru", "elman"] = Field(
+        default="lstm", description="Recurrent cell: lstm, gru or elman."
+    )
     dim: Positive = Field(default=128, description=DIM_HELP)
-    hidden_dim: Positive = Field(default=128, description="Width of a state, in each direction.")
-    layers: Positive = Field(default=1, description="Layers, one on the other.")
-    bidirectional: bool = Field(default=True, description="Read from both ends.")
+    hidden_dim: Positive = Field(
+        default=128, description="Width of the hidden states in each direction."
+    )
+    layers: Positive = Field(default=1, description="Number of layers.")
+    bidirectional: bool = Field(default=True, description="Read the text in both directions.")
     pooling: Literal["last", "mean", "max", "attention"] = Field(
-        default="attention", description="One vector of all states: last, mean, max or attention."
+        default="attention",
+        description="Pooling of the states into one vector: last, mean, max or attention.",
     )
     align_dim: Positive | None = Field(default=None, description=ALIGN_DIM_HELP)
-    hops: Positive = Field(default=1, description="Attentions side by side, each with its vector.")
+    hops: Positive = Field(
+        default=1,
+        description="Number of attentions in the pooling; their vectors are concatenated.",
+    )
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
     state_dropout: Rate = Field(
-        default=0.0, description="The same in recurrent products, one mask for a sequence."
+        default=0.0,
+        description="Dropout of the recurrent connections, 0 to 1, with one mask for each "
+        "sequence.",
     )
 
 
 class HanConfig(Config):
-    """Attention over words, then over sentences (Yang et al. 2016)."""
+    """HAN: attention over words, then over sentences (Yang et al. 2016)."""
 
     kind: Literal["han"] = "han"
     dim: Positive = Field(default=200, description=DIM_HELP)
-    hidden_dim: Positive = Field(default=50, description="Width of a state, in each direction.")
+    hidden_dim: Positive = Field(
+        default=50, description="Width of the hidden states in each direction."
+    )
     align_dim: Positive | None = Field(default=None, description=ALIGN_DIM_HELP)
     pooling: Literal["attention", "mean"] = Field(
-        default="attention", description="attention, or for comparison mean."
+        default="attention",
+        description="Pooling of words and sentences: attention, or mean for comparison.",
     )
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
 
 
 class BertConfig(Config):
-    """A transformer that reads both ways (Devlin et al. 2019)."""
+    """BERT: a bidirectional transformer encoder (Devlin et al. 2019)."""
 
     kind: Literal["bert"] = "bert"
-    dim: Positive = Field(default=768, description="Width of a state, and of a word vector.")
+    dim: Positive = Field(
+        default=768, description="Width of the states and of the token embeddings."
+    )
     heads: Positive = Field(default=12, description=HEADS_HELP)
-    layers: Positive = Field(default=12, description="Layers, one on the other.")
-    max_positions: Positive = Field(default=512, description="Tokens that it can read.")
-    segments: Count = Field(default=2, description="Texts that it can tell apart.")
-    pooler: bool = Field(default=True, description="One vector of the whole, from its first state.")
+    layers: Positive = Field(default=12, description="Number of layers.")
+    max_positions: Positive = Field(
+        default=512, description="Maximum length of an input, in tokens."
+    )
+    segments: Count = Field(
+        default=2, description="Number of segment embeddings; 2 for pairs of texts."
+    )
+    pooler: bool = Field(
+        default=True, description="Add a layer that pools the state of the first token."
+    )
     pretrain: Literal["none", "masked", "both"] = Field(
-        default="none", description="Also weights to tell hidden words (masked), and what follows."
+        default="none",
+        description="Pretraining heads: none, masked (masked tokens), or both (also next "
+        "sentence).",
     )
     hidden_dim: Positive | None = Field(
         default=None,
-        description="Width inside the feed-forward layers; four times dim where not set.",
+        description="Width inside the feed-forward layers. Default: four times dim.",
     )
     activation: ActivationName = Field(default="gelu", description=ACTIVATION_HELP)
-    norm_eps: float = Field(default=1e-12, gt=0, description="Added to a variance.")
+    norm_eps: float = Field(
+        default=1e-12, gt=0, description="Epsilon of layer normalization, more than 0."
+    )
     dropout: Rate = Field(default=0.1, description=DROPOUT_HELP)
     attention_dropout: Rate | None = Field(
-        default=None, description="The same, of attention weights; as dropout where not set."
+        default=None, description="Dropout of the attention weights, 0 to 1. Default: dropout."
     )
-    init_std: float = Field(default=0.02, gt=0, description="Deviation of weights at first.")
+    init_std: float = Field(
+        default=0.02, gt=0, description="Standard deviation of the initial weights, more than 0."
+    )
 
     @model_validator(mode="after")
     def _check_heads(self) -> "BertConfig":
@@ -86,23 +113,33 @@ class BertConfig(Config):
 
 
 class ElmoConfig(Config):
-    """Letters, and a language model from each end, mixed (Peters et al. 2018)."""
+    """ELMo: a mixture of the layers of a bidirectional language model over characters (Peters et
+    al. 2018).
+    """
 
     kind: Literal["elmo"] = "elmo"
-    characters: Positive = Field(default=262, description="Letters that there are.")
-    character_dim: Positive = Field(default=16, description="Width of a letter's vector.")
+    characters: Positive = Field(
+        default=262, description="Number of different characters (bytes and marks)."
+    )
+    character_dim: Positive = Field(default=16, description="Width of the character embeddings.")
     filters: NonEmptyTuple[CharacterFilter] = Field(
         default=((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024)),
-        description="Convolutions of letters: how wide, how many.",
+        description="Character convolutions, as [width, number of filters].",
     )
-    highway_layers: Count = Field(default=2, description="Highway layers over the convolutions.")
-    dim: Positive = Field(default=512, description="Width of a state, in each direction.")
-    hidden_dim: Positive = Field(default=4096, description="Cells of a layer; dim or more.")
-    layers: Positive = Field(default=2, description="Layers in each direction.")
-    state_clip: float = Field(default=3.0, gt=0, description="Cells and states are held to this.")
-    layer_norm: bool = Field(
-        default=False, description="Normalise each layer before they are mixed."
+    highway_layers: Count = Field(
+        default=2, description="Number of highway layers after the convolutions."
     )
+    dim: Positive = Field(default=512, description="Width of the hidden states in each direction.")
+    hidden_dim: Positive = Field(
+        default=4096, description="Number of LSTM cells in a layer, at least dim."
+    )
+    layers: Positive = Field(default=2, description="Number of layers in each direction.")
+    state_clip: float = Field(
+        default=3.0,
+        gt=0,
+        description="Limit of the absolute value of cells and states, more than 0.",
+    )
+    layer_norm: bool = Field(default=False, description="Normalize each layer before the mixture.")
     dropout: Rate = Field(default=0.1, description=DROPOUT_HELP)
 
     @model_validator(mode="after")
@@ -113,58 +150,76 @@ class ElmoConfig(Config):
 
 
 class BilstmCrfConfig(Config):
-    """Words and their letters, read both ways (Huang et al. 2015; Ma & Hovy 2016)."""
+    """A bidirectional LSTM over words and characters, for a CRF (Huang et al. 2015; Ma & Hovy
+    2016).
+    """
 
     kind: Literal["bilstm_crf"] = "bilstm_crf"
     dim: Positive = Field(default=100, description=DIM_HELP)
-    hidden_dim: Positive = Field(default=200, description="Width of a state, in each direction.")
-    layers: Positive = Field(default=1, description="Layers, one on the other.")
-    characters: Positive = Field(default=262, description="Letters that there are.")
-    character_dim: Positive = Field(default=30, description="Width of a letter's vector.")
+    hidden_dim: Positive = Field(
+        default=200, description="Width of the hidden states in each direction."
+    )
+    layers: Positive = Field(default=1, description="Number of layers.")
+    characters: Positive = Field(
+        default=262, description="Number of different characters (bytes and marks)."
+    )
+    character_dim: Positive = Field(default=30, description="Width of the character embeddings.")
     filters: NonEmptyTuple[CharacterFilter] = Field(
-        default=((3, 30),), description="Convolutions of letters: how wide, how many."
+        default=((3, 30),), description="Character convolutions, as [width, number of filters]."
     )
     character_output_dim: Positive = Field(
-        default=30, description="Width of what letters add to a word."
+        default=30, description="Width of the word vectors that are built from characters."
     )
     dropout: Rate = Field(default=0.5, description=DROPOUT_HELP)
 
 
 class BiRnnAttentionConfig(Config):
-    """Words that look at each other, for slots and intents (Liu & Lane 2016)."""
+    """A bidirectional RNN with attention, for slots and intents (Liu & Lane 2016)."""
 
     kind: Literal["birnn_attention"] = "birnn_attention"
     dim: Positive = Field(default=128, description=DIM_HELP)
-    hidden_dim: Positive = Field(default=128, description="Width of a state, in each direction.")
-    layers: Positive = Field(default=1, description="Layers, one on the other.")
+    hidden_dim: Positive = Field(
+        default=128, description="Width of the hidden states in each direction."
+    )
+    layers: Positive = Field(default=1, description="Number of layers.")
     score: ScoreName = Field(default="additive", description=SCORE_HELP)
     normalize: NormalizerName = Field(default="softmax", description=NORMALIZE_HELP)
     dropout: Rate = Field(default=0.5, description=DROPOUT_HELP)
     state_dropout: Rate = Field(
-        default=0.0, description="The same in recurrent products, one mask for a sequence."
+        default=0.0,
+        description="Dropout of the recurrent connections, 0 to 1, with one mask for each "
+        "sequence.",
     )
 
 
 class BidafConfig(Config):
-    """Context and question that ask each other (Seo et al. 2017)."""
+    """BiDAF: attention from context to question, and back (Seo et al. 2017)."""
 
     kind: Literal["bidaf"] = "bidaf"
     dim: Positive = Field(default=100, description=DIM_HELP)
-    hidden_dim: Positive = Field(default=100, description="Width of a state, in each direction.")
-    characters: Positive = Field(default=262, description="Letters that there are.")
-    character_dim: Positive = Field(default=8, description="Width of a letter's vector.")
+    hidden_dim: Positive = Field(
+        default=100, description="Width of the hidden states in each direction."
+    )
+    characters: Positive = Field(
+        default=262, description="Number of different characters (bytes and marks)."
+    )
+    character_dim: Positive = Field(default=8, description="Width of the character embeddings.")
     filters: NonEmptyTuple[CharacterFilter] = Field(
-        default=((5, 100),), description="Convolutions of letters: how wide, how many."
+        default=((5, 100),), description="Character convolutions, as [width, number of filters]."
     )
     character_output_dim: Positive = Field(
-        default=100, description="Width of what letters add to a word."
+        default=100, description="Width of the word vectors that are built from characters."
     )
-    highway_layers: Count = Field(default=2, description="Highway layers over words and letters.")
-    layers: Positive = Field(default=2, description="Layers over what attention has found.")
-    use_words: bool = Field(default=True, description="Words have vectors of their own.")
-    use_characters: bool = Field(default=True, description="Words are spelled.")
-    c2q: bool = Field(default=True, description="Each word of the context looks at the question.")
-    q2c: bool = Field(default=True, description="The question looks at the context.")
+    highway_layers: Count = Field(
+        default=2, description="Number of highway layers over words and characters."
+    )
+    layers: Positive = Field(
+        default=2, description="Number of recurrent layers after the attention."
+    )
+    use_words: bool = Field(default=True, description="Use word embeddings.")
+    use_characters: bool = Field(default=True, description="Use the characters of words.")
+    c2q: bool = Field(default=True, description="Use attention from context to question.")
+    q2c: bool = Field(default=True, description="Use attention from question to context.")
     dropout: Rate = Field(default=0.2, description=DROPOUT_HELP)
 
     @model_validator(mode="after")

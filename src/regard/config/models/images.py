@@ -1,4 +1,4 @@
-"""TODO regard.config.models.images."""
+"""[model] of images: classifiers and captioners."""
 
 from typing import Literal
 
@@ -20,27 +20,29 @@ from regard.config.models.common import (
 
 
 class VitConfig(Config):
-    """A transformer over the patches of an image (Dosovitskiy et al. 2021)."""
+    """ViT: a transformer over the patches of an image (Dosovitskiy et al. 2021)."""
 
     kind: Literal["vit"] = "vit"
     patch_size: Positive = Field(default=16, description="Height and width of a patch, in pixels.")
-    dim: Positive = Field(default=768, description="Width of a state.")
+    dim: Positive = Field(default=768, description="Width of the hidden states.")
     heads: Positive = Field(default=12, description=HEADS_HELP)
-    layers: Positive = Field(default=12, description="Layers, one on the other.")
+    layers: Positive = Field(default=12, description="Number of layers.")
     stem: Literal["patch", "convolution"] = Field(
         default="patch",
-        description="A patch by one product, as in the paper, or by small convolutions, which "
-        "learn from fewer images (patch_size is then 2, 4, 8, …).",
+        description="Embedding of patches: patch (linear, as published) or convolution (needs fewer"
+        " images; patch_size must be 2, 4, 8, …).",
     )
     hidden_dim: Positive | None = Field(
         default=None,
-        description="Width inside the feed-forward layers; four times dim where not set.",
+        description="Width inside the feed-forward layers. Default: four times dim.",
     )
     activation: ActivationName = Field(default="gelu", description=ACTIVATION_HELP)
-    norm_eps: float = Field(default=1e-6, gt=0, description="Added to a variance.")
+    norm_eps: float = Field(
+        default=1e-6, gt=0, description="Epsilon of layer normalization, more than 0."
+    )
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
     attention_dropout: Rate | None = Field(
-        default=None, description="The same, of attention weights; as dropout where not set."
+        default=None, description="Dropout of the attention weights, 0 to 1. Default: dropout."
     )
 
     @model_validator(mode="after")
@@ -56,15 +58,17 @@ class VitConfig(Config):
         return self
 
 
-IMAGE_DIM_HELP = "Width of the convolutions, and of what is known of a place."
+IMAGE_DIM_HELP = "Width of the convolutions and of the feature of each image position."
 
-IMAGE_LAYERS_HELP = "Convolutions, one on the other."
+IMAGE_LAYERS_HELP = "Number of convolutions."
 
-POOLING_LAYERS_HELP = "How many of them halve the image: more leave fewer places."
+POOLING_LAYERS_HELP = "Number of convolutions that halve the image; more leave fewer positions."
 
 
 class ShowTellConfig(Config):
-    """The image is read once, before the first word (Vinyals et al. 2015)."""
+    """Show and Tell: the decoder reads the image once, before the first word (Vinyals et al.
+    2015).
+    """
 
     kind: Literal["show_tell"] = "show_tell"
     dim: Positive = Field(default=128, description=DIM_HELP)
@@ -76,13 +80,13 @@ class ShowTellConfig(Config):
 
 
 class ShowAttendConfig(Config):
-    """Each word looks at a place of the image (Xu et al. 2015)."""
+    """Show, Attend and Tell: each word attends to positions of the image (Xu et al. 2015)."""
 
     kind: Literal["show_attend"] = "show_attend"
     dim: Positive = Field(default=128, description=DIM_HELP)
     hidden_dim: Positive | None = Field(default=None, description=HIDDEN_DIM_HELP)
     align_dim: Positive | None = Field(
-        default=None, description="Width inside the score; as hidden_dim where not set."
+        default=None, description="Width inside the additive score. Default: hidden_dim."
     )
     image_dim: Positive = Field(default=64, description=IMAGE_DIM_HELP)
     image_layers: Positive = Field(default=3, description=IMAGE_LAYERS_HELP)
@@ -93,12 +97,18 @@ class ShowAttendConfig(Config):
         description=f"{NORMALIZE_HELP} softmax is soft attention, reinforce hard.",
     )
     reward_weight: float = Field(
-        default=1.0, gt=0, description="Weight of what a place was good for (reinforce)."
+        default=1.0,
+        gt=0,
+        description="Weight of the REINFORCE reward, more than 0; hard attention only.",
     )
     entropy_weight: float = Field(
-        default=0.01, ge=0, description="Weight of looking around (reinforce)."
+        default=0.01,
+        ge=0,
+        description="Weight of the entropy of the attention, 0 or more; hard attention only.",
     )
     expectation_rate: Fraction = Field(
-        default=0.5, description="How often all places are read after all (reinforce)."
+        default=0.5,
+        description="Probability, 0 to 1, of soft attention in a training step; hard attention "
+        "only.",
     )
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)

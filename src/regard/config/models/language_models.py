@@ -1,4 +1,4 @@
-"""TODO regard.config.models.language_models."""
+"""[model] of language models."""
 
 from typing import Annotated, Literal
 
@@ -17,27 +17,33 @@ from regard.config.models.common import (
 
 
 class Gpt2Config(Config):
-    """A transformer that only writes (Radford et al. 2019)."""
+    """GPT-2: a transformer decoder (Radford et al. 2019)."""
 
     kind: Literal["gpt2"] = "gpt2"
-    dim: Positive = Field(default=768, description="Width of a state, and of a word vector.")
-    heads: Positive = Field(
-        default=12, description="Attentions side by side; dim is divided among them."
+    dim: Positive = Field(
+        default=768, description="Width of the states and of the token embeddings."
     )
-    layers: Positive = Field(default=12, description="Layers, one on the other.")
-    max_positions: Positive = Field(default=1024, description="Tokens that it can read.")
+    heads: Positive = Field(
+        default=12, description="Number of attention heads; dim must be a multiple of it."
+    )
+    layers: Positive = Field(default=12, description="Number of layers.")
+    max_positions: Positive = Field(
+        default=1024, description="Maximum length of an input, in tokens."
+    )
     hidden_dim: Positive | None = Field(
         default=None,
-        description="Width inside the feed-forward layers; four times dim where not set.",
+        description="Width inside the feed-forward layers. Default: four times dim.",
     )
     activation: ActivationName = Field(default="tanh_gelu", description=ACTIVATION_HELP)
-    norm_eps: float = Field(default=1e-5, gt=0, description="Added to a variance.")
+    norm_eps: float = Field(
+        default=1e-5, gt=0, description="Epsilon of layer normalization, more than 0."
+    )
     dropout: Rate = Field(default=0.1, description=DROPOUT_HELP)
     embedding_dropout: Rate | None = Field(
-        default=None, description="The same, of word vectors; as dropout where not set."
+        default=None, description="Dropout of the token embeddings, 0 to 1. Default: dropout."
     )
     attention_dropout: Rate | None = Field(
-        default=None, description="The same, of attention weights; as dropout where not set."
+        default=None, description="Dropout of the attention weights, 0 to 1. Default: dropout."
     )
 
     @model_validator(mode="after")
@@ -48,43 +54,47 @@ class Gpt2Config(Config):
 
 
 class RnnlmConfig(Config):
-    """Recurrent: Elman 1990, LSTM or GRU."""
+    """A recurrent language model: Elman (1990), LSTM or GRU."""
 
     kind: Literal["rnnlm"] = "rnnlm"
     cell: Literal["lstm", "gru", "elman", "sigmoid"] = Field(
-        default="lstm", description="lstm, gru, elman, or elman with a sigmoid."
+        default="lstm",
+        description="Recurrent cell: lstm, gru, elman, or sigmoid (elman with a sigmoid).",
     )
     dim: Positive = Field(default=256, description=DIM_HELP)
     hidden_dim: Positive | None = Field(default=None, description=HIDDEN_DIM_HELP)
-    layers: Positive = Field(default=1, description="Layers, one on the other.")
+    layers: Positive = Field(default=1, description="Number of layers.")
     tie_embeddings: bool = Field(
-        default=False, description="One table for word vectors and output."
+        default=False, description="Share the weights of the embeddings and the output layer."
     )
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
     input_dropout: Rate = Field(
-        default=0.0, description="The same, of a layer's input, one mask for a window."
+        default=0.0,
+        description="Dropout of the input of each layer, 0 to 1, with one mask for each window.",
     )
     state_dropout: Rate = Field(
-        default=0.0, description="The same, in recurrent products, one mask for a window."
+        default=0.0,
+        description="Dropout of the recurrent connections, 0 to 1, with one mask for each window.",
     )
 
 
 class LstmnConfig(Config):
-    """An LSTM that looks at all it has read (Cheng et al. 2016)."""
+    """LSTMN: an LSTM that attends to all of its earlier states (Cheng et al. 2016)."""
 
     kind: Literal["lstmn"] = "lstmn"
     dim: Positive = Field(default=256, description=DIM_HELP)
     hidden_dim: Positive | None = Field(default=None, description=HIDDEN_DIM_HELP)
     align_dim: Positive | None = Field(
-        default=None, description="Width inside the score; as hidden_dim where not set."
+        default=None, description="Width inside the additive score. Default: hidden_dim."
     )
-    layers: Positive = Field(default=1, description="Layers, one on the other.")
+    layers: Positive = Field(default=1, description="Number of layers.")
     normalize: NormalizerName = Field(default="softmax", description=NORMALIZE_HELP)
     tie_embeddings: bool = Field(
-        default=False, description="One table for word vectors and output."
+        default=False, description="Share the weights of the embeddings and the output layer."
     )
     max_slots: Positive | None = Field(
-        default=None, description="Tokens that are remembered from one window to the next."
+        default=None,
+        description="Maximum number of states to keep from one window to the next. Default: all.",
     )
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
 

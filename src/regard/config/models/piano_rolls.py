@@ -1,4 +1,4 @@
-"""TODO regard.config.models.piano_rolls."""
+"""[model] of piano rolls."""
 
 from typing import Literal
 
@@ -11,33 +11,37 @@ ROLL_MODELS = ("roll_rnn", "roll_gpt")  # models that read keys; the others read
 
 
 class RollRnnConfig(Config):
-    """Recurrent, from the keys of a step to those of the next (Boulanger-Lewandowski 2012)."""
+    """An RNN that predicts the keys of the next step (Boulanger-Lewandowski et al. 2012)."""
 
     kind: Literal["roll_rnn"] = "roll_rnn"
-    cell: Literal["lstm", "gru", "elman"] = Field(default="lstm", description="lstm, gru or elman.")
-    dim: Positive = Field(default=200, description="Width of a state.")
-    layers: Positive = Field(default=1, description="Layers, one on the other.")
+    cell: Literal["lstm", "gru", "elman"] = Field(
+        default="lstm", description="Recurrent cell: lstm, gru or elman."
+    )
+    dim: Positive = Field(default=200, description="Width of the hidden states.")
+    layers: Positive = Field(default=1, description="Number of layers.")
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
     input_dropout: Rate = Field(
-        default=0.0, description="The same, of a layer's input, one mask for a piece."
+        default=0.0,
+        description="Dropout of the input of each layer, 0 to 1, with one mask for each piece.",
     )
     state_dropout: Rate = Field(
-        default=0.0, description="The same, in recurrent products, one mask for a piece."
+        default=0.0,
+        description="Dropout of the recurrent connections, 0 to 1, with one mask for each piece.",
     )
 
 
 class RollGptConfig(Config):
-    """A transformer that looks back at the steps before, with GPT-2's blocks."""
+    """A causal transformer over the steps of a piece, with the blocks of GPT-2."""
 
     kind: Literal["roll_gpt"] = "roll_gpt"
-    dim: Positive = Field(default=128, description="Width of a state.")
+    dim: Positive = Field(default=128, description="Width of the hidden states.")
     heads: Positive = Field(
-        default=4, description="Attentions side by side; dim is divided among them."
+        default=4, description="Number of attention heads; dim must be a multiple of it."
     )
-    layers: Positive = Field(default=2, description="Layers, one on the other.")
+    layers: Positive = Field(default=2, description="Number of layers.")
     hidden_dim: Positive | None = Field(
         default=None,
-        description="Width inside the feed-forward layers; four times dim where not set.",
+        description="Width inside the feed-forward layers. Default: four times dim.",
     )
     activation: ActivationName = Field(default="gelu", description=ACTIVATION_HELP)
     dropout: Rate = Field(default=0.1, description=DROPOUT_HELP)

@@ -1,4 +1,4 @@
-"""TODO regard.config.models.proteins."""
+"""[model] of proteins."""
 
 from typing import Literal
 
@@ -8,22 +8,30 @@ from regard.config.base import Config, Count, Positive, Rate
 
 
 class MsaConfig(Config):
-    """Sequences and pairs side by side, with triangles (Jumper et al. 2021: the Evoformer)."""
+    """The Evoformer: states of residues and of pairs, with triangle updates (Jumper et al.
+    2021).
+    """
 
     kind: Literal["msa"] = "msa"
-    dim: Positive = Field(default=64, description="Width of a residue's state.")
-    pair_dim: Positive = Field(default=32, description="Width of a pair's state.")
-    heads: Positive = Field(default=4, description="Attentions of residues, side by side.")
-    pair_heads: Positive = Field(default=4, description="Attentions of pairs, side by side.")
-    head_dim: Positive = Field(default=16, description="Width of each of them.")
-    layers: Positive = Field(default=4, description="Blocks, one on the other.")
+    dim: Positive = Field(default=64, description="Width of the states of residues.")
+    pair_dim: Positive = Field(default=32, description="Width of the states of pairs.")
+    heads: Positive = Field(default=4, description="Number of attention heads over residues.")
+    pair_heads: Positive = Field(default=4, description="Number of attention heads over pairs.")
+    head_dim: Positive = Field(default=16, description="Width of each head.")
+    layers: Positive = Field(default=4, description="Number of blocks.")
     max_relative_position: Count = Field(
-        default=32, description="How far apart places still differ; 0: order is not seen."
+        default=32,
+        description="Maximum relative position, in residues, that is told apart; 0: no positions.",
     )
     triangles: Literal["both", "product", "attention", "axial", "none"] = Field(
         default="both",
-        description="What pairs ask each other by; all but none cost the cube of the length, and "
-        "product the least of these.",
+        description="Updates of pairs: both, product, attention, axial or none. All but none take "
+        "cubic time; product is the fastest of them.",
     )
-    dropout: Rate = Field(default=0.15, description="Of what rows add; one mask for all of them.")
-    pair_dropout: Rate = Field(default=0.25, description="Of what triangles add, by rows.")
+    dropout: Rate = Field(
+        default=0.15,
+        description="Dropout of the updates of residues, 0 to 1, with one mask for all rows.",
+    )
+    pair_dropout: Rate = Field(
+        default=0.25, description="Dropout of the updates of pairs, 0 to 1, by rows."
+    )

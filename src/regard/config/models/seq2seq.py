@@ -1,4 +1,4 @@
-"""TODO regard.config.models.seq2seq."""
+"""[model] of encoder-decoder models."""
 
 from typing import Literal
 
@@ -25,7 +25,7 @@ from regard.config.models.common import (
 
 
 class EncDecConfig(Config):
-    """One vector for the whole source (Cho et al. 2014)."""
+    """RNN encoder-decoder: one vector for the complete source (Cho et al. 2014)."""
 
     kind: Literal["encdec"] = "encdec"
     dim: Positive = Field(default=256, description=DIM_HELP)
@@ -37,37 +37,41 @@ class EncDecConfig(Config):
 
 
 class Seq2SeqConfig(Config):
-    """The encoder's last state, copied (Sutskever et al. 2014)."""
+    """Sequence to sequence: the decoder starts from the last state of the encoder (Sutskever et al.
+    2014).
+    """
 
     kind: Literal["seq2seq"] = "seq2seq"
     dim: Positive = Field(default=256, description=DIM_HELP)
     hidden_dim: Positive | None = Field(default=None, description=HIDDEN_DIM_HELP)
     layers: Positive = Field(default=2, description=LAYERS_HELP)
-    reverse: bool = Field(default=True, description="Read the source from its end.")
+    reverse: bool = Field(default=True, description="Read the source in reverse.")
     init: InitScheme = Field(default="paper", description=INIT_HELP)
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
     state_dropout: Rate = Field(default=0.0, description=STATE_DROPOUT_HELP)
 
 
 class RnnSearchConfig(Config):
-    """The first attention (Bahdanau et al. 2015)."""
+    """RNNsearch: additive attention (Bahdanau et al. 2015)."""
 
     kind: Literal["rnnsearch"] = "rnnsearch"
     dim: Positive = Field(default=256, description=DIM_HELP)
     hidden_dim: Positive | None = Field(default=None, description=HIDDEN_DIM_HELP)
     align_dim: Positive | None = Field(
-        default=None, description="Width inside the additive score; as hidden_dim where not set."
+        default=None, description="Width inside the additive score. Default: hidden_dim."
     )
     output_dim: Positive | None = Field(default=None, description=OUTPUT_DIM_HELP)
     score: ScoreName = Field(default="additive", description=SCORE_HELP)
     normalize: NormalizerName = Field(default="softmax", description=NORMALIZE_HELP)
     max_positions: Positive = Field(default=256, description=MAX_POSITIONS_HELP)
     reset: Literal["before", "after"] = Field(
-        default="before", description="Reset gate before the product, as in the paper, or after."
+        default="before",
+        description="Position of the reset gate: before the matrix product (as published) or "
+        "after.",
     )
     readout: Literal["previous", "current"] = Field(
         default="previous",
-        description="Output made from the state before, as in the paper, or from the new one.",
+        description="State that the output is computed from: previous (as published) or current.",
     )
     init: InitScheme = Field(default="paper", description=INIT_HELP)
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
@@ -75,7 +79,7 @@ class RnnSearchConfig(Config):
 
 
 class LuongConfig(Config):
-    """Attention after the recurrent step (Luong et al. 2015)."""
+    """Global or local attention after the recurrent step (Luong et al. 2015)."""
 
     kind: Literal["luong"] = "luong"
     dim: Positive = Field(default=256, description=DIM_HELP)
@@ -84,13 +88,17 @@ class LuongConfig(Config):
     score: ScoreName = Field(default="general", description=SCORE_HELP)
     normalize: NormalizerName = Field(default="softmax", description=NORMALIZE_HELP)
     window: Literal["local_m", "local_p"] | None = Field(
-        default=None, description="Look at a few positions only: local_m or local_p."
+        default=None,
+        description="Local attention: local_m (monotonic) or local_p (predictive). Default: "
+        "global.",
     )
     radius: Positive = Field(
-        default=10, description="Positions to each side of the window's middle."
+        default=10, description="Radius of the window of local attention, in positions."
     )
-    input_feeding: bool = Field(default=True, description="Feed what was read into the next step.")
-    reverse: bool = Field(default=True, description="Read the source from its end.")
+    input_feeding: bool = Field(
+        default=True, description="Feed the attentional state into the next step."
+    )
+    reverse: bool = Field(default=True, description="Read the source in reverse.")
     max_positions: Positive = Field(default=256, description=MAX_POSITIONS_HELP)
     init: InitScheme = Field(default="paper", description=INIT_HELP)
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
@@ -98,46 +106,57 @@ class LuongConfig(Config):
 
 
 class TransformerConfig(Config):
-    """Attention only (Vaswani et al. 2017)."""
+    """The Transformer (Vaswani et al. 2017)."""
 
     kind: Literal["transformer"] = "transformer"
-    dim: Positive = Field(default=256, description="Width of a state, and of a word vector.")
-    heads: Positive = Field(
-        default=8, description="Attentions side by side; dim is divided among them."
+    dim: Positive = Field(
+        default=256, description="Width of the states and of the token embeddings."
     )
-    layers: Positive = Field(default=3, description="Layers of the encoder.")
+    heads: Positive = Field(
+        default=8, description="Number of attention heads; dim must be a multiple of it."
+    )
+    layers: Positive = Field(default=3, description="Number of layers of the encoder.")
     decoder_layers: Positive | None = Field(
-        default=None, description="Layers of the decoder; as the encoder's where not set."
+        default=None,
+        description="Number of layers of the decoder. Default: as many as the encoder has.",
     )
     hidden_dim: Positive | None = Field(
         default=None,
-        description="Width inside the feed-forward layers; four times dim where not set.",
+        description="Width inside the feed-forward layers. Default: four times dim.",
     )
     norm: Literal["post", "pre"] = Field(
-        default="post", description="Normalise after each layer, as in the paper, or before."
+        default="post",
+        description="Layer normalization: post (after each sublayer, as published) or pre.",
     )
     tie_embeddings: Literal["none", "decoder", "all"] = Field(
         default="none",
-        description="One table for output and target words (decoder), and source words (all).",
+        description="Embeddings that share weights: none, decoder (target and output) or all (also "
+        "source).",
     )
     scale_embeddings: bool = Field(
-        default=True, description="Word vectors times sqrt(dim), as in the paper."
+        default=True, description="Multiply the embeddings by sqrt(dim), as published."
     )
     positions: Literal["sinusoidal", "halves", "learned"] = Field(
         default="sinusoidal",
-        description="sinusoidal, halves (all sines before the cosines) or learned.",
+        description="Position encoding: sinusoidal, halves (all sines before the cosines) or "
+        "learned.",
     )
-    max_positions: Positive = Field(default=512, description="Longest text, for learned positions.")
+    max_positions: Positive = Field(
+        default=512, description="Maximum length of a text with learned positions, in tokens."
+    )
     score: ScoreName = Field(default="scaled_dot", description=SCORE_HELP)
     normalize: NormalizerName = Field(default="softmax", description=NORMALIZE_HELP)
     activation: ActivationName = Field(default="relu", description=ACTIVATION_HELP)
     output_bias: bool = Field(
-        default=False, description="A bias of the output where its table is shared."
+        default=False,
+        description="Add a bias to an output layer that shares weights with embeddings.",
     )
     dropout: Rate = Field(default=0.1, description=DROPOUT_HELP)
-    attention_dropout: Rate = Field(default=0.0, description="The same, of attention weights.")
+    attention_dropout: Rate = Field(
+        default=0.0, description="Dropout of the attention weights, 0 to 1."
+    )
     hidden_dropout: Rate = Field(
-        default=0.0, description="The same, inside the feed-forward layers."
+        default=0.0, description="Dropout inside the feed-forward layers, 0 to 1."
     )
 
     @model_validator(mode="after")
@@ -148,57 +167,64 @@ class TransformerConfig(Config):
 
 
 class RnmtConfig(Config):
-    """A deep recurrent model with several heads (Chen et al. 2018)."""
+    """RNMT+: a deep recurrent model with multi-head attention (Chen et al. 2018)."""
 
     kind: Literal["rnmt"] = "rnmt"
     dim: Positive = Field(default=256, description=DIM_HELP)
     hidden_dim: Positive | None = Field(default=None, description=HIDDEN_DIM_HELP)
-    layers: Positive = Field(default=2, description="Layers of the encoder.")
+    layers: Positive = Field(default=2, description="Number of layers of the encoder.")
     decoder_layers: Positive | None = Field(
-        default=None, description="Layers of the decoder; as the encoder's where not set."
+        default=None,
+        description="Number of layers of the decoder. Default: as many as the encoder has.",
     )
-    heads: Positive = Field(default=4, description="Attentions side by side.")
-    layer_norm: bool = Field(default=True, description="Normalise inside the cells.")
+    heads: Positive = Field(default=4, description="Number of attention heads.")
+    layer_norm: bool = Field(default=True, description="Use layer normalization inside the cells.")
     query_state: Literal["previous", "current"] = Field(
         default="previous",
-        description="Read by the first layer's state of the step before, or of this step.",
+        description="State of the first layer that is the query: of the previous step or the "
+        "current step.",
     )
     score: ScoreName = Field(default="additive", description=SCORE_HELP)
     normalize: NormalizerName = Field(default="softmax", description=NORMALIZE_HELP)
     max_positions: Positive = Field(default=256, description=MAX_POSITIONS_HELP)
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
-    attention_dropout: Rate = Field(default=0.0, description="The same, of attention weights.")
+    attention_dropout: Rate = Field(
+        default=0.0, description="Dropout of the attention weights, 0 to 1."
+    )
 
 
 class LstmnFusionConfig(Config):
-    """LSTMs that look at all they have read, and at the source (Cheng et al. 2016)."""
+    """LSTMNs as encoder and decoder, with attention fusion (Cheng et al. 2016)."""
 
     kind: Literal["lstmn_fusion"] = "lstmn_fusion"
     dim: Positive = Field(default=256, description=DIM_HELP)
     hidden_dim: Positive | None = Field(default=None, description=HIDDEN_DIM_HELP)
     align_dim: Positive | None = Field(
-        default=None, description="Width inside the scores; as hidden_dim where not set."
+        default=None, description="Width inside the additive scores. Default: hidden_dim."
     )
     layers: Positive = Field(default=1, description=LAYERS_HELP)
     fusion: Literal["deep", "shallow"] = Field(
-        default="deep", description="The source inside the cell (deep), or on top of it (shallow)."
+        default="deep",
+        description="Fusion of source and cell: deep (inside the cell) or shallow (after it).",
     )
     normalize: NormalizerName = Field(default="softmax", description=NORMALIZE_HELP)
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
 
 
 class PointerConfig(Config):
-    """Generates words, or points at those to copy (See et al. 2017)."""
+    """Pointer-generator network (See et al. 2017)."""
 
     kind: Literal["pointer"] = "pointer"
     dim: Positive = Field(default=128, description=DIM_HELP)
-    hidden_dim: Positive = Field(default=256, description="Width of a state.")
+    hidden_dim: Positive = Field(default=256, description="Width of the hidden states.")
     align_dim: Positive | None = Field(
-        default=None, description="Width inside the score; as hidden_dim where not set."
+        default=None, description="Width inside the additive score. Default: hidden_dim."
     )
-    copying: bool = Field(default=True, description="Words of the source can be copied.")
+    copying: bool = Field(default=True, description="Allow copies of source words.")
     coverage: bool = Field(
-        default=True, description="Attention knows, and is taught, what was looked at before."
+        default=True,
+        description="Use coverage: attention takes the sum of earlier weights as input, and a loss "
+        "limits repetition.",
     )
     dropout: Rate = Field(default=0.0, description=DROPOUT_HELP)
 
