@@ -133,7 +133,7 @@ def test_look(capsys):
         ),
         (
             ["train", "all.toml", "train.metric=pointing", "--run", "other"],
-            "train.metric = 'pointing' is not known of these data and this model",
+            "train.metric = 'pointing' is not known for this data and model",
         ),
     ],
 )

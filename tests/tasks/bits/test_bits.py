@@ -1,4 +1,4 @@
-"""Sequences of bits as episodes: inputs and targets, the loss, predictions in order."""
+"""Sequences of bits: inputs and targets, the loss, predictions, the builder."""
 
 import math
 
@@ -16,7 +16,7 @@ from regard.view.terminal import Surface
 
 
 class Constant(nn.Module):
-    """Says the same logits at every step."""
+    """A model with the same logits at every step."""
 
     def __init__(self, logits: list[float]):
         super().__init__()
@@ -27,15 +27,15 @@ class Constant(nn.Module):
 
 
 class Echo(nn.Module):
-    """A perfect copier of the first `vectors` steps, for one length."""
+    """A model that copies perfectly if all sequences of a batch have one length."""
 
     def episode(self, inputs: Tensor) -> Tensor:
-        many = (inputs.shape[1] - 1) // 2
-        late = inputs.roll(many + 1, 1)[..., :-1]
-        return 20 * (late - 0.5)
+        vectors = (inputs.shape[1] - 1) // 2
+        delayed = inputs.roll(vectors + 1, 1)[..., :-1]
+        return 20 * (delayed - 0.5)
 
 
-def test_what_a_copier_is_given():
+def test_inputs_and_targets_of_copy():
     task = BitsTask(Echo(), CopyFormat(2))
     batch = task.collate([task.build_example("01 10", ""), task.build_example("11", "")])
     assert batch.inputs.tolist() == [
@@ -49,14 +49,14 @@ def test_what_a_copier_is_given():
     assert batch.targets[batch.answer_mask].tolist() == [[0, 1], [1, 0], [1, 1]]
 
 
-def test_what_is_given_to_recall():
+def test_inputs_of_recall():
     task = BitsTask(Echo(), RecallFormat(1, 1))
     [rows] = task.collate([task.build_example("1 | 0 ? 1", "")]).inputs.tolist()
-    item, asked = [0, 1, 0], [0, 0, 1]
-    assert rows == [item, [1, 0, 0], item, [0, 0, 0], asked, [1, 0, 0], asked, asked]
+    item, query = [0, 1, 0], [0, 0, 1]
+    assert rows == [item, [1, 0, 0], item, [0, 0, 0], query, [1, 0, 0], query, query]
 
 
-def test_the_loss_is_in_bits_of_a_sequence():
+def test_loss_is_in_bits_per_sequence():
     """Every bit is 1 with probability 3/4: a 1 costs log2 4/3, a 0 costs 2."""
     logit = math.log(3)
     task = BitsTask(Constant([logit, logit]), CopyFormat(2))
@@ -76,13 +76,13 @@ def test_the_loss_is_in_bits_of_a_sequence():
     assert first.confidence == pytest.approx(0.75)
 
 
-def test_predictions_come_in_their_order():
-    task, done = BitsTask(Echo(), CopyFormat(4)), list[int]()
+def test_predictions_are_in_order():
+    task, counts = BitsTask(Echo(), CopyFormat(4)), list[int]()
     texts = ["1001 0110 0001", "1111 0000 1010", "0001 0010 0011"]
-    predictions = task.predict([{"source": text} for text in texts], on_progress=done.append)
+    predictions = task.predict([{"source": text} for text in texts], on_progress=counts.append)
     assert [prediction.text for prediction in predictions] == texts
     assert max(prediction.loss for prediction in predictions) < 0.01
-    assert sum(done) == 3
+    assert sum(counts) == 3
 
 
 def test_long_sequences_are_left_out_of_training():

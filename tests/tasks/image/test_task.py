@@ -16,7 +16,7 @@ from regard.text.labels import Labels
 from regard.view.terminal import Surface
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (7, 8, 12, 1), dtype=np.uint8)
-RECORDS = [{"image": one, "label": "ab"[n % 2]} for n, one in enumerate(PIXELS)]
+RECORDS = [{"image": pixels, "label": "ab"[n % 2]} for n, pixels in enumerate(PIXELS)]
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def task():
     return ImageTask(EncoderClassifier(encoder, 2), images, Labels(["a", "b"]))
 
 
-def test_the_loss_is_its_definition(task):
+def test_loss_equals_its_definition(task):
     task.model.eval()
     batch = task.collate(list(task.examples(RECORDS)))
     loss = task.loss(batch, 0)
@@ -45,7 +45,7 @@ def test_the_loss_is_its_definition(task):
     assert task.negative_log_likelihood(RECORDS).total.item() == likelihood.total.item()
 
 
-def test_read_now_or_later_is_the_same(task, tmp_path):
+def test_files_can_be_read_at_once_or_for_their_batch(task, tmp_path):
     records = []
     for number, record in enumerate(RECORDS):
         path = tmp_path / f"{number}.png"
@@ -61,7 +61,7 @@ def test_read_now_or_later_is_the_same(task, tmp_path):
     assert augmented.labels.tolist() == now.labels.tolist()
 
 
-def test_predictions_are_in_order_however_many(task):
+def test_predictions_of_several_batches_are_in_order(task):
     records = [{"image": PIXELS[n % 7]} for n in range(IMAGES_PER_BATCH + 9)]
     counts: list[int] = []
     predictions = task.predict(records, on_progress=counts.append)
@@ -76,7 +76,7 @@ def test_predictions_are_in_order_however_many(task):
 
 
 def test_attention_of_the_class_token(task):
-    """Its weights lie over the image, patch by patch, in the order of its keys."""
+    """The weights of the patches are in the order of the keys, row by row."""
     weights_by_layer = task.patch_attention_weights(PIXELS[0])
     all_weights = task.attention_weights(PIXELS[0])
     assert [weights.shape for weights in weights_by_layer.values()] == [(2, 2, 3)] * 2
@@ -109,15 +109,15 @@ def test_score_and_text_for_a_terminal(task, tmp_path):
     )
 
 
-def test_lines_that_are_no_images(task, tmp_path):
+def test_lines_without_an_image_raise_an_error(task, tmp_path):
     with pytest.raises(ValueError, match=r"input 1: gone.png: there is no such image"):
         task.parse("gone.png", "input 1")
     path = tmp_path / "bad.png"
-    path.write_text("no image")
+    path.write_text("no pixels")
     with pytest.raises(ValueError, match=f"input 2: {path}: not an image"):
         task.parse(str(path), "input 2")
 
 
-def test_an_unknown_label(task):
+def test_unknown_label_raises_an_error(task):
     with pytest.raises(ValueError, match="record 1: label 'c' is not in the training data"):
         list(task.examples([{"image": PIXELS[0], "label": "c"}]))

@@ -1,4 +1,4 @@
-"""Tunes: beginnings as they are read, tunes that can be played, and what each draw depends on."""
+"""Tunes: normalized beginnings, tunes that can be played, and the seeds of attempts."""
 
 import math
 
@@ -13,11 +13,11 @@ from regard.tasks.music.tunes import TunePrediction, TuneTask, normalize_beginni
 from regard.text.train import train_tokenizer
 
 TUNE = "T:Up\nM:3/4\nL:1/4\nK:G\nGAB|cde|f2d|g3|]"
-BAD = "T:Up\nM:3/4\nL:1/4\nK:G\nGAB|cd|f2d|g3|]"
+UNPLAYABLE = "T:Up\nM:3/4\nL:1/4\nK:G\nGAB|cd|f2d|g3|]"
 
 
 @pytest.fixture
-def tunes() -> TuneTask:
+def task() -> TuneTask:
     text = train_tokenizer("characters", [TUNE], 60)
     decode = {"max_length": 90}
     settings = resolve_settings(
@@ -29,13 +29,13 @@ def tunes() -> TuneTask:
     return task
 
 
-def test_beginnings():
+def test_beginnings_are_normalized():
     assert normalize_beginning(r"X:3\nT: Up\nM:3/4") == "T:Up\nM:3/4\n"
     assert normalize_beginning("K:G\nGAB|") == "K:G\nGAB|"
     assert normalize_beginning("") == ""
 
 
-def scripted(task, texts):
+def script_attempts(task, texts):
     """Let the n-th attempt write the n-th text, whatever the prompt."""
 
     def complete(prompts, *, decoding, on_progress=None):
@@ -52,34 +52,34 @@ def scripted(task, texts):
     task.complete = complete
 
 
-def test_what_cannot_be_played_is_drawn_again(tunes):
-    scripted(tunes, [BAD, BAD, TUNE])
-    one, two = tunes.predict([{"beginning": ""}, {"beginning": r"T:Up\nM:3/4"}])
-    assert one.text == f"X:1\n{TUNE}\n"
-    assert two.text == two.file_text == f"X:2\n{TUNE}\n"
-    assert two.as_dict() == {"abc": two.text, "text": TUNE, "log_prob": -1.0, "tries": 3}
+def test_unplayable_tunes_are_sampled_again(task):
+    script_attempts(task, [UNPLAYABLE, UNPLAYABLE, TUNE])
+    first, second = task.predict([{"beginning": ""}, {"beginning": r"T:Up\nM:3/4"}])
+    assert first.text == f"X:1\n{TUNE}\n"
+    assert second.text == second.file_text == f"X:1\n{TUNE}\n"
+    assert second.as_dict() == {"abc": second.text, "text": TUNE, "log_prob": -1.0, "tries": 3}
     with pytest.raises(ValueError, match="voices = 3 is for piano rolls"):
-        tunes.predict([{"beginning": ""}], voices=3)
+        task.predict([{"beginning": ""}], voices=3)
 
 
-def test_what_can_never_be_played(tunes):
-    scripted(tunes, [BAD])
-    said = f"input 1: none of {MAX_ATTEMPTS} tunes can be played; the last: line 5, bar 2"
-    with pytest.raises(ValueError, match=said):
-        tunes.predict([{"beginning": ""}])
-    assert tunes.playback_error(TUNE, TextOutput("", 0.0, 0.0, [5] * 90)) == (
+def test_error_if_no_attempt_can_be_played(task):
+    script_attempts(task, [UNPLAYABLE])
+    message = f"input 1: none of {MAX_ATTEMPTS} tunes can be played; the last: line 5, bar 2"
+    with pytest.raises(ValueError, match=message):
+        task.predict([{"beginning": ""}])
+    assert task.playback_error(TUNE, TextOutput("", 0.0, 0.0, [5] * 90)) == (
         "no end after 90 tokens; raise decode.max_length"
     )
 
 
-def test_attempts_have_seeds_of_their_own(tunes):
+def test_each_attempt_has_its_own_seed(task):
     first, second = (build_attempt(SampleConfig(seed=2), attempt) for attempt in (0, 1))
-    drawn = [tunes.complete([""], decoding=one)[0][0].ids for one in (first, second, first)]
-    assert drawn[0] == drawn[2] != drawn[1]
-    assert math.isfinite(tunes.complete([""])[0][0].log_prob)
+    outputs = [task.complete([""], decoding=d)[0][0].ids for d in (first, second, first)]
+    assert outputs[0] == outputs[2] != outputs[1]
+    assert math.isfinite(task.complete([""])[0][0].log_prob)
 
 
-def test_notes():
+def test_notes_of_a_tune_are_in_quarter_notes():
     notes = TunePrediction("", 0.0, TUNE, 1).notes
     assert len(notes) == 9
     assert notes[0] == (67, 0, 1)

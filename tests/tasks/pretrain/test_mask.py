@@ -1,4 +1,4 @@
-"""The masker by its statistics and its laws; pairs of sentences by where they come from."""
+"""Masking: statistics and laws. Sentence pairs: where their parts come from."""
 
 import math
 
@@ -22,118 +22,129 @@ SPECIALS = (PAD, CLS, SEP, UNKNOWN, MASK)
 SIZE = 1005
 
 
-def drawn(seed):
+def generator_of(seed):
     return torch.Generator().manual_seed(seed)
 
 
-def within(count, of, share):
-    """Three standard deviations of a binomial draw."""
-    return abs(count - of * share) <= 3 * math.sqrt(of * share * (1 - share))
+def is_close(count, total, share):
+    """Return whether a binomial count is within three standard deviations of its mean."""
+    return abs(count - total * share) <= 3 * math.sqrt(total * share * (1 - share))
 
 
-def texts(rows, length, seed):
-    """[CLS] pieces [SEP] padding, and where words begin."""
-    ids = torch.randint(len(SPECIALS), SIZE, (rows, length), generator=drawn(seed))
-    ends = torch.randint(2, length, (rows, 1), generator=drawn(seed + 1))
-    place = torch.arange(length)
-    ids = torch.where(place < ends, ids, torch.where(place == ends, SEP, PAD))
+def random_texts(rows, length, seed):
+    """Return ids of [CLS] pieces [SEP] padding, valid positions, and which pieces begin a word."""
+    ids = torch.randint(len(SPECIALS), SIZE, (rows, length), generator=generator_of(seed))
+    ends = torch.randint(2, length, (rows, 1), generator=generator_of(seed + 1))
+    position = torch.arange(length)
+    ids = torch.where(position < ends, ids, torch.where(position == ends, SEP, PAD))
     ids[:, 0] = CLS
-    return ids, place <= ends, ids % 3 != 0  # two of three pieces begin a word
+    return ids, position <= ends, ids % 3 != 0  # two of three pieces begin a word
 
 
-def hidden(ids, valid, begins=None, seed=0):
-    free = maskable_positions(ids, valid, SPECIALS)
-    ordinary = text_token_ids(SIZE, SPECIALS)
-    return free, mask_tokens(
-        ids, free, mask_id=MASK, text_ids=ordinary, generator=drawn(seed), word_starts=begins
+def masked(ids, valid, word_starts=None, seed=0):
+    """Return the maskable positions and the masked tokens."""
+    maskable = maskable_positions(ids, valid, SPECIALS)
+    text_ids = text_token_ids(SIZE, SPECIALS)
+    return maskable, mask_tokens(
+        ids,
+        maskable,
+        mask_id=MASK,
+        text_ids=text_ids,
+        generator=generator_of(seed),
+        word_starts=word_starts,
     )
 
 
-@pytest.mark.parametrize("whole", [False, True])
-def test_shares_of_a_million(whole):
-    """15 % chosen; of those 80 % hidden, 10 % replaced, 10 % as they were.
+@pytest.mark.parametrize("whole_words", [False, True])
+def test_shares_of_a_million_tokens(whole_words):
+    """15 % are targets; of these 80 % are masked, 10 % replaced and 10 % unchanged.
 
-    The draws are fixed, for of free ones one in 400 would be outside. Where pieces of a word are
-    chosen together, words are counted.
+    The seed is fixed: of random seeds, one in 400 would be outside. With whole words, words are
+    counted.
     """
-    ids = torch.randint(len(SPECIALS), SIZE, (1000, 1000), generator=drawn(1))
-    begins = ids % 3 != 0 if whole else None
-    free, (read, chosen) = hidden(ids, torch.ones_like(ids, dtype=torch.bool), begins)
-    counted = free if begins is None else free & begins
-    assert within(int((counted & chosen).sum()), int(counted.sum()), 0.15)
-    told = int(chosen.sum())
-    assert within(int((read == MASK).sum()), told, 0.8)
+    ids = torch.randint(len(SPECIALS), SIZE, (1000, 1000), generator=generator_of(1))
+    word_starts = ids % 3 != 0 if whole_words else None
+    valid = torch.ones_like(ids, dtype=torch.bool)
+    maskable, (inputs, is_target) = masked(ids, valid, word_starts)
+    counted = maskable if word_starts is None else maskable & word_starts
+    assert is_close(int((counted & is_target).sum()), int(counted.sum()), 0.15)
+    targets = int(is_target.sum())
+    assert is_close(int((inputs == MASK).sum()), targets, 0.8)
     # one random id in 1000 is the original
-    assert within(int((chosen & (read != MASK) & (read != ids)).sum()), told, 0.1 * 0.999)
-    assert within(int((chosen & (read == ids)).sum()), told, 0.1 * 1.001)
-    other = read[chosen & (read != MASK) & (read != ids)]
-    assert set(other.tolist()) == set(range(len(SPECIALS), SIZE))  # all of text, no special
+    assert is_close(
+        int((is_target & (inputs != MASK) & (inputs != ids)).sum()), targets, 0.1 * 0.999
+    )
+    assert is_close(int((is_target & (inputs == ids)).sum()), targets, 0.1 * 1.001)
+    replacements = inputs[is_target & (inputs != MASK) & (inputs != ids)]
+    assert set(replacements.tolist()) == set(range(len(SPECIALS), SIZE))  # all but special ids
 
 
 @settings(max_examples=30)
 @given(st.integers(1, 20), st.integers(3, 30), st.integers(0, 10**6), st.booleans())
-def test_laws(rows, length, seed, whole):
-    ids, valid, begins = texts(rows, length, seed)
-    free, (read, chosen) = hidden(ids, valid, begins if whole else None, seed)
-    assert not (chosen & ~valid).any()
+def test_laws_of_masking(rows, length, seed, whole_words):
+    ids, valid, word_starts = random_texts(rows, length, seed)
+    starts = word_starts if whole_words else None
+    maskable, (inputs, is_target) = masked(ids, valid, starts, seed)
+    assert not (is_target & ~valid).any()
     for special in SPECIALS:
-        assert not (chosen & (ids == special)).any()
-    assert torch.equal(read[~chosen], ids[~chosen])
-    if whole:  # a piece is chosen if, and only if, that before it in the word is
-        inside = free[:, 1:] & free[:, :-1] & ~begins[:, 1:]
-        assert torch.equal(chosen[:, 1:][inside], chosen[:, :-1][inside])
-    _, again = hidden(ids, valid, begins if whole else None, seed)
-    assert torch.equal(again.ids, read)
+        assert not (is_target & (ids == special)).any()
+    assert torch.equal(inputs[~is_target], ids[~is_target])
+    if whole_words:  # a piece is a target if, and only if, the piece before it in the word is
+        inside = maskable[:, 1:] & maskable[:, :-1] & ~word_starts[:, 1:]
+        assert torch.equal(is_target[:, 1:][inside], is_target[:, :-1][inside])
+    _, repeated = masked(ids, valid, starts, seed)
+    assert torch.equal(repeated.ids, inputs)
 
 
-def test_a_special_piece_ends_a_word():
-    """Text that was cut in the middle of a word begins with a piece that begins none."""
+def test_a_special_token_ends_a_word():
+    """A span that was cut inside a word begins with a piece that does not begin a word."""
     ids = torch.tensor([[CLS, 7, SEP, 9, SEP]] * 200)
-    begins = torch.tensor([[True, True, True, False, True]] * 200)
-    _, (_, chosen) = hidden(ids, torch.ones_like(begins), begins)
-    assert not torch.equal(chosen[:, 1], chosen[:, 3])
+    word_starts = torch.tensor([[True, True, True, False, True]] * 200)
+    _, (_, is_target) = masked(ids, torch.ones_like(word_starts), word_starts)
+    assert not torch.equal(is_target[:, 1], is_target[:, 3])
 
 
-def test_each_time_others():
-    ids, valid, _ = texts(20, 30, 5)
-    free, generator = maskable_positions(ids, valid, SPECIALS), drawn(0)
-    common = {"mask_id": MASK, "text_ids": text_token_ids(SIZE, SPECIALS), "generator": generator}
-    one, other = (mask_tokens(ids, free, **common) for _ in range(2))
-    assert not torch.equal(one.target_mask, other.target_mask)
-    assert mask_tokens(ids, free, rate=0.9, **common).target_mask.sum() > 2 * one.target_mask.sum()
+def test_each_call_masks_other_tokens():
+    ids, valid, _ = random_texts(20, 30, 5)
+    maskable, generator = maskable_positions(ids, valid, SPECIALS), generator_of(0)
+    options = {"mask_id": MASK, "text_ids": text_token_ids(SIZE, SPECIALS), "generator": generator}
+    first, second = (mask_tokens(ids, maskable, **options).target_mask for _ in range(2))
+    assert not torch.equal(first, second)
+    assert mask_tokens(ids, maskable, rate=0.9, **options).target_mask.sum() > 2 * first.sum()
 
 
-def test_ids_that_stand_for_text():
+def test_special_tokens_and_padding_are_not_maskable():
     assert text_token_ids(6, [0, 2, 5]).tolist() == [1, 3, 4]
     ids = torch.tensor([[CLS, 7, MASK, 8, SEP, PAD]])
-    free = maskable_positions(ids, torch.tensor([[True] * 5 + [False]]), SPECIALS)
-    assert free.tolist() == [[False, True, False, True, False, False]]
+    maskable = maskable_positions(ids, torch.tensor([[True] * 5 + [False]]), SPECIALS)
+    assert maskable.tolist() == [[False, True, False, True, False, False]]
     with pytest.raises(ValueError, match="size must leave an id that is not special, and 2"):
         text_token_ids(2, [0, 1])
 
 
 def documents(count, sentences, words):
-    """An id tells where it is from: document, sentence, place."""
+    """Return documents whose ids encode document, sentence and position."""
     return [
         [[10_000 * d + 100 * s + w for w in range(1, words + 1)] for s in range(sentences)]
         for d in range(count)
     ]
 
 
-def test_half_of_the_pairs_follow():
-    pairs = list(sentence_pairs(documents(100, 40, 4), 30, drawn(2)))
+def test_half_of_the_second_parts_follow_the_first():
+    pairs = list(sentence_pairs(documents(100, 40, 4), 30, generator_of(2)))
     assert len(pairs) > 500
-    assert within(sum(pair.is_next for pair in pairs), len(pairs), 0.5)
+    assert is_close(sum(pair.is_next for pair in pairs), len(pairs), 0.5)
 
 
-def test_one_in_ten_is_short():
-    """Filled to a length from 2 to 30, and 30 is one of them; ends of documents are rare."""
+def test_one_pair_in_ten_is_short():
+    """Short pairs have 2 to 30 ids, so that one in 29 is full; ends of documents are rare."""
     texts = [[[d]] * 4000 for d in range(3)]
-    sizes = [len(p.first) + len(p.second) for p in sentence_pairs(texts, 30, drawn(4))]
-    assert within(sum(size < 30 for size in sizes), len(sizes), 0.1 * 28 / 29)
+    sizes = [len(p.first) + len(p.second) for p in sentence_pairs(texts, 30, generator_of(4))]
+    assert is_close(sum(size < 30 for size in sizes), len(sizes), 0.1 * 28 / 29)
     assert min(sizes) < 8
     sizes = [
-        len(p.first) + len(p.second) for p in sentence_pairs(texts, 30, drawn(4), short_share=0.0)
+        len(p.first) + len(p.second)
+        for p in sentence_pairs(texts, 30, generator_of(4), short_share=0.0)
     ]
     assert sum(size < 30 for size in sizes) < len(sizes) / 50
 
@@ -144,8 +155,8 @@ def test_one_in_ten_is_short():
     st.integers(2, 12),
     st.integers(0, 1000),
 )
-def test_where_pairs_come_from(shape, length, seed):
-    """`shape` has the length of each sentence; both parts are runs of text, cut at their ends."""
+def test_parts_of_pairs_are_spans_of_documents(shape, length, seed):
+    """`shape` has the length of each sentence; a part is a span of text, cut at its ends."""
     texts = [
         [[1000 * d + 10 * s + w for w in range(size)] for s, size in enumerate(sizes)]
         for d, sizes in enumerate(shape)
@@ -153,24 +164,25 @@ def test_where_pairs_come_from(shape, length, seed):
     flat = [[word for sentence in text for word in sentence] for text in texts]
     if sum(map(bool, flat)) < 2:
         with pytest.raises(ValueError, match="documents must be at least 2 that are not empty"):
-            list(sentence_pairs(texts, length, drawn(seed)))
+            list(sentence_pairs(texts, length, generator_of(seed)))
         return
-    for first, second, follows in sentence_pairs(texts, length, drawn(seed)):
+    for first, second, is_next in sentence_pairs(texts, length, generator_of(seed)):
         assert 2 <= len(first) + len(second) <= length
-        here, there = first[0] // 1000, second[0] // 1000
-        assert (here == there) == follows
+        first_document, second_document = first[0] // 1000, second[0] // 1000
+        assert (first_document == second_document) == is_next
         for part in (first, second):
             text = flat[part[0] // 1000]
             start = text.index(part[0])
             assert part == text[start : start + len(part)]
-        if follows:
-            assert flat[here].index(first[-1]) < flat[here].index(second[0])
+        if is_next:
+            text = flat[first_document]
+            assert text.index(first[-1]) < text.index(second[0])
 
 
-def test_no_sentence_is_lost_but_the_last():
-    """Without truncation every sentence is in a first part, or follows one."""
+def test_every_sentence_but_the_last_is_used():
+    """Without truncation, every sentence is in a first part or follows one."""
     texts = documents(50, 10, 2)
-    pairs = list(sentence_pairs(texts, 10_000, drawn(3), short_share=0.5))
+    pairs = list(sentence_pairs(texts, 10_000, generator_of(3), short_share=0.5))
     for number in range(50):
         used = [
             word
@@ -184,25 +196,27 @@ def test_no_sentence_is_lost_but_the_last():
         assert len(used) >= len(flat) - 2
 
 
-def test_the_longer_is_cut_at_both_ends():
-    first, second = truncate_randomly(list(range(20)), [50, 51], 8, drawn(0))
+def test_the_longer_part_is_cut_at_both_ends():
+    first, second = truncate_randomly(list(range(20)), [50, 51], 8, generator_of(0))
     assert second == [50, 51]
     assert len(first) == 6
     assert first == list(range(first[0], first[0] + 6))
-    ends = [truncate_randomly(list(range(20)), [50, 51], 8, drawn(n))[0][0] for n in range(40)]
+    ends = [
+        truncate_randomly(list(range(20)), [50, 51], 8, generator_of(n))[0][0] for n in range(40)
+    ]
     assert 5 < sum(ends) / len(ends) < 9  # about half of the 14 from the front
-    assert truncate_randomly([1], [2], 5, drawn(0)) == ([1], [2])
+    assert truncate_randomly([1], [2], 5, generator_of(0)) == ([1], [2])
 
 
-def test_joined():
+def test_ids_and_segments_of_a_pair():
     ids, segments = ids_and_segments(SentencePair([7, 8], [9], True), CLS, SEP)
     assert ids == [CLS, 7, 8, SEP, 9, SEP]
     assert segments == [0, 0, 0, 0, 1, 1]
 
 
-def test_wrong_arguments(unchecked):
+def test_wrong_arguments_raise_an_error(unchecked):
     ids = torch.ones(1, 2, dtype=torch.int64)
     with pytest.raises(ValueError, match="rate must be between 0 and 1, not 15"):
-        mask_tokens(ids, ids > 0, mask_id=MASK, text_ids=ids[0], generator=drawn(0), rate=15)
+        mask_tokens(ids, ids > 0, mask_id=MASK, text_ids=ids[0], generator=generator_of(0), rate=15)
     with pytest.raises(ValueError, match="length must be at least 2"):
-        list(sentence_pairs(documents(2, 2, 2), 1, drawn(0)))
+        list(sentence_pairs(documents(2, 2, 2), 1, generator_of(0)))

@@ -1,6 +1,7 @@
 """BERT's pretraining as a task, and classifiers that start from it."""
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import torch
@@ -26,11 +27,11 @@ STORIES = [
 SMALL = {"dim": 16, "heads": 2, "layers": 2, "max_positions": 40, "dropout": 0.0}
 
 
-def quiet(_: str) -> None:
-    pass
+def ignore(_: str) -> None:
+    """Discard a line of the log."""
 
 
-def settings(folder: Path, **more):
+def build_settings(folder: Path, **tables):
     (folder / "text.txt").write_text("\n\n".join(STORIES * 4))
     return resolve_settings(
         {
@@ -47,7 +48,7 @@ def settings(folder: Path, **more):
                 "save_every": 5,
                 "validate_every": 6,
             },
-            **more,
+            **tables,
         }
     )
 
@@ -59,13 +60,13 @@ def task() -> PretrainTask:
     return PretrainTask(model, text, max_tokens=12)
 
 
-def test_pairs(task):
-    pairs = list(task.examples([{"text": story} for story in STORIES]))
-    batch = task.collate(pairs)
-    for pair, ids, valid, segments in zip(
-        pairs, batch.ids, batch.valid, batch.segments, strict=True
+def test_examples_are_two_spans_with_their_segments(task):
+    examples = list(task.examples([{"text": story} for story in STORIES]))
+    batch = task.collate(examples)
+    for example, ids, valid, segments in zip(
+        examples, batch.ids, batch.valid, batch.segments, strict=True
     ):
-        row = list(pair.source)
+        row = list(example.ids)
         assert row[0] == START
         assert row[-1] == END
         assert row.count(END) == 2
@@ -75,74 +76,83 @@ def test_pairs(task):
         assert segments[valid].tolist() == [0] * first + [1] * (len(row) - first)
 
 
-def test_the_loss_is_of_the_hidden_words_only(task):
-    """Against a loop over the places where something was hidden."""
+def test_loss_is_that_of_the_masked_words(task):
     batch = task.collate(list(task.examples([{"text": story} for story in STORIES])))
     model = task.model.eval()
-    told = task.batch_losses(batch, Generator().manual_seed(3))
-    seen = {}
-    real = model.encode
+    losses = task.batch_losses(batch, Generator().manual_seed(3))
+    masked_ids, encode = [], model.encode
 
-    def listen(ids, valid, segments):
-        seen["ids"] = ids
-        return real(ids, valid, segments)
+    def recording_encode(ids, valid, segments):
+        masked_ids.append(ids)
+        return encode(ids, valid, segments)
 
-    model.encode = listen
-    again = task.batch_losses(batch, Generator().manual_seed(3))
-    assert again.words_loss.item() == told.words_loss.item()
-    changed = seen["ids"] != batch.ids
-    assert 0 < changed.sum() <= told.words  # a tenth stays as it is, and has to be told, too
+    model.encode = recording_encode
+    repeated = task.batch_losses(batch, Generator().manual_seed(3))
+    assert repeated.words_loss.item() == losses.words_loss.item()
+    changed = masked_ids[0] != batch.ids
+    assert 0 < changed.sum() <= losses.words  # a tenth of the targets is unchanged
     assert not changed[~batch.valid].any()
     assert not changed[(batch.ids == START) | (batch.ids == END)].any()
-    found = real(seen["ids"], batch.valid, batch.segments)
-    log_probs = model.logits(model.masked_word_states(found.states)).log_softmax(-1)
-    true = -log_probs.gather(-1, batch.ids[..., None])[..., 0]
-    assert true[changed].sum() <= told.words_loss + 1e-4
-    pairs = model.following(found.pooled).log_softmax(-1)
-    loss = -pairs[torch.arange(len(pairs)), batch.next_sentence_labels].sum()
-    assert told.pairs_loss.item() == pytest.approx(loss.item(), rel=1e-5)
+    encoded = encode(masked_ids[0], batch.valid, batch.segments)
+    log_probs = model.logits(model.masked_word_states(encoded.states)).log_softmax(-1)
+    word_losses = -log_probs.gather(-1, batch.ids[..., None])[..., 0]
+    assert word_losses[changed].sum() <= losses.words_loss + 1e-4
+    pair_log_probs = model.following(encoded.pooled).log_softmax(-1)
+    rows = torch.arange(len(pair_log_probs))
+    pairs_loss = -pair_log_probs[rows, batch.next_sentence_labels].sum()
+    assert losses.pairs_loss.item() == pytest.approx(pairs_loss.item(), rel=1e-5)
 
 
-def test_it_learns_goes_on_and_fills_in(tmp_path):
-    wanted = settings(tmp_path)
-    for folder, stops in (("whole", [12]), ("parts", [4, 12])):
-        for steps in stops:
-            train = wanted.train.model_copy(update={"steps": steps})
-            now = wanted.model_copy(update={"train": train})
-            list(Trainer(now, tmp_path / folder, quiet))
-    one, other = (Run.load(tmp_path / folder) for folder in ("whole", "parts"))
-    for name, weight in one.model.state_dict().items():
-        assert torch.equal(weight, other.model.state_dict()[name]), name
-    scores = one.score("test")
+def train_run(folder: Path, name: str, steps: int) -> Path:
+    """Train, or continue to train, the run `name` up to `steps` steps."""
+    settings = build_settings(folder)
+    train = settings.train.model_copy(update={"steps": steps})
+    list(Trainer(settings.model_copy(update={"train": train}), folder / name, ignore))
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory) -> Path:
+    """Return the folder of a trained run of BERT, which no test may change."""
+    return train_run(tmp_path_factory.mktemp("bert"), "run", 12)
+
+
+def test_a_resumed_training_ends_with_the_same_weights(tmp_path, pretrained):
+    train_run(tmp_path, "resumed", 4)
+    weights = Run.load(pretrained).model.state_dict()
+    resumed = Run.load(train_run(tmp_path, "resumed", 12)).model.state_dict()
+    for name, weight in weights.items():
+        assert torch.equal(weight, resumed[name]), name
+
+
+def test_a_trained_run_fills_in_masks(pretrained):
+    run = Run.load(pretrained)
+    scores = run.score("test")
     assert 0 < scores["accuracy"] <= 100
     assert 0 <= scores["next_sentence"] <= 100
-    prediction = one("the [MASK] sat on a [MASK].")
+    prediction = run("the [MASK] sat on a [MASK].")
     assert "[MASK]" not in prediction.text
     fields = prediction.as_dict()
     assert list(fields) == ["filled", "masks"]
     assert len(fields["masks"]) == 2
     assert sum(best["probability"] for best in fields["masks"][0]) <= 1
-    with pytest.raises(ValueError, match=r"text 2: there is no \[MASK\] in it to fill in"):
-        one.predict(["the [MASK]", "nothing hidden"])
+    with pytest.raises(ValueError, match=r"text 2: there is no \[MASK\]; put one where"):
+        run.predict(["the [MASK]", "no mask"])
 
 
 def test_pairs_of_training_depend_on_the_seed_and_those_of_evaluation_do_not(tmp_path):
-    corpus = build_corpus(settings(tmp_path).data)
-    runs = [Run.create(settings(tmp_path, seed=seed), corpus) for seed in (1, 2)]
+    corpus = build_corpus(build_settings(tmp_path).data)
+    runs = [Run.create(build_settings(tmp_path, seed=seed), corpus) for seed in (1, 2)]
     first, second = ([*run.task.examples(corpus.read("dev"))] for run in runs)
     assert first == second
     first, second = (
         sorted(
-            tuple(example.source)
-            for example in run.task.batches(corpus, options(seed)).examples.examples
+            tuple(example.ids)
+            for example in run.task.batches(corpus, BatchOptions(None, 8, seed)).examples.examples
         )
         for seed, run in enumerate(runs, 1)
     )
     assert first != second
-
-
-def options(seed: int) -> BatchOptions:
-    return BatchOptions(None, 8, seed)
 
 
 def test_attention_with_and_without_a_mask(task):
@@ -159,15 +169,15 @@ def test_attention_with_and_without_a_mask(task):
     assert task.exportable_model() is task.model
 
 
-def test_words_whose_pieces_are_masked_together(tmp_path):
-    run = Run.create(
-        settings(tmp_path, mask={"whole_words": True}), build_corpus(settings(tmp_path).data)
-    )
+def test_pieces_of_a_word_are_masked_together(tmp_path):
+    settings = build_settings(tmp_path, mask={"whole_words": True})
+    run = Run.create(settings, build_corpus(settings.data))
     assert run.task.word_starts is not None
     assert run.task.negative_log_likelihood(run.read_split("dev")).count > 0
 
 
-def classifier(folder: Path, **start):
+def classifier_settings(folder: Path, **start):
+    """Return settings of a classifier that starts from the run `folder`/base."""
     rows = [("the cat sat", "cat"), ("a dog ran", "dog"), ("the dog", "dog"), ("a cat", "cat")]
     (folder / "train.tsv").write_text("".join(f"{text}\t{label}\n" for text, label in rows * 4))
     files = dict.fromkeys(("train", "dev", "test"), str(folder / "train.tsv"))
@@ -183,59 +193,60 @@ def classifier(folder: Path, **start):
 
 
 @pytest.fixture
-def base(tmp_path) -> Path:
-    wanted = settings(tmp_path)
-    train = wanted.train.model_copy(update={"steps": 2})
-    list(Trainer(wanted.model_copy(update={"train": train}), tmp_path / "base", quiet))
-    return tmp_path / "base"
+def base(tmp_path, pretrained) -> Path:
+    """Return a copy of the trained run, which a test may change."""
+    return copytree(pretrained, tmp_path / "base")
 
 
-def encoder_of(run) -> dict[str, torch.Tensor]:
+def encoder_weights(run) -> dict[str, torch.Tensor]:
     return {name: w.clone() for name, w in run.task.model.encoder.state_dict().items()}
 
 
-def test_a_classifier_starts_from_it(tmp_path, base):
-    fit = Trainer(classifier(tmp_path), tmp_path / "run", quiet)
+def test_a_classifier_starts_from_a_pretrained_run(tmp_path, base):
+    trainer = Trainer(classifier_settings(tmp_path), tmp_path / "run", ignore)
     before = Run.load(base).model.state_dict()
-    for name, weight in encoder_of(fit.run).items():
+    for name, weight in encoder_weights(trainer.run).items():
         assert torch.equal(weight, before[name]), name
-    list(fit)
+    list(trainer)
     run = Run.load(tmp_path / "run")
     assert run.score("test")["accuracy"] == 100.0
-    Trainer(classifier(tmp_path), tmp_path / "run", quiet)  # the same settings again: no other run
+    Trainer(classifier_settings(tmp_path), tmp_path / "run", ignore)  # the settings are unchanged
     base.rename(tmp_path / "gone")
-    assert Run.load(tmp_path / "run")("a cat").text == "cat"  # it needs nothing else
+    assert Run.load(tmp_path / "run")("a cat").text == "cat"  # without the pretrained run
 
 
 @pytest.mark.parametrize("start", [{"freeze": True}, {"lora_rank": 2}])
-def test_what_rests_stays_as_it_is(tmp_path, base, start):
-    fit = Trainer(classifier(tmp_path, **start), tmp_path / "run", quiet)
-    before = encoder_of(fit.run)
-    list(fit)
-    run = Run.load(tmp_path / "run")
-    moved = {name for name, w in encoder_of(run).items() if not torch.equal(w, before[name])}
-    assert all("parametrizations.weight.0" in name for name in moved)
-    assert bool(moved) == ("lora_rank" in start)
+def test_frozen_weights_do_not_change(tmp_path, base, start):
+    trainer = Trainer(classifier_settings(tmp_path, **start), tmp_path / "run", ignore)
+    before = encoder_weights(trainer.run)
+    list(trainer)
+    after = encoder_weights(Run.load(tmp_path / "run"))
+    changed = {name for name, weight in after.items() if not torch.equal(weight, before[name])}
+    assert all("parametrizations.weight.0" in name for name in changed)
+    assert bool(changed) == ("lora_rank" in start)
 
 
-def test_lower_layers_learn_more_slowly(tmp_path, base):
-    fit = Trainer(classifier(tmp_path, layer_decay=0.5), tmp_path / "run", quiet)
-    rates = fit.training.base_rates
-    assert rates == pytest.approx([0.02 * 0.5**n for n in range(4)])  # head, two layers, words
-    count = sum(len(group["params"]) for group in fit.training.optimizer.param_groups)
-    assert count == len(list(fit.run.model.parameters()))
-    list(fit)
+def test_lower_layers_have_lower_learning_rates(tmp_path, base):
+    settings = classifier_settings(tmp_path, layer_decay=0.5)
+    trainer = Trainer(settings, tmp_path / "run", ignore)
+    rates = trainer.training.base_rates
+    # the head, two layers and the embedding
+    assert rates == pytest.approx([0.02 * 0.5**n for n in range(4)])
+    count = sum(len(group["params"]) for group in trainer.training.optimizer.param_groups)
+    assert count == len(list(trainer.run.model.parameters()))
+    list(trainer)
 
 
-def test_what_cannot_be_started_from(tmp_path, base):
+def test_missing_pretrained_runs_raise_an_error(tmp_path, base):
+    settings = classifier_settings(tmp_path, run=str(tmp_path / "nowhere"))
     with pytest.raises(ValueError, match=r"nowhere: is not a run, there is no config.toml"):
-        Trainer(classifier(tmp_path, run=str(tmp_path / "nowhere")), tmp_path / "run", quiet)
+        Trainer(settings, tmp_path / "run", ignore)
     (base / "text.json").unlink()
     with pytest.raises(ValueError, match=r"there is no text.json in it"):
-        Trainer(classifier(tmp_path), tmp_path / "run", quiet)
+        Trainer(classifier_settings(tmp_path), tmp_path / "run", ignore)
 
 
-def test_lora_begins_with_no_change():
+def test_lora_does_not_change_the_model_at_first():
     model = build_model("bert", {**SMALL, "size": 30}).eval()
     ids = torch.randint(4, 30, (2, 7))
     valid = torch.ones_like(ids, dtype=torch.bool)

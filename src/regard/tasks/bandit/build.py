@@ -1,18 +1,18 @@
 """Builds the task `bandit` from its settings."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.synthetic.environments import BanditSpec, EnvironmentSpec, MdpSpec
+from regard.files import JsonObject
 from regard.models.catalogue import build_model, model_settings
 from regard.models.protocols import ActingLearner, AnyActingLearner, require_model
 from regard.tasks.bandit.check import check_environments
 from regard.tasks.bandit.ppo import PpoOptions
 from regard.tasks.bandit.settings import BanditSettings
 from regard.tasks.bandit.task import BanditTask
-from regard.tasks.base import TaskBuilder
+from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
 from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 
@@ -20,16 +20,16 @@ from regard.tasks.doctor.counts import MemoryProbe, Progress
 class BanditBuilder(TaskBuilder[BanditSettings, AnyActingLearner]):
     """Reads `BanditSettings`; there is no vocabulary."""
 
-    def vocabulary_loaders(self, settings: BanditSettings) -> dict[str, Any]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: BanditSettings) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {}
 
-    def build_vocabularies(self, settings: BanditSettings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
+    def build_vocabularies(self, settings: BanditSettings, corpus: Corpus) -> dict[str, RunAsset]:  # noqa: ARG002
         return {}
 
     def build_model(
         self,
         settings: BanditSettings,
-        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        vocabularies: Vocabularies,  # noqa: ARG002
     ) -> AnyActingLearner:
         spec, model = build_spec(settings), settings.model
         sizes = {"source_size": BanditTask.input_width(spec), "target_size": spec.actions + 1}
@@ -41,7 +41,7 @@ class BanditBuilder(TaskBuilder[BanditSettings, AnyActingLearner]):
     def build_task(
         self,
         settings: BanditSettings,
-        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        vocabularies: Vocabularies,  # noqa: ARG002
         model: AnyActingLearner,
     ) -> BanditTask:
         train = settings.train
@@ -63,12 +63,12 @@ class BanditBuilder(TaskBuilder[BanditSettings, AnyActingLearner]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_environments(settings, progress)
 
 
 def build_spec(settings: BanditSettings) -> EnvironmentSpec:
-    """Return the form of all environments."""
+    """Return the numbers of actions, states and steps of all environments."""
     data = settings.data
     if data.kind == "bandit":
         return BanditSpec(data.arms, data.steps)

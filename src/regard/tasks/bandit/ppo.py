@@ -7,8 +7,8 @@ where q = p(a_t | x_1..t) / p_old, R = A + V and H is the entropy of the policy.
 2016 (GAE) and 2017 (PPO).
 
 # differs: PPO where Mishra et al. 2018 use TRPO; both keep a step near the policy that has acted.
-# Some episodes start with random actions, which are not learned from: a policy that always pulls
-# the same arm first would not learn what to do after another.
+# Some episodes start with random actions, which are not learned from. Otherwise a policy that
+# always pulls the same arm first would not learn what to do after another.
 e: environments   t: steps   a: actions
 """
 
@@ -33,7 +33,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class RolloutBatch:
-    """Episodes to learn from; a regret is what the best policy gets more in this environment."""
+    """Episodes to learn from; a regret is the return of the best policy minus that of this one."""
 
     actions: Int[Tensor, "e t"]
     rewards: Float[Tensor, "e t"]
@@ -47,10 +47,10 @@ class RolloutBatch:
 
 @dataclass(frozen=True)
 class PpoOptions:
-    """How episodes are collected, and the weights of the parts of the loss."""
+    """Options of rollouts, and weights of the parts of the loss."""
 
     environments: int = 1024  # of a rollout
-    epochs: int = 3  # times that a rollout is learned from
+    epochs: int = 3  # passes over a rollout
     discount: float = 1.0
     gae_lambda: float = 0.5
     exploration_rate: float = 0.0  # share of episodes that start with random actions
@@ -111,7 +111,7 @@ def ppo_loss(
     """Return the loss of the policy and its values: the mean over steps, summed over episodes."""
     log_probs = logits.log_softmax(-1)
     action_log_probs = log_probs.gather(-1, batch.actions[..., None])[..., 0]
-    # a random action may be all but impossible for the policy: its ratio could be infinite
+    # the ratio of a random action could be infinite, if it is nearly impossible for the policy
     ratio = (action_log_probs - batch.log_probs).masked_fill(~batch.on_policy, 0).exp()
     clipped_ratio = ratio.clamp(1 - options.clip_ratio, 1 + options.clip_ratio)
     surrogate = torch.minimum(ratio * batch.advantages, clipped_ratio * batch.advantages)

@@ -5,12 +5,12 @@
 Mishra et al. 2018, sec. 4.2, after Duan et al. 2016; `ppo.py` has the loss. A model has `episode`,
 `begin(rows)` and `read(state, inputs)`. Its output is a logit for each action, then the value V as
 a share of `steps`: rewards are of the size of 1.
-e: environments   t: steps   s: states in a row   p: actions before them   i: inputs   a: actions
+e: environments   t: steps   s: states   p: actions before them   i: inputs   a: actions
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -28,6 +28,7 @@ from regard.data.synthetic.environments import (
     EnvironmentSpec,
     Floats,
 )
+from regard.files import JsonObject
 from regard.metrics.bandit import (
     greedy_policy,
     mean_return,
@@ -46,18 +47,18 @@ from regard.view.terminal import Surface
 
 EPISODES_PER_BATCH = 2048  # environments that are played side by side in prediction
 TRAINING_SEED_PREFIX = 3  # starts the seeds of training environments; dev and test have others
-HISTORY = "history"  # the field of a record that is an episode so far; others are environments
+HISTORY = "history"  # field of a line of input; records of a corpus are environments
 
 
 @dataclass(frozen=True)
 class ActionPrediction(Prediction):
-    """The next action (from 0), the probability of each, and the expected return of the rest."""
+    """The next action (from 0), the probability of each action, and the expected return."""
 
     action: int
     probabilities: tuple[float, ...]
     value: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         probabilities = {str(n): p for n, p in enumerate(self.probabilities, 1)}
         return {"action": self.action + 1, "probabilities": probabilities, "value": self.value}
 
@@ -68,12 +69,12 @@ class EpisodePrediction(Prediction):
 
     total_reward: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {"text": self.text, "return": self.total_reward}
 
 
 class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
-    """A model that acts in environments of one form.
+    """A policy for environments of one size.
 
     A record is an environment, or a `history`: the text of an episode so far. The prediction for
     an environment is an episode of likeliest actions, and for a history the next action.
@@ -97,7 +98,7 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     # --- training
 
     def examples(self, records: Iterable[Record]) -> Iterator[Environments]:
-        """Yield each environment by itself."""
+        """Yield environments one by one."""
         for record in records:
             yield Environments.from_records(self.spec, [record])
 
@@ -109,7 +110,7 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         ]
         return RolloutBatch(**self.collect_rollout(Environments(self.spec, *arrays)))
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:  # noqa: ARG002
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[RolloutBatch]:  # noqa: ARG002
         """Return batches of episodes in new environments, played by the policy in training."""
 
         def play_rollout(index: int) -> dict[str, Tensor]:
@@ -127,8 +128,8 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     def collect_rollout(self, environments: Environments) -> dict[str, Tensor]:
         """Play an episode in each environment; return the fields of a `RolloutBatch`.
 
-        A share `exploration_rate` of the episodes starts with any number of random actions. A
-        policy that always starts in its own way never learns to continue from another start.
+        A share `exploration_rate` of the episodes starts with a random number of random actions:
+        the policy learns to continue after actions that it would not take.
         """
         ppo, count = self.ppo, len(environments)
         random_steps = torch.randint(1, max(self.spec.steps, 2), (count,))
@@ -139,7 +140,7 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         return rollout_tensors(rollout, regrets, ppo.discount, ppo.gae_lambda)
 
     def loss(self, batch: RolloutBatch, step: int) -> Loss:
-        """Return the gradient of PPO and the value of the regret; it counts episodes."""
+        """Return a loss with the gradient of PPO and the value of the regret, over episodes."""
         inputs = self.observations(batch.actions[:, :-1], batch.rewards[:, :-1], batch.states)
         logits, values = self.logits_and_values(self.model.episode(inputs))
         value_errors = (values - batch.returns) / self.spec.steps  # as the model outputs V
@@ -148,7 +149,7 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         return Loss(total - total.detach() + batch.regrets.sum(), len(batch.regrets))
 
     def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
-        """Return the regret: what the best policy that knows the environments gets more."""
+        """Return the regret: the return of the best policy minus that of the model."""
         environments = self.environments(list(records))
         regret = environments.optimal_returns().sum() - self.greedy_returns(environments).sum()
         return Loss(torch.tensor(regret), len(environments))
@@ -169,8 +170,8 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     ) -> Float[Tensor, "e s i"]:
         """Return the input at each state: the action before it, its reward, and an MDP's state.
 
-        `start` is the number of the first state. No action comes before the very first state:
-        there, actions are one fewer than states.
+        `start` is the step of the first state. No action precedes step 0, where actions are one
+        fewer than states.
         """
         spec, count = self.spec, states.shape[1]
         inputs = torch.cat([F.one_hot(actions, spec.actions).to(rewards), rewards[..., None]], -1)
@@ -238,7 +239,7 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         return Environments.from_records(self.spec, records)
 
     def greedy_rollouts(self, environments: Environments) -> Iterator[Rollout]:
-        """Yield episodes of likeliest actions, for a part of the environments at a time."""
+        """Yield episodes of likeliest actions, for some environments at a time."""
         for start in range(0, len(environments), EPISODES_PER_BATCH):
             chunk = slice(start, start + EPISODES_PER_BATCH)
             chunk_environments = Environments(
@@ -347,11 +348,11 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         return f"return|{conditions}|discount:1|act:likeliest|v:1"
 
     def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:  # noqa: ARG002
-        """Return nothing: there are no targets."""
+        """Return no metrics: there are no targets."""
         return {}
 
     def validation_metric(self, name: str, records: Sequence[Record]) -> float:  # noqa: ARG002
-        """Return the mean return, without the other policies."""
+        """Return the mean return of the model."""
         return mean_return(self.greedy_returns(self.environments(records))).value
 
     # --- inspection

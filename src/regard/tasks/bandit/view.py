@@ -14,7 +14,7 @@ BEGIN = "(begin)"  # the step before the first action
 
 
 def history_of(task: "BanditTask", record: Record) -> str:
-    """Return the history of a record; in an environment, all of an episode but its last action."""
+    """Return the history of a record; in an environment, an episode without its last action."""
     if "history" in record:
         return record["history"]
     [episode] = task.predict_episodes([record])
@@ -22,14 +22,14 @@ def history_of(task: "BanditTask", record: Record) -> str:
 
 
 def history_map(task: "BanditTask", history: str) -> AttentionMap:
-    """Return every attention, step by step."""
+    """Return every attention of each step to itself and the steps before."""
     weights = task.attention_weights(history)
     return AttentionMap(weights, step_names(task, history), title=history or BEGIN)
 
 
 def render_history(task: "BanditTask", history: str, surface: Surface) -> str:
     """Return the next action, and a heat map for each attention."""
-    named_attentions(task.model)  # an error if there is nothing to show
+    named_attentions(task.model)  # raises an error if there is no attention
     names = step_names(task, history)
     sections = [f"next: {task.predict_action(history).text}"]
     for name, table in task.attention_weights(history).items():

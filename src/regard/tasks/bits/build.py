@@ -1,14 +1,14 @@
 """Builds the tasks `copy` and `recall` from their settings."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.synthetic.bits import BitFormat, CopyFormat, RecallFormat
+from regard.files import JsonObject
 from regard.models.catalogue import build_model
 from regard.models.protocols import Learner, require_model
-from regard.tasks.base import TaskBuilder
+from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
 from regard.tasks.bits.check import check_bits
 from regard.tasks.bits.settings import CopySettings, RecallSettings
 from regard.tasks.bits.task import BitsTask
@@ -19,20 +19,23 @@ from regard.tasks.doctor.counts import MemoryProbe, Progress
 class BitsBuilder(TaskBuilder[CopySettings | RecallSettings, Learner]):
     """Reads `CopySettings` or `RecallSettings`; there is no vocabulary."""
 
-    def vocabulary_loaders(self, settings: CopySettings | RecallSettings) -> dict[str, Any]:  # noqa: ARG002
+    def vocabulary_loaders(
+        self,
+        settings: CopySettings | RecallSettings,  # noqa: ARG002
+    ) -> Mapping[str, VocabularyLoader]:
         return {}
 
     def build_vocabularies(
         self,
         settings: CopySettings | RecallSettings,  # noqa: ARG002
         corpus: Corpus,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> dict[str, RunAsset]:
         return {}
 
     def build_model(
         self,
         settings: CopySettings | RecallSettings,
-        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        vocabularies: Vocabularies,  # noqa: ARG002
     ) -> Learner:
         sequence_format = build_format(settings)
         sizes = {
@@ -45,7 +48,7 @@ class BitsBuilder(TaskBuilder[CopySettings | RecallSettings, Learner]):
     def build_task(
         self,
         settings: CopySettings | RecallSettings,
-        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        vocabularies: Vocabularies,  # noqa: ARG002
         model: Learner,
     ) -> BitsTask:
         return BitsTask(
@@ -61,12 +64,12 @@ class BitsBuilder(TaskBuilder[CopySettings | RecallSettings, Learner]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_bits(settings, progress)
 
 
 def build_format(settings: CopySettings | RecallSettings) -> BitFormat:
-    """Return how sequences of this task are written."""
+    """Return the text format of the sequences of a task."""
     data = settings.data
     if data.kind == "copy":
         return CopyFormat(data.width)

@@ -15,7 +15,7 @@ b: sequences   t: steps   w: bits of a vector   i: bits and markers
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -26,11 +26,20 @@ from torch import Tensor
 from regard.attention.observe import observe
 from regard.batching.batches import iterate_by_length
 from regard.batching.example import Example
-from regard.data.corpus import Record
+from regard.batching.source import BatchSource
+from regard.data.corpus import Corpus, Record
 from regard.data.synthetic.bits import BitFormat
+from regard.files import JsonObject
 from regard.metrics.bits import BITS_SIGNATURE, bits_per_sequence, wrong_bits
 from regard.models.protocols import Learner
-from regard.tasks.base import Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.base import (
+    BatchOptions,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+    Task,
+    batches_by_length,
+)
 from regard.tasks.bits import view
 from regard.tasks.generation import TOKENS_PER_BATCH
 from regard.tasks.loss import Loss
@@ -60,7 +69,7 @@ class BitsPrediction(Prediction):
     loss: float  # -log p(target), in nats
     confidence: float  # probability of the least certain bit
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {
             "text": self.text,
             "target": self.target,
@@ -113,7 +122,7 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
             yield self.build_example(record["source"], f"record {index + 1}", index)
 
     def build_example(self, text: str, location: str, index: int = 0) -> Example:
-        """Return what the model reads, as ids of vectors and markers, and what it answers."""
+        """Return the input and the target of a sequence, as ids of vectors and markers."""
         sequence_format = self.sequence_format
         inputs = sequence_format.input_ids(text, location)
         return Example(index, inputs, sequence_format.target_ids(text, location))
@@ -136,6 +145,9 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
             torch.from_numpy(to_bits(targets, width).astype(np.float32)),
             torch.from_numpy(answer_mask),
         )
+
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[BitsBatch]:
+        return batches_by_length(self, corpus, options)
 
     def loss(self, batch: BitsBatch, step: int) -> Loss:  # noqa: ARG002 - the same at every step
         return self.cross_entropy(batch)
@@ -218,7 +230,7 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
         return metrics
 
     def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:  # noqa: ARG002
-        """Return nothing more: `bits` is the likelihood."""
+        """Return no more metrics: `bits` is the likelihood."""
         return {}
 
     # --- inspection

@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from regard.batching.images import ImagePreprocessor
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.formats.captions import record_captions
 from regard.data.formats.images import ImageReader
+from regard.files import JsonObject
 from regard.models.catalogue import build_model
 from regard.models.protocols import AnyCaptionModel, CaptionModel, require_model
-from regard.tasks.base import TaskBuilder
+from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
 from regard.tasks.building import (
     MAX_VOCABULARY_RECORDS,
+    find_vocabulary,
     max_positions,
     model_options,
     train_tokenizer_on_texts,
@@ -32,19 +34,17 @@ class CaptionBuilder(TaskBuilder[CaptionSettings, AnyCaptionModel]):
 
     comparison_class: ClassVar = CaptionComparison
 
-    def vocabulary_loaders(self, settings: CaptionSettings) -> dict[str, Any]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: CaptionSettings) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {"text": Tokenizer.load}
 
-    def build_vocabularies(self, settings: CaptionSettings, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(self, settings: CaptionSettings, corpus: Corpus) -> dict[str, RunAsset]:
         records = islice(corpus.read("train"), MAX_VOCABULARY_RECORDS)
         texts = (caption for record in records for caption in record_captions(record))
         return {"text": train_tokenizer_on_texts(settings.text, texts)}
 
-    def build_model(
-        self, settings: CaptionSettings, vocabularies: Mapping[str, Any]
-    ) -> AnyCaptionModel:
+    def build_model(self, settings: CaptionSettings, vocabularies: Vocabularies) -> AnyCaptionModel:
         sizes = {
-            "target_size": vocabularies["text"].size,
+            "target_size": find_vocabulary(vocabularies, "text", Tokenizer).size,
             "size": settings.image.size,
             "channels": settings.image.channels,
         }
@@ -52,14 +52,14 @@ class CaptionBuilder(TaskBuilder[CaptionSettings, AnyCaptionModel]):
         return require_model(model, CaptionModel)
 
     def build_task(
-        self, settings: CaptionSettings, vocabularies: Mapping[str, Any], model: AnyCaptionModel
+        self, settings: CaptionSettings, vocabularies: Vocabularies, model: AnyCaptionModel
     ) -> CaptionTask:
         image, train, positions = settings.image, settings.train, max_positions(settings.model)
         reader = ImageReader(image.size, image.channels, image.fit)
         return CaptionTask(
             model,
             ImagePreprocessor(reader, image.mean, image.std),
-            vocabularies["text"],
+            find_vocabulary(vocabularies, "text", Tokenizer),
             decoding=build_decoding(settings.decode, positions),
             max_tokens=int(min(train.max_tokens, positions)),
             label_smoothing=train.label_smoothing,
@@ -73,7 +73,7 @@ class CaptionBuilder(TaskBuilder[CaptionSettings, AnyCaptionModel]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_captions(settings, progress)
 
 

@@ -1,4 +1,4 @@
-"""An image with a caption, and many of them as one padded batch.
+"""Images with captions: one example, and a padded batch.
 
 b: captions of a batch   t: words   c: channels   h, w: pixels
 """
@@ -16,18 +16,13 @@ from regard.data.formats.images import ImageLike
 class CaptionExample:
     """An image with one of its captions."""
 
-    index: int  # of the record
+    index: int  # of its record
     image: ImageLike  # pixels, or a path that is read when its batch is made
     caption: Sequence[int]  # ids without start and end
 
     @property
-    def source(self) -> Sequence[ImageLike]:
-        """The image, as a source of length 1 for batching."""
-        return [self.image]
-
-    @property
-    def target(self) -> Sequence[int]:
-        return self.caption
+    def lengths(self) -> tuple[int, int]:
+        return 1, len(self.caption)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The pointing game: whether words attend to the boxes of what they name."""
+"""The pointing game: whether words attend to the boxes of the objects that they name."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def measure_pointing(task: "CaptionTask", records: Sequence[Record]) -> float | None:
-    """Return the percentage of words with a box whose greatest weight is in it.
+    """Return the percentage of words with a box whose largest weight is in the box.
 
-    The model reads the first caption of each record. None if there are no boxes or no attention.
+    The model reads the first caption of each record. Return None without boxes or attention.
     """
     model = task.model
     if not isinstance(model, ShowAttend) or not all("boxes" in record for record in records):
@@ -46,7 +46,7 @@ def measure_pointing(task: "CaptionTask", records: Sequence[Record]) -> float | 
 
 
 def attention_peak(weights: Float[Tensor, "rows columns"], cell_size: int) -> tuple[float, float]:
-    """Return the middle of the place with the greatest weight, in pixels from the top and left."""
+    """Return the center of the region with the largest weight, in pixels from the top left."""
     row, column = divmod(int(weights.argmax()), weights.shape[1])
     return (row + 0.5) * cell_size, (column + 0.5) * cell_size
 

@@ -1,6 +1,6 @@
-"""The task of captioning: an image into a sentence, and where each word of it attends.
+"""Captioning: an image into a sentence, with the attention of each word to the image.
 
-b: captions of a batch   t: words   k: places of an image
+b: captions of a batch   t: words   k: regions of an image
 """
 
 import math
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -23,8 +23,9 @@ from regard.batching.images import ImagePreprocessor
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.formats.captions import record_captions
-from regard.data.formats.images import ImageLike, Pixels, image_digest
+from regard.data.formats.images import ImageLike, Pixels, check_image_header, image_digest
 from regard.decoding.stepper import Hypothesis
+from regard.files import JsonObject
 from regard.metrics.caption import bleu_1_to_4, cider
 from regard.metrics.language import perplexity
 from regard.metrics.translation import exact_match
@@ -42,14 +43,14 @@ from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
 IMAGES_PER_BATCH = 64  # in prediction and evaluation
-MAX_PIXEL_BYTES_IN_MEMORY = 1 << 30  # further images are read each time they are needed
+MAX_PIXEL_BYTES_IN_MEMORY = 1 << 30  # more images are read again for each batch
 
 
 @dataclass(frozen=True)
 class CaptionPrediction(TextPrediction):
     """The captions of one image, best first."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {"captions": super().as_dict()["outputs"]}
 
 
@@ -61,10 +62,10 @@ class CaptionAttention(NamedTuple):
 
 
 class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
-    """An image into a sentence.
+    """A captioning model, its preprocessing and its tokenizer.
 
-    In training, images move by up to `crop_padding` pixels. Hard attention reads all places in
-    the first `soft_attention_steps` steps. Soft attention is penalized by
+    In training, images are cropped at random after `crop_padding` pixels of padding. Hard attention
+    reads all regions in the first `soft_attention_steps` steps. Soft attention is penalized by
     `doubly_stochastic_weight` times sum_k (1 - sum_t weight_tk)^2.
     """
 
@@ -102,7 +103,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     ) -> Iterator[CaptionExample]:
         """Yield an example for each caption of at most `max_tokens` tokens.
 
-        Without `load_images`, an image is read when its batch is made.
+        Without `load_images`, the batch of an example reads its image.
         """
         for index, record in enumerate(records):
             image = self.images.read(record["image"]) if load_images else record["image"]
@@ -111,7 +112,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
                     yield CaptionExample(index, image, ids)
 
     def collate(self, examples: Sequence[CaptionExample], *, crop: int = 0) -> CaptionBatch:
-        """Return one padded batch; each image is moved by up to `crop` pixels, at random."""
+        """Return one padded batch; each image is shifted by up to `crop` pixels, at random."""
         pixels = [self.images.read(example.image) for example in examples]
         target_in, valid = padded([[START, *example.caption] for example in examples])
         return CaptionBatch(
@@ -122,8 +123,8 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
             valid,
         )
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return batches of captions of about equal length; images are kept if memory allows."""
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[CaptionBatch]:
+        """Return batches of captions of about equal length; memory keeps images that fit."""
         records, reader = corpus.read("train"), self.images.reader
         image_bytes = math.prod(reader.size or (1, 1)) * reader.channels
         loaded = islice(records, MAX_PIXEL_BYTES_IN_MEMORY // image_bytes)
@@ -175,7 +176,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     ) -> Loss:
         """Return the loss of hard attention, whose reward is the log-likelihood of a caption.
 
-        Xu et al. 2015, sec. 4.1. A share `expectation_rate` of captions reads all places.
+        Xu et al. 2015, sec. 4.1. A share `expectation_rate` of captions reads all regions.
         """
         valid = batch.target_valid
         with sample_attention(model, expectation_rate) as episode:
@@ -192,7 +193,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         """Return -log p of all captions, the ends included."""
         examples = list(self.examples(records, load_images=False))
         if not examples:
-            raise ValueError("captions are missing: all are longer than train.max_tokens")
+            raise ValueError("captions are missing: all are longer than train.max_tokens; raise it")
         self.model.eval()
         losses = [self.cross_entropy(batch) for batch in self.evaluation_batches(examples)]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
@@ -206,11 +207,11 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     # --- inference
 
     def parse(self, line: str, location: str) -> Record:
-        """Convert a path to a record; the image is read to check it."""
+        """Convert a path to a record, after a check of the header of the file."""
         location = f"{location}: {line}"
         if not Path(line).is_file():
-            raise ValueError(f"{location}: there is no such image; a line is the path of one")
-        self.images.read(line, location)
+            raise ValueError(f"{location}: there is no such image; give the path of an image file")
+        check_image_header(line, location)
         return {"image": line}
 
     def predict(
@@ -254,7 +255,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         return TextOutput(text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
-        """Return BLEU-1 to 4, CIDEr, exact match and, where boxes are known, pointing."""
+        """Return BLEU-1 to 4, CIDEr, exact match and, if records have boxes, pointing."""
         outputs = [prediction.text for prediction in predictions]
         references = [list(record_captions(record)) for record in records]
         metrics: Metrics = {}
@@ -276,15 +277,15 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         metrics = self.metrics(records, self.predict(records))
         if name not in metrics:
             raise ValueError(
-                f"train.metric = {name!r} is not known of these data and this model: "
-                "there are no boxes, or there is no attention"
+                f"train.metric = {name!r} is not known for this data and model, which have no "
+                "boxes or no attention; choose another"
             )
         return float(metrics[name])
 
     # --- inspection
 
     def caption_attention(self, image: ImageLike, ids: Sequence[int]) -> CaptionAttention:
-        """Return the attention of a finished caption, which is read once more, teacher-forced."""
+        """Return the attention of a caption, which the model reads teacher-forced."""
         [weights] = self.attention_weights([CaptionExample(0, image, ids)])
         return CaptionAttention([self.text.token(n) for n in [*ids, END]], weights)
 
@@ -292,7 +293,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     def attention_weights(
         self, examples: Sequence[CaptionExample]
     ) -> list[Float[Tensor, "t rows columns"]]:
-        """Return the attention of each word of each caption, its end included, to the image."""
+        """Return the attention of each word of each caption, with its end, to the image."""
         model, [name] = self.model.eval(), self.cross_attentions
         weights: list[Tensor] = []
         for batch in self.evaluation_batches(examples):
@@ -305,7 +306,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
 
     @property
     def cross_attentions(self) -> tuple[str, ...]:
-        """The names of the attentions to the image; an error if the model has none."""
+        """The names of the attentions to the image; raises an error if there are none."""
         if not self.model.cross_attentions:
             kind = type(self.model).__name__
             raise ValueError(f"model {kind} has no attention to the image")
@@ -332,5 +333,5 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
 
 
 def sampling_seed(pixels: Pixels) -> int:
-    """Return a seed made of the content of an image."""
+    """Return a seed that depends on the pixels alone."""
     return int(image_digest(pixels)[:14], 16)

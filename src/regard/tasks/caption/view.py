@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def caption_map(task: "CaptionTask", image: ImageLike, target: str | None = None) -> AttentionMap:
-    """Return a layer for each word: its attention by rows and columns of places."""
-    caption, attention = caption_and_attention(task, image, target)
+    """Return a layer for each word: its attention to rows and columns of regions."""
+    pixels = task.images.read(image)
+    caption, attention = caption_and_attention(task, pixels, target)
     rows, columns = attention.weights.shape[1:]
     return AttentionMap(
         {f"{n} {word}": attention.weights[n - 1] for n, word in enumerate(attention.words, 1)},
@@ -23,7 +24,7 @@ def caption_map(task: "CaptionTask", image: ImageLike, target: str | None = None
         [f"column {n}" for n in range(1, columns + 1)],
         kind="grid",
         title=f"{caption}: {image}" if isinstance(image, str | Path) else caption,
-        image=png_bytes(task.images.read(image)),
+        image=png_bytes(pixels),
     )
 
 
@@ -31,18 +32,19 @@ def render_caption(
     task: "CaptionTask", image: ImageLike, surface: Surface, target: str | None = None
 ) -> str:
     """Return the caption, the image, and a small map for each word."""
-    caption, attention = caption_and_attention(task, image, target)
+    pixels = task.images.read(image)
+    caption, attention = caption_and_attention(task, pixels, target)
     maps = {
         f"{n} {word}": attention.weights[n - 1].tolist()
         for n, word in enumerate(attention.words, 1)
     }
     max_weight = float(attention.weights.max()) or 1.0
     rows, columns = attention.weights.shape[1:]
-    pixels = cropped_to_grid(task.images.read(image), (rows, columns))
+    visible_pixels = cropped_to_grid(pixels, (rows, columns))
     return "\n\n".join(
         [
             caption,
-            render_thumbnail(patch_colors(pixels, (rows, columns)), surface),
+            render_thumbnail(patch_colors(visible_pixels, (rows, columns)), surface),
             render_grids(maps, surface, max_weight),
             f"weight: {render_legend(surface, round(max_weight, 3))}",
         ]
@@ -50,18 +52,18 @@ def render_caption(
 
 
 def cropped_to_grid(pixels: Pixels, grid: tuple[int, int]) -> Pixels:
-    """Return the pixels without the last rows and columns that fill no place."""
+    """Return the pixels without the last rows and columns that fill no region."""
     rows, columns = grid
     height, width = pixels.shape[:2]
     return pixels[: height // rows * rows, : width // columns * columns]
 
 
 def caption_and_attention(
-    task: "CaptionTask", image: ImageLike, target: str | None
+    task: "CaptionTask", pixels: Pixels, target: str | None
 ) -> tuple[str, "CaptionAttention"]:
     """Return the model's best caption, or the given one, and the attention of its words."""
-    _ = task.cross_attentions  # an error if there is nothing to show
+    _ = task.cross_attentions  # raises an error if there is no attention
     if target is None:
-        best = task.decode([image])[0].best
-        return best.text, task.caption_attention(image, best.ids)
-    return target, task.caption_attention(image, task.text.encode_ids([target])[0])
+        best = task.decode([pixels])[0].best
+        return best.text, task.caption_attention(pixels, best.ids)
+    return target, task.caption_attention(pixels, task.text.encode_ids([target])[0])

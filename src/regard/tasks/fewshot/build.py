@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus
 from regard.data.formats.images import ImageReader
 from regard.data.synthetic.episodes import Prototypes
+from regard.files import JsonObject
 from regard.layers.images import ImageEncoder
 from regard.models.catalogue import build_model, model_settings
 from regard.models.protocols import Learner, require_model
-from regard.tasks.base import TaskBuilder
+from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
 from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.fewshot.check import check_episodes
@@ -23,18 +23,18 @@ from regard.tasks.fewshot.task import FewshotTask
 
 
 class FewshotBuilder(TaskBuilder[FewshotSettings, EpisodeClassifier]):
-    """Reads `FewshotSettings`; there is no vocabulary, because each episode has its own classes."""
+    """Reads `FewshotSettings`; there is no vocabulary: each episode has new classes."""
 
-    def vocabulary_loaders(self, settings: FewshotSettings) -> dict[str, Any]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: FewshotSettings) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {}
 
-    def build_vocabularies(self, settings: FewshotSettings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
+    def build_vocabularies(self, settings: FewshotSettings, corpus: Corpus) -> dict[str, RunAsset]:  # noqa: ARG002
         return {}
 
     def build_model(
         self,
         settings: FewshotSettings,
-        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        vocabularies: Vocabularies,  # noqa: ARG002
     ) -> EpisodeClassifier:
         data, model, embed = settings.data, settings.model, settings.embed
         if data.kind == "prototypes":
@@ -53,7 +53,7 @@ class FewshotBuilder(TaskBuilder[FewshotSettings, EpisodeClassifier]):
     def build_task(
         self,
         settings: FewshotSettings,
-        vocabularies: Mapping[str, Any],  # noqa: ARG002
+        vocabularies: Vocabularies,  # noqa: ARG002
         model: EpisodeClassifier,
     ) -> FewshotTask:
         train, optimal_class = settings.train, None
@@ -75,12 +75,12 @@ class FewshotBuilder(TaskBuilder[FewshotSettings, EpisodeClassifier]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_episodes(settings, progress)
 
 
 def build_parser(settings: FewshotSettings) -> SupportParser:
-    """Return how a line of input is read: as points, or as paths of images."""
+    """Return the parser of a line of input: points, or paths of images."""
     data = settings.data
     if data.kind == "prototypes":
         return partial(parse_points, dim=data.dim)

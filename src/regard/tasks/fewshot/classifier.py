@@ -5,10 +5,10 @@
 Mishra et al. 2018, sec. 4.1: the small network of Vinyals et al. 2016 embeds images, and is
 trained together with the learner. Points of a generator are used as they are.
 
-# differs: several queries can follow the same examples, each in a sequence of its own with the
-# examples in another order: the examples are then embedded once for all of them. A batch norm
-# brings embeddings to mean 0 and deviation 1: else all images look alike at first.
-e: episodes   s: labeled examples   q: queries   n: both   w: ways (classes)   d: embedding
+# differs: several queries can follow the same examples. Each has its own sequence with the examples
+# in another order, and the examples are embedded once for all of them. A batch norm scales
+# embeddings to mean 0 and deviation 1: without it, all images have nearly the same one at first.
+e: episodes   s: labeled examples   q: queries   n: s + q   w: ways (classes)   d: embedding
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,10 @@ class FewshotBatch:
 
 
 class EpisodeClassifier(nn.Module):
-    """`embed` converts an example to a vector (None: it is one); `learner` reads the sequence."""
+    """A network `embed` from an example to a vector, and a `learner` that reads the vectors.
+
+    `embed` is None if examples are vectors.
+    """
 
     def __init__(self, embed: ImageEncoder | None, learner: Learner, ways: int):
         super().__init__()
@@ -60,9 +63,9 @@ class EpisodeClassifier(nn.Module):
         return outputs[:, -1].unflatten(0, (episodes, queries))
 
     def embeddings(self, examples: Float[Tensor, "e n *of"]) -> Float[Tensor, "e n d"]:
-        """Return a vector for each example; of a larger image, the mean over its places."""
+        """Return a vector for each example: the mean over the regions of an image."""
         if self.embed is None or self.norm is None:
             return examples
-        # channels last: on a CPU, convolutions of 32 filters take half the time then
+        # channels last: on a CPU, this halves the time of convolutions of 32 filters
         images = examples.flatten(0, 1).contiguous(memory_format=torch.channels_last)
         return self.norm(self.embed(images).mean(1)).unflatten(0, examples.shape[:2])

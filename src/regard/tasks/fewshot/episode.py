@@ -4,10 +4,10 @@ A line of input is a folder of images and the path of a query, or JSON with poin
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +17,34 @@ from regard.data.formats.class_folders import find_image_classes
 from regard.data.formats.images import ImageReader
 
 IMAGE_INPUT_FORMAT = (
-    "a folder with a folder of images for each class, a tab, and the image to be told"
+    "a folder with a folder of images for each class, a tab, and the image to classify"
 )
 POINT_INPUT_EXAMPLE = '{"support": {"a": [[0.1, …]], …}, "query": [0.2, …]}'
+
+ExampleArray = NDArray[np.generic]
+"""Points (float32) or the pixels of images (uint8)."""
 
 
 @dataclass(frozen=True)
 class FewshotEpisode:
-    """Examples in their order, the query last, and the classes of all but the query."""
+    """Support examples in order, then the query, with the classes of the support examples."""
 
-    examples: NDArray[Any]  # [s+1 ...]
+    examples: ExampleArray  # [s+1 ...]
     support_labels: NDArray[np.int64]  # [s]
-    target: int | None  # the class of the query, if it is known
+    target: int | None  # class of the query; None for a line of input
     classes: tuple[str, ...]
-    names: tuple[str, ...]  # of the examples, without the query
+    names: tuple[str, ...]  # of the support examples
 
 
 class Support(NamedTuple):
     """Named examples of each class, and the query."""
 
-    examples: dict[str, list[tuple[str, NDArray[Any]]]]
-    query: NDArray[Any]
+    examples: Mapping[str, Sequence[tuple[str, ExampleArray]]]
+    query: ExampleArray
 
 
 SupportParser = Callable[[str, str], Support]
-"""(line, location) -> the support and query that a line describes."""
+"""(line, location) -> the support and the query of a line of input."""
 
 
 def to_episode(record: Record, ways: int) -> FewshotEpisode:
@@ -63,12 +66,12 @@ def parse_episode(
     """Convert a line of input; the classes take turns in the sequence."""
     support, query = parse_support(line, location)
     if len(support) != ways:
-        problem = f"{len(support)} classes in the support"
-        raise ValueError(f"{location}: {problem}, but the run tells {ways} apart")
+        problem = f"{len(support)} classes in the support, but the run has {ways}"
+        raise ValueError(f"{location}: {problem}; give {ways}")
     shot_counts = {len(class_examples) for class_examples in support.values()}
     if len(shot_counts) > 1 or not 1 <= max(shot_counts) <= max_shots:
         expected = f"1 to {max_shots}" if max_shots > 1 else "1"
-        raise ValueError(f"{location}: give {expected} examples of each class, equally many of all")
+        raise ValueError(f"{location}: give {expected} examples of each class, the same for all")
     shots, classes = max(shot_counts), list(support)
     order = [(way, shot) for shot in range(shots) for way in range(len(classes))]
     named_examples = [support[classes[way]][shot] for way, shot in order]
@@ -90,7 +93,7 @@ def parse_images(line: str, location: str, reader: ImageReader) -> Support:
     if not separator:
         folder, _, query = line.strip().rpartition(" ")
     if not folder.strip() or not query.strip():
-        raise ValueError(f"{location}: it must be {IMAGE_INPUT_FORMAT}")
+        raise ValueError(f"{location}: a line must be {IMAGE_INPUT_FORMAT}")
     try:
         examples = {
             name: [
@@ -116,9 +119,9 @@ def parse_points(line: str, location: str, dim: int) -> Support:
         }
         query = np.array(data["query"], np.float32)
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise ValueError(f"{location}: it must be JSON such as {POINT_INPUT_EXAMPLE}") from None
+        raise ValueError(f"{location}: a line must be JSON such as {POINT_INPUT_EXAMPLE}") from None
     points = [point for class_points in examples.values() for _, point in class_points]
     for point in [query, *points]:
         if point.shape != (dim,):
-            raise ValueError(f"{location}: a point has {dim} numbers here, not {point.size}")
+            raise ValueError(f"{location}: a point has {point.size} numbers; give {dim}")
     return Support(examples, query)

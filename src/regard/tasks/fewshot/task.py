@@ -2,18 +2,17 @@
 
     loss = - log p(class of the query | x_1..T)              at the last step only
 
-`classifier.py` has the model. e: episodes   s: labeled examples   q: queries   n: both
+`classifier.py` has the model. e: episodes   s: labeled examples   q: queries   n: s + q
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
-from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.attention.observe import observe
@@ -21,11 +20,13 @@ from regard.batching.indexed import IndexedBatches
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.synthetic.episodes import EpisodeCorpus, SampledEpisodes
+from regard.files import JsonObject
 from regard.metrics.classification import success_rate
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
 from regard.tasks.fewshot import view
 from regard.tasks.fewshot.classifier import EpisodeClassifier, FewshotBatch
 from regard.tasks.fewshot.episode import (
+    ExampleArray,
     FewshotEpisode,
     SupportParser,
     parse_episode,
@@ -36,7 +37,7 @@ from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
 EPISODES_PER_BATCH = 64  # in prediction and evaluation
-INPUT = "input"  # the field of a record that is a line of input; others are episodes of a corpus
+INPUT = "input"  # field of a line of input; records of a corpus have other fields
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,14 @@ class FewshotPrediction(Prediction):
     label: int
     probabilities: dict[str, float]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {"label": self.text, "probabilities": self.probabilities}
 
 
 class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
     """A model that learns classes from examples in its input.
 
-    `optimal_class` returns the likeliest class of an episode, where the data lets it be computed.
+    `optimal_class` returns the likeliest class of an episode, if the data allows to compute it.
     """
 
     name: ClassVar = "fewshot"
@@ -89,7 +90,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
         return to_episode(record, self.ways)
 
     def collate(self, examples: Sequence[FewshotEpisode]) -> FewshotBatch:
-        """Return episodes of one query, with the examples in their order; unknown targets are 0."""
+        """Return a batch of episodes with one query each; unknown targets are 0."""
         labels = np.stack([episode.support_labels for episode in examples])
         targets = np.array([[episode.target or 0] for episode in examples])
         order = np.broadcast_to(np.arange(labels.shape[1]), (len(examples), 1, labels.shape[1]))
@@ -97,15 +98,15 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
         return self.collate_sampled(SampledEpisodes(arrays, labels, targets, order))
 
     def collate_sampled(self, episodes: SampledEpisodes) -> FewshotBatch:
-        """Return episodes of several queries."""
+        """Return a batch of sampled episodes, with one or more queries each."""
         examples = torch.from_numpy(np.ascontiguousarray(episodes.examples))
         arrays = (episodes.support_labels, episodes.query_labels, episodes.support_order)
         return FewshotBatch(
             to_floats(examples), *(torch.from_numpy(array.copy()) for array in arrays)
         )
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return new episodes of the training classes, which never end."""
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[FewshotBatch]:
+        """Return an endless source of new episodes of the training classes."""
         if not isinstance(corpus, EpisodeCorpus):
             raise TypeError(f"{type(corpus).__name__} has no episodes")
 
@@ -146,7 +147,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
         return parse_episode(line, location, self.parse_support, self.ways, self.shots)
 
     def episode_chunks(self, records: Sequence[Record]) -> Iterator[list[FewshotEpisode]]:
-        """Yield episodes of one size; a line of input has its own size and is alone."""
+        """Yield episodes of one size; a line of input may have another size and is alone."""
         chunk: list[FewshotEpisode] = []
         for record in records:
             if chunk and (INPUT in record or len(chunk) == EPISODES_PER_BATCH):
@@ -198,7 +199,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
         return f"accuracy|{conditions}|interval:95,episodes|v:1"
 
     def validation_metric(self, name: str, records: Sequence[Record]) -> float:  # noqa: ARG002
-        """Return the accuracy in percent, without those of other methods."""
+        """Return the accuracy in percent."""
         guesses = [prediction.label for prediction in self.predict(records)]
         return 100 * success_rate(hits(guesses, records)).value
 
@@ -239,9 +240,8 @@ def to_floats(examples: Tensor) -> Float[Tensor, "e n *of"]:
 
 def nearest_class(record: Record) -> int:
     """Return the class whose examples have the mean that is nearest to the query."""
-    examples: NDArray[Any] = (
-        record["examples"].astype(np.float64).reshape(len(record["examples"]), -1)
-    )
+    arrays: ExampleArray = record["examples"]
+    examples = arrays.astype(np.float64).reshape(len(arrays), -1)
     labels = record["support_labels"]
     means = np.stack([examples[:-1][labels == way].mean(0) for way in range(labels.max() + 1)])
     return int(((means - examples[-1]) ** 2).sum(-1).argmin())

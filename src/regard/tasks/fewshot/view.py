@@ -10,12 +10,12 @@ from regard.view.terminal import Surface, render_heatmap, render_legend
 if TYPE_CHECKING:
     from regard.tasks.fewshot.task import FewshotTask
 
-QUERY = "(the query)"
+QUERY = "(the query)"  # name of its step
 
 
 def episode_map(task: "FewshotTask", record: Record) -> AttentionMap:
     """Return every attention among the examples and the query."""
-    named_attentions(task.model.learner)  # an error if there is nothing to show
+    named_attentions(task.model.learner)  # raises an error if there is no attention
     [prediction] = task.predict([record])
     episode = task.episode(record)
     title = f"{prediction.text}: {record['input']}" if "input" in record else prediction.text
@@ -24,7 +24,7 @@ def episode_map(task: "FewshotTask", record: Record) -> AttentionMap:
 
 def render_episode(task: "FewshotTask", record: Record, surface: Surface) -> str:
     """Return the classes and the attention of the query: rows are examples, columns attentions."""
-    named_attentions(task.model.learner)  # an error if there is nothing to show
+    named_attentions(task.model.learner)  # raises an error if there is no attention
     [prediction] = task.predict([record])
     episode = task.episode(record)
     attention = task.attention_weights(episode)
@@ -33,5 +33,5 @@ def render_episode(task: "FewshotTask", record: Record, surface: Surface) -> str
     names = [name.removeprefix("learner.") for name in attention]
     heatmap = render_heatmap(rows, [*episode.names, QUERY], names, surface)
     ordered = sorted(prediction.probabilities.items(), key=lambda pair: -pair[1])
-    verdict = ", ".join(f"{name} {probability:.1%}" for name, probability in ordered)
-    return f"{verdict}\n\nWhat {QUERY} looked at:\n{heatmap}\n\nweight: {render_legend(surface)}"
+    class_list = ", ".join(f"{name} {probability:.1%}" for name, probability in ordered)
+    return f"{class_list}\n\nAttention of {QUERY}:\n{heatmap}\n\nweight: {render_legend(surface)}"

@@ -1,16 +1,16 @@
 """Builds the tasks of proteins from their settings: states of residues, or distances."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from regard.config.data.proteins import is_distance_data
 from regard.data.corpus import Corpus
+from regard.files import JsonObject
 from regard.metrics.fold import UNKNOWN_STATE
 from regard.models.catalogue import build_model
 from regard.models.msa import Msa
 from regard.models.protocols import Encoder, require_model
-from regard.tasks.base import TaskBuilder, VocabularyLoader
-from regard.tasks.building import model_options
+from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
+from regard.tasks.building import find_vocabulary, model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.encoding import max_tokens
 from regard.tasks.fold.check import check_distances, check_proteins
@@ -22,20 +22,20 @@ from regard.text.labels import Labels
 
 
 class FoldBuilder(TaskBuilder[FoldSettings, ResidueClassifier | PairClassifier]):
-    """Reads `FoldSettings`, whose data decides between states of residues and distances."""
+    """Reads `FoldSettings`; the kind of the data decides between states and distances."""
 
     def vocabulary_loaders(self, settings: FoldSettings) -> Mapping[str, VocabularyLoader]:
         return {} if is_distance_data(settings.data) else {"states": Labels.load}
 
-    def build_vocabularies(self, settings: FoldSettings, corpus: Corpus) -> dict[str, Any]:
-        """Return the names of states; the letters of residues are known."""
+    def build_vocabularies(self, settings: FoldSettings, corpus: Corpus) -> dict[str, RunAsset]:
+        """Return the names of states; distances have no vocabulary."""
         if is_distance_data(settings.data):
             return {}
         states = {state for record in corpus.read("train") for state in record["states"]}
         return {"states": Labels(sorted(states - {UNKNOWN_STATE}))}
 
     def build_model(
-        self, settings: FoldSettings, vocabularies: Mapping[str, Any]
+        self, settings: FoldSettings, vocabularies: Vocabularies
     ) -> ResidueClassifier | PairClassifier:
         """Return the encoder with its head."""
         options, head = model_options(settings.model) | {"size": RESIDUE_ID_COUNT}, settings.head
@@ -44,7 +44,7 @@ class FoldBuilder(TaskBuilder[FoldSettings, ResidueClassifier | PairClassifier])
             return PairClassifier(require_model(encoder, Msa), head.bins, dropout=head.dropout)
         return ResidueClassifier(
             require_model(build_model(settings.model.kind, options), Encoder),
-            vocabularies["states"].size,
+            find_vocabulary(vocabularies, "states", Labels).size,
             hidden_dim=head.hidden_dim,
             dropout=head.dropout,
         )
@@ -52,7 +52,7 @@ class FoldBuilder(TaskBuilder[FoldSettings, ResidueClassifier | PairClassifier])
     def build_task(
         self,
         settings: FoldSettings,
-        vocabularies: Mapping[str, Any],
+        vocabularies: Vocabularies,
         model: ResidueClassifier | PairClassifier,
     ) -> ResidueStateTask | DistanceTask:
         label_smoothing, head = settings.train.label_smoothing, settings.head
@@ -68,7 +68,7 @@ class FoldBuilder(TaskBuilder[FoldSettings, ResidueClassifier | PairClassifier])
             )
         return ResidueStateTask(
             model,
-            vocabularies["states"],
+            find_vocabulary(vocabularies, "states", Labels),
             use_alignment=settings.model.kind == "msa",
             max_tokens=max_tokens(settings),
             label_smoothing=label_smoothing,
@@ -79,7 +79,7 @@ class FoldBuilder(TaskBuilder[FoldSettings, ResidueClassifier | PairClassifier])
         settings: FoldSettings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         check = check_distances if is_distance_data(settings.data) else check_proteins
         return check(settings, progress)
 

@@ -1,4 +1,4 @@
-"""Tables of distances as examples.
+"""Examples of the prediction of distances.
 
 r: points
 """
@@ -17,14 +17,14 @@ from regard.data.formats.proteins import UNKNOWN_RESIDUE
 from regard.data.synthetic.points import Distances, parse_distances
 from regard.tasks.fold.model import residue_ids
 
-UNKNOWN_DISTANCE = -1.0  # stands for a distance that the data lacks
+UNKNOWN_DISTANCE = -1.0  # a distance that is not in the data
 
 
 @dataclass(frozen=True)
 class DistanceExample:
     """A table of distances with the residue of each point.
 
-    `visible_fraction` of the distances is shown; None shows all that are known.
+    The model sees a share `visible_fraction` of the known distances, or all of them if it is None.
     """
 
     index: int
@@ -33,24 +33,19 @@ class DistanceExample:
     visible_fraction: float | None
 
     @property
-    def source(self) -> Float[np.ndarray, "r r"]:
-        """The rows of the table, whose number counts in batching."""
-        return self.distances
-
-    @property
-    def target(self) -> Sequence[int]:
-        return self.residues
+    def lengths(self) -> tuple[int, int]:
+        return len(self.distances), len(self.residues)
 
 
 def build_example(index: int, record: Record) -> DistanceExample:
-    """Return the example of a record; without `visible_fraction`, all known distances are shown."""
+    """Return the example of a record; lines of input have no `visible_fraction`."""
     letters, table = parse_distances(record["text"], f"record {index + 1}")
     residues = residue_ids(letters or UNKNOWN_RESIDUE * len(table))
     return DistanceExample(index, distance_table(table), residues, record.get("visible_fraction"))
 
 
 def distance_table(table: Distances) -> Float[np.ndarray, "r r"]:
-    """Return distances as numbers, with a negative one for each that is not known."""
+    """Return distances as an array, with `UNKNOWN_DISTANCE` for each null."""
     rows = [[UNKNOWN_DISTANCE if d is None else d for d in row] for row in table]
     return np.array(rows, np.float32)
 

@@ -1,17 +1,17 @@
 """Distances between points, predicted from other distances: a distogram on an encoder of pairs.
 
-    p(bin of d_ij | shown distances) = softmax(W (z_ij + z_ji))      Jumper et al. 2021, 1.9.8
+    p(bin of d_ij | visible ones)    = softmax(W (z_ij + z_ji))      Jumper et al. 2021, 1.9.8
     loss = - sum over hidden pairs i < j of log p(bin of d_ij),   d_ij is predicted as sum_b p_b c_b
 
-c_b is the middle of a bin; the last bin also holds all greater distances. In training, the shown
-distances are drawn anew for each batch. In evaluation, the draw depends on the distances alone.
+c_b is the center of a bin; the last bin also holds all larger distances. Training chooses the
+visible distances at random for each batch. In evaluation, the choice depends on distances alone.
 b: sets   r: points   k: bins   f: features   h: heads
 """
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -20,14 +20,20 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.attention.observe import named_attentions, observe
-from regard.batching.batches import Batches, iterate_by_length
+from regard.batching.batches import iterate_by_length
 from regard.batching.example import padded
 from regard.batching.source import BatchSource
-from regard.batching.store import store_examples
 from regard.data.corpus import Corpus, Record
 from regard.data.synthetic.points import parse_distances
+from regard.files import JsonObject
 from regard.metrics.fold import DistanceMatrix, top_precision, triangle_bounds
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
+from regard.tasks.base import (
+    BatchOptions,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+    batches_by_length,
+)
 from regard.tasks.encoding import EncoderTask
 from regard.tasks.fold import view
 from regard.tasks.fold.distance_examples import (
@@ -41,33 +47,33 @@ from regard.tasks.loss import Loss
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
-RADIAL_BASIS_COUNT = 16  # centers between the least and the greatest distance
-FEATURE_COUNT = 2 + RADIAL_BASIS_COUNT  # of a pair: whether it is shown, its distance, closeness
+RADIAL_BASIS_COUNT = 16  # centers between the lowest and the highest bin edge
+FEATURE_COUNT = 2 + RADIAL_BASIS_COUNT  # of a pair: 1 if it is visible, distance, radial bases
 MIN_CONTACT_PROBABILITY = 0.5  # above which a pair is reported as a contact
-UNLIMITED_TOKENS = 10**9  # batches are limited by their pairs instead
+UNLIMITED_TOKENS = 10**9  # the number of pairs limits a batch, not that of tokens
 
 
 @dataclass(frozen=True)
 class DistanceBatch:
-    """The inputs of an encoder; `hidden` are pairs i < j that are known and not shown."""
+    """The inputs of an encoder; `hidden` are pairs i < j that are known and not visible."""
 
     indices: Int[Tensor, " b"]
     inputs: dict[str, Tensor]
     distances: Float[Tensor, "b r r"]
-    shown: Bool[Tensor, "b r r"]
+    visible: Bool[Tensor, "b r r"]
     hidden: Bool[Tensor, "b r r"]
 
 
 @dataclass(frozen=True)
 class DistancePrediction(Prediction):
-    """All distances of a set, the probabilities of contacts, and which distances were shown.
+    """All distances of a set, the probabilities of contacts, and which distances were visible.
 
-    `text` is JSON. Shown distances are those of the input.
+    `text` is JSON. Visible distances are those of the input.
     """
 
     distances: list[list[float]]
     contact_probabilities: list[list[float]]
-    shown: list[list[bool]]
+    visible: list[list[bool]]
 
     @property
     def contacts(self) -> list[list[int]]:
@@ -79,7 +85,7 @@ class DistancePrediction(Prediction):
             if i < j and probability > MIN_CONTACT_PROBABILITY
         ]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {
             "distances": rounded(self.distances),
             "contacts": self.contacts,
@@ -119,68 +125,54 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
             if len(example.residues) <= self.max_tokens:
                 yield example
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return batches of sets of about equal size; the other splits are checked first."""
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[DistanceBatch]:
+        """Check the other splits; return batches of sets of about equal size."""
         for split in corpus.splits:
             if split != "train":
                 for _ in corpus.read(split):
                     pass
-        examples = store_examples(
-            lambda: corpus.read("train"),
-            self.examples,
-            self.fields,
-            seed=options.seed,
-            shuffle_buffer=options.shuffle_buffer,
-            packed=self.packed,
-        )
-        return Batches(
-            examples,
-            tokens_per_batch=options.tokens_per_batch,
-            examples_per_batch=options.examples_per_batch,
-            seed=options.seed,
-            collate=self.collate_for_training,
-        )
+        return batches_by_length(self, corpus, options, collate=self.collate_for_training)
 
     def collate(self, examples: Sequence[DistanceExample]) -> DistanceBatch:
-        """Return a batch in which the shown distances are the same each time."""
+        """Return a batch whose visible distances are the same in every call."""
         return self.build_batch(examples, [reproducible_draws(e.distances) for e in examples])
 
     def collate_for_training(self, examples: Sequence[DistanceExample]) -> DistanceBatch:
-        """Return a batch in which the shown distances are drawn at random."""
+        """Return a batch whose visible distances are chosen at random."""
         return self.build_batch(examples, [torch.rand(2 * [len(e.residues)]) for e in examples])
 
     def build_batch(
         self, examples: Sequence[DistanceExample], draws: Sequence[Tensor]
     ) -> DistanceBatch:
-        """Return a batch that shows a pair if its draw is below the visible fraction."""
+        """Return a batch in which a pair is visible if its draw is below the visible fraction."""
         ids, valid = padded([example.residues for example in examples])
         size = ids.shape[1]
         distances = torch.full((len(examples), size, size), UNKNOWN_DISTANCE)
-        shown = torch.zeros_like(distances, dtype=torch.bool)
+        visible = torch.zeros_like(distances, dtype=torch.bool)
         for row, (example, draw) in enumerate(zip(examples, draws, strict=True)):
             count = len(example.residues)
             distances[row, :count, :count] = torch.from_numpy(example.distances)
             if example.visible_fraction is None:
-                shown[row] = True
+                visible[row] = True
                 continue
             chosen = (draw < example.visible_fraction).triu(1)
-            shown[row, :count, :count] = chosen | chosen.mT
+            visible[row, :count, :count] = chosen | chosen.mT
         known = distances >= 0
-        shown = shown & known | torch.eye(size, dtype=torch.bool) & valid[:, None]
-        features = self.features(distances) * shown[..., None]
+        visible = visible & known | torch.eye(size, dtype=torch.bool) & valid[:, None]
+        features = self.features(distances) * visible[..., None]
         return DistanceBatch(
             torch.tensor([example.index for example in examples]),
             {"ids": ids[:, None], "valid": valid, "pair_features": features},
             distances,
-            shown,
-            (known & ~shown).triu(1),
+            visible,
+            (known & ~visible).triu(1),
         )
 
     def features(self, distances: Float[Tensor, "b r r"]) -> Float[Tensor, "b r r f"]:
         """1, d, and exp(-((d - c) / w)^2) for centers c that are w apart.
 
-        A product with d alone can only rise or fall with it, and learning is far slower: for six
-        points on a line, an error of 2.1 instead of 1.2 after 150 steps.
+        A linear function of d alone is monotonic, and learning is far slower: for six points on a
+        line, the error after 150 steps is 2.1 instead of 1.2.
         """
         centers = torch.linspace(float(self.bin_edges[0]), self.max_distance, RADIAL_BASIS_COUNT)
         closeness = (-((distances[..., None] - centers) / (centers[1] - centers[0])).square()).exp()
@@ -213,7 +205,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
     # --- inference
 
     def parse(self, line: str, location: str) -> Record:
-        """Convert an object as JSON with points or distances to a record; null is predicted."""
+        """Convert JSON with points or distances to a record; null distances are predicted."""
         _, table = parse_distances(line, location)
         self.check_size(len(table), location)
         return {"text": line}
@@ -221,7 +213,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
     def check_size(self, count: int, location: str) -> None:
         if count > self.max_tokens:
             raise ValueError(
-                f"{location}: {count} points, but train.max_tokens = {self.max_tokens}: give fewer"
+                f"{location}: {count} points, but train.max_tokens = {self.max_tokens}; give fewer"
             )
 
     @torch.no_grad()
@@ -230,8 +222,8 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
     ) -> list[DistancePrediction]:
         """Return all distances of each set.
 
-        A record of a corpus has the share `shown`, and the other distances are hidden from the
-        model. Without it, all known distances are shown.
+        A record of a corpus has a `visible_fraction`, and the other distances are hidden from the
+        model. Without it, all known distances are visible.
         """
         self.model.eval()
         examples = [build_example(index, record) for index, record in enumerate(records)]
@@ -243,7 +235,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
             for row, index in enumerate(batch.indices.tolist()):
                 count = int(batch.inputs["valid"][row].sum())
                 predictions[index] = to_prediction(
-                    *(t[row, :count, :count].tolist() for t in (distances, contacts, batch.shown))
+                    *(t[row, :count, :count].tolist() for t in (distances, contacts, batch.visible))
                 )
             if on_progress is not None:
                 on_progress(len(batch.indices))
@@ -252,31 +244,31 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
     def predicted_tables(
         self, batch: DistanceBatch
     ) -> tuple[Float[Tensor, "b r r"], Float[Tensor, "b r r"]]:
-        """Return distances and probabilities of contacts; shown pairs keep their own."""
+        """Return distances and probabilities of contacts; visible pairs keep those of the input."""
         contact_bins = (self.bin_centers < self.contact_distance).float()
         probabilities = self.model(batch.inputs).softmax(-1)
-        distances = torch.where(batch.shown, batch.distances, probabilities @ self.bin_centers)
+        distances = torch.where(batch.visible, batch.distances, probabilities @ self.bin_centers)
         distances.diagonal(dim1=1, dim2=2).zero_()
-        shown_contacts = (batch.distances < self.contact_distance).float()
-        return distances, torch.where(batch.shown, shown_contacts, probabilities @ contact_bins)
+        visible_contacts = (batch.distances < self.contact_distance).float()
+        return distances, torch.where(batch.visible, visible_contacts, probabilities @ contact_bins)
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
         """Return the mean absolute error of hidden distances, beside that of triangle bounds.
 
-        `contacts` is the precision of the likeliest contacts, as many as points; `contacts_fifth`
-        of a fifth as many.
+        `contacts` is the precision of the L likeliest contacts, for L points, and `contacts_fifth`
+        that of the L / 5 likeliest.
         """
         errors, bound_errors = list[float](), list[float]()
         precisions, fifth_precisions = list[float](), list[float]()
         for record, item in zip(records, predictions, strict=True):
             prediction = cast("DistancePrediction", item)
             true_distances = build_example(0, record).distances.astype(np.float64)
-            shown = np.array(prediction.shown)
-            hidden = np.triu((true_distances >= 0) & ~shown, 1)
+            visible = np.array(prediction.visible)
+            hidden = np.triu((true_distances >= 0) & ~visible, 1)
             if not hidden.any():
                 continue
             targets = true_distances[hidden]
-            bounds = bound_midpoints(*triangle_bounds(true_distances, shown))
+            bounds = bound_midpoints(*triangle_bounds(true_distances, visible))
             errors += np.abs(np.array(prediction.distances)[hidden] - targets).tolist()
             bound_errors += np.abs(bounds[hidden] - targets).tolist()
             probabilities = np.array(prediction.contact_probabilities)[hidden].tolist()
@@ -294,7 +286,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
     def score(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> Metrics:
-        """Return the metrics of the sets that are small enough; all sets are counted."""
+        """Return the metrics of the sets of at most `max_tokens` points; count all sets."""
         metrics = super().score(self.small_sets(records), on_progress=on_progress)
         return {**metrics, self.example_unit: len(records)}
 
@@ -305,7 +297,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
         """Return the records of at most `max_tokens` points."""
         small = [records[example.index] for example in self.examples(records)]
         if records and not small:
-            raise ValueError("all sets have more points than train.max_tokens: raise it")
+            raise ValueError("all sets have more points than train.max_tokens; raise it")
         return small
 
     # --- inspection
@@ -322,7 +314,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
         """Return the attention of edges (i, j) to edges (i, k), averaged over i, by layer."""
         names = self.attention_names()
         if not names:
-            raise ValueError("the model's pairs do not look at each other: there is nothing to see")
+            raise ValueError("model has no attention among pairs; set model.triangles = 'both'")
         with observe(self.model.eval(), names) as recorded:
             self.model(self.collate([build_example(0, record)]).inputs)
         return {n.removeprefix("encoder."): w[0].mean(0) for n, w in recorded.joined().items()}
@@ -342,11 +334,11 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
 
 
 def to_prediction(
-    distances: list[list[float]], contacts: list[list[float]], shown: list[list[bool]]
+    distances: list[list[float]], contacts: list[list[float]], visible: list[list[bool]]
 ) -> DistancePrediction:
     """Return a prediction whose text is its distances as JSON."""
     text = json.dumps({"distances": rounded(distances)})
-    return DistancePrediction(text, distances, contacts, shown)
+    return DistancePrediction(text, distances, contacts, visible)
 
 
 def rounded(table: Sequence[Sequence[float]]) -> list[list[float]]:
@@ -354,12 +346,14 @@ def rounded(table: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def bound_midpoints(lower: DistanceMatrix, upper: DistanceMatrix) -> DistanceMatrix:
-    """Return the middle between bounds; the greatest finite upper bound replaces infinite ones."""
+    """Return the middle of two bounds; the largest finite upper bound replaces infinite ones."""
     finite = upper[np.isfinite(upper)]
     return (lower + np.where(np.isfinite(upper), upper, finite.max(initial=0.0))) / 2
 
 
 def mean(values: Sequence[float]) -> float:
     if not values:
-        raise ValueError("no distance is hidden: there is nothing to average over")
+        raise ValueError(
+            "no distance is hidden: there is no error to average; lower visible_fraction"
+        )
     return sum(values) / len(values)

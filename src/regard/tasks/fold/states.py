@@ -2,8 +2,9 @@
 
     loss = - sum over residues of log p(state | all residues of the window)
 
-A protein longer than `max_tokens` is read in windows that overlap by half. In training every
-residue of a window counts. In evaluation each residue counts in the window whose middle is nearest.
+The model reads a protein longer than `max_tokens` in windows that overlap by half. In training,
+every residue of a window counts. In evaluation, each residue counts once, in the window whose
+center is nearest.
 b: windows   r: residues   h: heads
 """
 
@@ -11,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -23,6 +24,7 @@ from regard.batching.batches import iterate_by_length
 from regard.batching.example import padded
 from regard.data.corpus import Record
 from regard.data.formats.proteins import parse_sequences
+from regard.files import JsonObject
 from regard.metrics.fold import UNKNOWN_STATE, majority_accuracy, residue_accuracy, segment_overlap
 from regard.tasks.base import Metrics, Prediction, ProgressCallback
 from regard.tasks.encoding import EncoderTask
@@ -34,7 +36,7 @@ from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
-IGNORE_INDEX = -100  # a state that does not count
+IGNORE_INDEX = -100  # a state that is not in the loss
 HIDDEN_ATTENTIONS = re.compile(r"\b(edges|columns|pooling)\b")  # not among residues of a sequence
 
 Column = tuple[int, ...]
@@ -42,7 +44,7 @@ Column = tuple[int, ...]
 
 
 class ResidueWindow(NamedTuple):
-    """The residues that are read at once, and those of them whose states are predicted."""
+    """The residues that the model reads, and those of them whose states it predicts."""
 
     context: range
     predicted: range
@@ -57,12 +59,8 @@ class StateExample:
     states: Sequence[int]
 
     @property
-    def source(self) -> Sequence[Column]:
-        return self.columns
-
-    @property
-    def target(self) -> Sequence[int]:
-        return self.states
+    def lengths(self) -> tuple[int, int]:
+        return len(self.columns), len(self.states)
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class StatePrediction(Prediction):
     states: str
     probabilities: Sequence[Mapping[str, float]]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {
             "sequence": self.sequence,
             "states": self.states,
@@ -121,7 +119,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
     def examples(
         self, records: Iterable[Record], *, all_residues: bool = True
     ) -> Iterator[StateExample]:
-        """Yield windows in which all residues count, or those that are predicted there."""
+        """Yield windows; the loss counts all residues, or only those that a window predicts."""
         state_ids = {**self.states.indices, UNKNOWN_STATE: IGNORE_INDEX}
         for index, record in enumerate(records):
             columns = self.columns(record["text"])
@@ -179,7 +177,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
         return Loss(total, int(in_loss.sum()))
 
     def iterate_by_length(self, examples: Sequence[StateExample]) -> Iterator[StateBatch]:
-        """Yield every example once; where the encoder has pairs, their number is limited."""
+        """Yield every example once; with alignments, the number of pairs in a batch is limited."""
         if not examples:
             return iter(())
         max_length = max(len(example.columns) for example in examples)
@@ -203,7 +201,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[StatePrediction]:
-        """Return the states of each protein; windows are predicted one by one, then joined."""
+        """Return the states of each protein, joined from those of its windows."""
         self.model.eval()
         columns = [self.columns(record["text"]) for record in records]
         placements = [
@@ -297,7 +295,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
 
 
 def residue_windows(length: int, max_residues: int) -> list[ResidueWindow]:
-    """Return windows that overlap by half; the one with the nearest middle predicts a residue."""
+    """Return windows that overlap by half; the one with the nearest center predicts a residue."""
     if length <= max_residues:
         return [ResidueWindow(range(length), range(length))]
     starts = [*range(0, length - max_residues, max(1, max_residues // 2)), length - max_residues]
@@ -309,5 +307,5 @@ def residue_windows(length: int, max_residues: int) -> list[ResidueWindow]:
 
 
 def mask_other_states(states: str, name: str) -> str:
-    """Return the residues of one state; the other states are marked as unknown."""
+    """Return the states, with `UNKNOWN_STATE` for all but the state `name`."""
     return "".join(state if state == name else UNKNOWN_STATE for state in states)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from regard.tasks.fold.distances import DistancePrediction, DistanceTask
     from regard.tasks.fold.states import ResidueStateTask
 
-MAX_NAMED_RESIDUES = 40  # residues of the map of the last layer, whose axes have names
+MAX_NAMED_RESIDUES = 40  # longer proteins have no map with names on its axes
 MAX_TITLE_CHARACTERS = 60
 
 
@@ -22,7 +22,7 @@ def state_map(task: "ResidueStateTask", text: str) -> AttentionMap:
     attention = task.attention_weights(text)
     if not attention:
         kind = type(task.model.encoder).__name__
-        raise ValueError(f"model {kind} has no attention to look at")
+        raise ValueError(f"model {kind} has no attention to observe")
     sequence = text.split()[0]
     residues = [f"{letter}{n}" for n, letter in enumerate(sequence[: task.max_tokens], 1)]
     return AttentionMap(attention, residues, title=sequence)
@@ -45,9 +45,7 @@ def render_states(task: "ResidueStateTask", record: Record, surface: Surface) ->
     if len(tokens) <= MAX_NAMED_RESIDUES:
         sections.append(render_heatmap([*grids.values()][-1], tokens, tokens, surface))
     if len(prediction.sequence) > len(tokens):
-        sections.append(
-            f"the first {len(tokens)} residues, which are read at once (train.max_tokens)"
-        )
+        sections.append(f"the first {len(tokens)} residues, one window (train.max_tokens)")
     return "\n\n".join([*sections, f"weight: {render_legend(surface, round(max_weight, 3))}"])
 
 
@@ -71,7 +69,7 @@ def render_distances(task: "DistanceTask", record: Record, surface: Surface) -> 
         }
         max_weight = max(max(map(max, rows)) for rows in means.values()) or 1.0
         sections += [
-            "What edges of one start (or end) looked at, by their other one:",
+            "Attention among edges with one start (or end), by their other end (or start):",
             render_grids(means, surface, max_weight),
             f"weight: {render_legend(surface, round(max_weight, 3))}",
         ]
@@ -83,15 +81,15 @@ def render_prediction(prediction: "DistancePrediction", surface: Surface) -> lis
     max_distance = max(max(row) for row in prediction.distances) or 1.0
     proximity = [[1 - d / max_distance for d in row] for row in prediction.distances]
     given_proximity = [
-        [value if is_shown else 0.0 for value, is_shown in zip(row, shown, strict=True)]
-        for row, shown in zip(proximity, prediction.shown, strict=True)
+        [value if is_visible else 0.0 for value, is_visible in zip(row, visible, strict=True)]
+        for row, visible in zip(proximity, prediction.visible, strict=True)
     ]
-    hidden_count = sum(not is_shown for row in prediction.shown for is_shown in row) // 2
+    hidden_count = sum(not is_visible for row in prediction.visible for is_visible in row) // 2
     tables = {
-        "shown": given_proximity,
-        "told": proximity,
+        "given": given_proximity,
+        "predicted": proximity,
         "contacts": prediction.contact_probabilities,
     }
-    counts = f"{len(proximity)} points, {hidden_count} distances told"
-    scale = f"full is 0, empty is {max_distance:.1f} or not shown"
+    counts = f"{len(proximity)} points, {hidden_count} distances predicted"
+    scale = f"full is 0, empty is {max_distance:.1f} or not given"
     return [f"{counts}; {scale}", render_grids(tables, surface, 1.0)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import nn
 
@@ -11,12 +11,13 @@ from regard.config.image_size import check_patch_size
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.formats.images import ImageReader
+from regard.files import JsonObject
 from regard.layers.images import resize_position_table
 from regard.models.catalogue import build_model
 from regard.models.protocols import require_model
 from regard.models.vit import Vit
-from regard.tasks.base import VocabularyLoader
-from regard.tasks.building import model_options
+from regard.tasks.base import RunAsset, Vocabularies, VocabularyLoader
+from regard.tasks.building import find_vocabulary, model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.encoder_classifier import (
     ClassifierComparison,
@@ -36,13 +37,13 @@ POSITION_WEIGHTS = "position.weight"
 
 
 class ImageBuilder(EncoderBuilder[ImageSettings, EncoderClassifier[Vit]]):
-    """Reads `ImageSettings`; an encoder of another run may have read another size of images."""
+    """Reads `ImageSettings`; the encoder of a pretrained run may have another image size."""
 
     comparison_class: ClassVar = ClassifierComparison
     special_token_count: ClassVar = 0
 
     def resolve_settings(self, settings: ImageSettings) -> ImageSettings:
-        """Return settings with [model] of the pretrained run, and what [image] does not set."""
+        """Return settings with [model] and the unset values of [image] from the pretrained run."""
         start = settings.start.run
         if start is None:
             return settings
@@ -53,32 +54,35 @@ class ImageBuilder(EncoderBuilder[ImageSettings, EncoderClassifier[Vit]]):
         image = pretrained.image.model_copy(update=explicit_values)
         if image.channels != pretrained.image.channels:
             raise ValueError(
-                f"image.channels = {image.channels}, but {start} has read images of "
-                f"{pretrained.image.channels}: leave it out"
+                f"image.channels = {image.channels}, but {start} reads images of "
+                f"{pretrained.image.channels}; leave it out"
             )
         check_patch_size(image.size, pretrained.model.patch_size)
         return settings.model_copy(update={"model": pretrained.model, "image": image})
 
-    def vocabulary_loaders(self, settings: Any) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
+    def vocabulary_loaders(self, settings: ImageSettings) -> Mapping[str, VocabularyLoader]:  # noqa: ARG002
         return {"labels": Labels.load}
 
-    def build_vocabularies(self, settings: ImageSettings, corpus: Corpus) -> dict[str, Any]:  # noqa: ARG002
+    def build_vocabularies(self, settings: ImageSettings, corpus: Corpus) -> dict[str, RunAsset]:  # noqa: ARG002
         return {"labels": Labels.from_data(record["label"] for record in corpus.read("train"))}
 
-    def build_encoder(self, settings: ImageSettings, vocabularies: Mapping[str, Any]) -> nn.Module:  # noqa: ARG002
+    def build_encoder(self, settings: ImageSettings, vocabularies: Vocabularies) -> nn.Module:  # noqa: ARG002
         sizes = {"size": settings.image.size, "channels": settings.image.channels}
         return build_model(settings.model.kind, {**model_options(settings.model), **sizes})
 
     def build_head(
-        self, settings: ImageSettings, vocabularies: Mapping[str, Any], encoder: nn.Module
+        self, settings: ImageSettings, vocabularies: Vocabularies, encoder: nn.Module
     ) -> EncoderClassifier[Vit]:
-        classes, frozen = vocabularies["labels"].size, settings.start.freeze
+        classes, frozen = (
+            find_vocabulary(vocabularies, "labels", Labels).size,
+            settings.start.freeze,
+        )
         return build_classifier(require_model(encoder, Vit), classes, settings.head, frozen=frozen)
 
     def build_task(
         self,
         settings: ImageSettings,
-        vocabularies: Mapping[str, Any],
+        vocabularies: Vocabularies,
         model: EncoderClassifier[Vit],
     ) -> ImageTask:
         image, train = settings.image, settings.train
@@ -86,7 +90,7 @@ class ImageBuilder(EncoderBuilder[ImageSettings, EncoderClassifier[Vit]]):
         return ImageTask(
             model,
             ImagePreprocessor(reader, image.mean, image.std),
-            vocabularies["labels"],
+            find_vocabulary(vocabularies, "labels", Labels),
             crop_padding=train.crop_padding,
             flip=train.flip,
             label_smoothing=train.label_smoothing,
@@ -94,7 +98,7 @@ class ImageBuilder(EncoderBuilder[ImageSettings, EncoderClassifier[Vit]]):
         )
 
     def load_pretrained(self, settings: ImageSettings, model: EncoderClassifier[Vit]) -> None:
-        """Load the encoder of the pretrained run, with positions resized to these images."""
+        """Load the encoder of the pretrained run; resize its positions to `image.size`."""
         if settings.start.run is None:
             return
         path, encoder = Path(settings.start.run) / WEIGHTS_FILE, model.encoder
@@ -110,16 +114,18 @@ class ImageBuilder(EncoderBuilder[ImageSettings, EncoderClassifier[Vit]]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_image_data(settings, progress)
 
 
 def pretrained_image_settings(folder: Path | str) -> ImageSettings:
-    """Return the settings of a run whose encoder reads images."""
+    """Return the settings of a run of `image`; raise an error for other runs."""
     check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE))
     settings = load_settings(Path(folder) / CONFIG_FILE)
     if not isinstance(settings, ImageSettings):
-        raise ValueError(f"{folder}: holds a run of task {settings.task!r}, which reads no images")
+        raise ValueError(
+            f"{folder}: a run of the task {settings.task!r} reads no images; name a run of 'image'"
+        )
     return settings
 
 

@@ -1,4 +1,4 @@
-"""Classification of images: an image into one of several classes.
+"""Image classification: an image into one of several classes.
 
 b: images   h: heads
 """
@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -17,7 +17,7 @@ from regard.batching.batches import Batches, InMemoryExamples
 from regard.batching.images import ImagePreprocessor
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
-from regard.data.formats.images import ImageLike
+from regard.data.formats.images import ImageLike, Pixels, check_image_header
 from regard.models.vit import Vit
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
 from regard.tasks.encoder_classifier import (
@@ -40,21 +40,16 @@ class ImageExample:
     """An image, as pixels or as the path of a file, and its class."""
 
     index: int
-    image: Any
+    image: ImageLike
     label: int
 
     @property
-    def source(self) -> tuple[Any]:
-        """The image as a sequence of length 1, by which batches are sorted."""
-        return (self.image,)
-
-    @property
-    def target(self) -> tuple[int]:
-        return (self.label,)
+    def lengths(self) -> tuple[int, int]:
+        return 1, 1
 
 
 class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
-    """A classifier, how it reads images, and the names of its classes."""
+    """An image classifier, its preprocessing and the names of its classes."""
 
     name: ClassVar = "image"
     unit: ClassVar = "images"
@@ -80,17 +75,14 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
     def examples(
         self, records: Iterable[Record], *, load_images: bool = False
     ) -> Iterator[ImageExample]:
-        """Yield images with their classes; files are read now, or whenever they are collated."""
+        """Yield images with their classes; without `load_images`, a batch reads its files."""
         for index, record in enumerate(records):
             label = self.labels.index(record["label"], f"record {index + 1}")
             image = self.images.read(record["image"]) if load_images else record["image"]
             yield ImageExample(index, image, label)
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return batches of images, after a check of all labels.
-
-        The images are kept in memory unless they are too many.
-        """
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[ClassBatch]:
+        """Check all labels; return batches of images, which memory keeps if they fit."""
         self.check_labels(corpus)
         count = sum(1 for _ in corpus.read("train"))
         bytes_per_image = math.prod(self.image_size) * self.images.reader.channels
@@ -108,13 +100,13 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
         return build_batch(examples, self.images.to_tensor(self.pixels(examples)))
 
     def collate_for_training(self, examples: Sequence[ImageExample]) -> ClassBatch:
-        """Return a batch of images that are shifted and mirrored at random."""
+        """Return a batch of images that are cropped and mirrored at random."""
         images = self.images.augmented(
             self.pixels(examples), crop=self.crop_padding, flip=self.flip
         )
         return build_batch(examples, images)
 
-    def pixels(self, examples: Sequence[ImageExample]) -> list[Any]:
+    def pixels(self, examples: Sequence[ImageExample]) -> list[Pixels]:
         return [self.images.read(example.image) for example in examples]
 
     def iterate_by_length(self, examples: Sequence[ImageExample]) -> Iterator[ClassBatch]:
@@ -125,11 +117,11 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
     # --- inference
 
     def parse(self, line: str, location: str) -> Record:
-        """Convert a path to a record; the image is read to check it."""
+        """Convert a path to a record, after a check of the header of the file."""
         location = f"{location}: {line}"
         if not Path(line).is_file():
-            raise ValueError(f"{location}: there is no such image; a line is the path of one")
-        self.images.read(line, location)
+            raise ValueError(f"{location}: there is no such image; give the path of an image file")
+        check_image_header(line, location)
         return {"image": line}
 
     @torch.no_grad()

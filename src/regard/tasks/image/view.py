@@ -11,21 +11,22 @@ from regard.view.terminal import Surface, render_legend
 if TYPE_CHECKING:
     from regard.tasks.image.task import ImageTask
 
-MAX_CLASSES = 3  # classes that are shown
+MAX_CLASSES = 3  # of the text
 
 
 def image_map(task: "ImageTask", image: ImageLike) -> AttentionMap:
     """Return the attention of the class token to rows and columns of patches, by layer and head."""
-    weights_by_layer = task.patch_attention_weights(image)
+    pixels = task.images.read(image)
+    weights_by_layer = task.patch_attention_weights(pixels)
     rows, columns = next(iter(weights_by_layer.values())).shape[1:]
-    [prediction] = task.predict([{"image": image}])
+    [prediction] = task.predict([{"image": pixels}])
     return AttentionMap(
         weights_by_layer,
         [f"row {n}" for n in range(1, rows + 1)],
         [f"column {n}" for n in range(1, columns + 1)],
         kind="grid",
         title=f"{prediction.label}: {image}",
-        image=png_bytes(task.images.read(image)),
+        image=png_bytes(pixels),
     )
 
 
@@ -34,10 +35,11 @@ def render_image(
 ) -> str:
     """Return the likeliest classes, the image, and the attention of the class token.
 
-    Layers are averaged over heads; the heads of `layer` (the last, if None) are shown one by one.
+    Layers are averaged over heads. `layer`, or the last layer, is also shown head by head.
     """
+    pixels = task.images.read(image)
     weights_by_layer = {
-        name: weights.numpy() for name, weights in task.patch_attention_weights(image).items()
+        name: weights.numpy() for name, weights in task.patch_attention_weights(pixels).items()
     }
     layer_number = len(weights_by_layer) if layer is None else layer
     if not 1 <= layer_number <= len(weights_by_layer):
@@ -51,17 +53,17 @@ def render_image(
     max_weight = (
         max(max(map(max, rows)) for rows in [*layer_means.values(), *head_maps.values()]) or 1.0
     )
-    self_attention_note = f"the class token looked at itself for {1 - heads.sum((1, 2)).mean():.0%}"
-    [prediction] = task.predict([{"image": image}])
+    self_weight = f"the class token has {1 - heads.sum((1, 2)).mean():.0%} of its own attention"
+    [prediction] = task.predict([{"image": pixels}])
     top_classes = sorted(prediction.probabilities.items(), key=lambda pair: -pair[1])[:MAX_CLASSES]
     return "\n\n".join(
         [
             ", ".join(f"{name} {share:.1%}" for name, share in top_classes),
-            render_thumbnail(patch_colors(task.images.read(image), heads.shape[1:]), surface),
-            f"The mean of the heads, by layer:\n\n{render_grids(layer_means, surface, max_weight)}",
+            render_thumbnail(patch_colors(pixels, heads.shape[1:]), surface),
+            f"Mean of the heads, by layer:\n\n{render_grids(layer_means, surface, max_weight)}",
             (
                 f"Layer {layer_number}, by head "
-                f"({self_attention_note}):\n\n{render_grids(head_maps, surface, max_weight)}"
+                f"({self_weight}):\n\n{render_grids(head_maps, surface, max_weight)}"
             ),
             f"weight: {render_legend(surface, round(max_weight, 3))}",
         ]

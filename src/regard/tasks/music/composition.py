@@ -1,4 +1,4 @@
-"""What the two tasks of music share: pieces that can be played and saved."""
+"""Shared by piano rolls and tunes: pieces that can be played and saved."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,26 +12,26 @@ from regard.view.midi import MidiNote
 
 @dataclass(frozen=True)
 class MusicPrediction(Prediction, ABC):
-    """A piece of music, its beginning included, and the log-probability of what was added."""
+    """A piece of music, its beginning included, and the log-probability of the rest."""
 
     log_prob: float
 
     @property
     @abstractmethod
     def notes(self) -> list[MidiNote]:
-        """The notes of the piece, in quarter notes, for MIDI and pictures."""
+        """The notes of the piece, in quarter notes, for MIDI files and plots."""
 
     @property
     @abstractmethod
     def file_text(self) -> str:
-        """The contents of a file in the format of the task."""
+        """The content of a file in the format of the task."""
 
 
 class Composer(ABC):
     """A task that composes music, for `regard play`."""
 
-    text_suffix: ClassVar[str]  # of files that `MusicPrediction.file_text` is for
-    play_options: ClassVar[tuple[str, ...]]  # options of `regard play` that not every task has
+    text_suffix: ClassVar[str]  # of files with `MusicPrediction.file_text`
+    play_options: ClassVar[tuple[str, ...]]  # options of `regard play` for this task only
 
     @abstractmethod
     def parse(self, line: str, location: str) -> Record:

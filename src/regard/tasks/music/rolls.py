@@ -1,4 +1,4 @@
-"""Piano rolls: how likely the keys of each step are after those before it, and what follows.
+"""Piano rolls: the probability of the keys of each step, given the steps before it.
 
     loss = - sum over steps and keys of (x log p + (1 - x) log(1 - p))
 
@@ -11,7 +11,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -24,13 +24,21 @@ from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.formats.piano_rolls import HIGHEST_PITCH, LOWEST_PITCH, RollStep, parse_piece
 from regard.decoding.conditional_bernoulli import sample_keys
+from regard.files import JsonObject
 from regard.metrics.music import (
     FIRST_STEP_GIVEN_SIGNATURE,
     FIRST_STEP_PREDICTED_SIGNATURE,
     frame_nll,
 )
 from regard.models.protocols import AnyRollModel
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.base import (
+    BatchOptions,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+    Task,
+    batches_by_length,
+)
 from regard.tasks.generation import TOKENS_PER_BATCH
 from regard.tasks.loss import Loss
 from regard.tasks.music import view
@@ -40,16 +48,19 @@ from regard.view.midi import MidiNote, notes_from_roll
 from regard.view.terminal import Surface
 
 KEY_COUNT = HIGHEST_PITCH - LOWEST_PITCH + 1
-NEXT_KEY_CANDIDATES = 8  # next keys, in JSON
+NEXT_KEY_CANDIDATES = 8  # in JSON output
 
 
 @dataclass(frozen=True)
 class RollExample:
-    """A piece, or a part of one; `source` and `target` are for batching."""
+    """A piece, or a part of one."""
 
     index: int
-    source: Sequence[RollStep]
-    target: Sequence[RollStep] = ()
+    steps: Sequence[RollStep]
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return len(self.steps), 0
 
 
 @dataclass(frozen=True)
@@ -67,7 +78,7 @@ class RollPrediction(MusicPrediction):
 
     steps: list[RollStep]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {"steps": self.steps, "log_prob": self.log_prob}
 
     @property
@@ -80,9 +91,9 @@ class RollPrediction(MusicPrediction):
 
 
 class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
-    """A model of piano rolls, which has begin, read, step and logits of keys.
+    """A model of piano rolls.
 
-    Longer pieces than `max_steps` are trained on in parts. A composition adds `new_steps` steps.
+    Training cuts pieces into parts of `max_steps` steps. A composition adds `new_steps` steps.
     """
 
     name: ClassVar = "music"
@@ -111,21 +122,21 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
     # --- training
 
     def examples(self, records: Iterable[Record]) -> Iterator[RollExample]:
-        """Yield pieces as steps; longer ones in parts, each of which begins after silence."""
+        """Yield pieces as steps, long ones in parts; each part begins after silence."""
         for index, record in enumerate(records):
             steps = parse_piece(record["text"], f"record {index + 1}")
             for start in range(0, len(steps), self.max_steps):
                 yield RollExample(index, steps[start : start + self.max_steps])
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
-        """Return batches of pieces of about equal length; the other splits are checked first."""
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[RollBatch]:
+        """Check the other splits; return batches of pieces of about equal length."""
         for split in set(corpus.splits) - {"train"}:
             for _ in corpus.read(split):
                 pass
-        return super().batches(corpus, options)
+        return batches_by_length(self, corpus, options)
 
     def collate(self, examples: Sequence[RollExample]) -> RollBatch:
-        return collate_pieces([example.source for example in examples])
+        return collate_pieces([example.steps for example in examples])
 
     def loss(self, batch: RollBatch, step: int) -> Loss:  # noqa: ARG002 - every step is alike
         return self.loss_from(batch, 0)
@@ -165,7 +176,7 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         return {"beginning": parse_piece(line, location) if line.strip() else []}
 
     def beginning(self, record: Record) -> Sequence[RollStep]:
-        """Return the steps to continue: of a record of the data, the whole piece."""
+        """Return the steps to continue; for a record of a corpus, the whole piece."""
         if "beginning" in record:
             return record["beginning"]
         return parse_piece(record["text"], "record")
@@ -178,10 +189,10 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         on_progress: ProgressCallback | None = None,
         voices: int | None = None,
     ) -> list[RollPrediction]:
-        """Return each beginning with `new_steps` steps more; each key is drawn by itself.
+        """Return each beginning with `new_steps` more steps; keys are sampled independently.
 
-        With `voices`, draws are conditioned on that many keys in a step (see `sample_keys`). A
-        piece depends on the seed, its beginning and how often that came before, and on no other.
+        With `voices`, samples are conditioned on this number of keys in a step (see `sample_keys`).
+        A piece depends on the seed, its beginning, and how often that occurred before.
         """
         self.model.eval()
         predictions, occurrences = list[RollPrediction](), dict[str, int]()
@@ -205,15 +216,15 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         states, state = self.model.read(self.model.begin(1), inputs)
         logits = self.model.logits(states[:, -1])
         for index in range(self.new_steps):
-            drawn = sample_keys(logits[0] / self.temperature, generator, voices)
-            keys = drawn[None].to(logits.dtype)
+            sample = sample_keys(logits[0] / self.temperature, generator, voices)
+            keys = sample[None].to(logits.dtype)
             log_prob -= F.binary_cross_entropy_with_logits(logits, keys, reduction="sum").item()
             piece.append(tuple((keys[0].nonzero()[:, 0] + LOWEST_PITCH).tolist()))
             if index + 1 < self.new_steps:
                 logits, state = self.model.step(state, keys)
         return RollPrediction(json.dumps(piece), log_prob, piece)
 
-    def details(self, record: Record) -> dict[str, Any]:
+    def details(self, record: Record) -> JsonObject:
         """Return the likeliest next keys."""
         next_keys = self.next_keys(self.beginning(record), NEXT_KEY_CANDIDATES)
         return {"next": [{"pitch": pitch, "probability": p} for pitch, p in next_keys]}
@@ -232,11 +243,11 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         records: Sequence[Record],  # noqa: ARG002
         predictions: Sequence[Prediction],  # noqa: ARG002
     ) -> Metrics:
-        """Return nothing: a composition is not compared with the piece, only its likelihood is."""
+        """Return no metrics: compositions are not compared with pieces of the data."""
         return {}
 
     def likelihood_metrics(self, records: Sequence[Record]) -> Metrics:
-        """Return nats of a step: with the first step given, as published, and predicted."""
+        """Return nats per step: without the first step, as published, and with it."""
         examples = whole_pieces(records)
         if not examples:
             raise ValueError("records are missing: there is nothing to score")
@@ -254,7 +265,7 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
     def score(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> Metrics:
-        """Return the metrics of likelihood; nothing is predicted."""
+        """Return the metrics of likelihood, without predictions."""
         metrics = self.likelihood_metrics(records)
         if on_progress is not None:
             on_progress(len(records))
@@ -293,13 +304,13 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
 
 
 def whole_pieces(records: Iterable[Record]) -> list[RollExample]:
-    """Return pieces that have steps; none is cut."""
+    """Return all pieces with at least one step, uncut."""
     pieces = (parse_piece(r["text"], f"record {n}") for n, r in enumerate(records, 1))
     return [RollExample(index, steps) for index, steps in enumerate(pieces) if steps]
 
 
 def collate_pieces(pieces: Sequence[Sequence[RollStep]]) -> RollBatch:
-    """Return pieces as 0 and 1 for each key of each step."""
+    """Return a batch with 0 or 1 for each key of each step."""
     max_steps = max(len(steps) for steps in pieces)
     targets = torch.zeros(len(pieces), max_steps, KEY_COUNT)
     active_keys = [

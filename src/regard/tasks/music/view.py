@@ -12,7 +12,7 @@ from regard.view.terminal import Surface, render_heatmap, render_legend
 if TYPE_CHECKING:
     from regard.tasks.music.rolls import PianoRollTask
 
-NEXT_KEYS_SHOWN = 5
+MAX_NEXT_KEYS = 5
 
 
 def roll_map(task: "PianoRollTask", steps: Sequence[RollStep]) -> AttentionMap:
@@ -26,7 +26,7 @@ def render_roll(task: "PianoRollTask", steps: Sequence[RollStep], surface: Surfa
     """Return a heat map and the next keys: rows are steps, columns those they attend to."""
     weights, names = task.attention_weights(steps), step_names(steps)
     following = ", ".join(
-        f"{pitch_name(pitch)} {p:.1%}" for pitch, p in task.next_keys(steps, NEXT_KEYS_SHOWN)
+        f"{pitch_name(pitch)} {p:.1%}" for pitch, p in task.next_keys(steps, MAX_NEXT_KEYS)
     )
     return (
         f"{render_heatmap(weights.tolist(), names, names, surface)}\n\n"

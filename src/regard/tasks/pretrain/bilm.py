@@ -1,13 +1,13 @@
-"""Pretraining by two language models, one from each end of a sentence: ELMo's objective.
+"""Pretraining by two language models, forward and backward: ELMo's objective.
 
     loss = mean over words of -log p(w_k | w_1 … w_{k-1}) and of -log p(w_k | w_{k+1} … w_N)
                                                                 Peters et al. 2018 (1802.05365), 3.1
-b: sentences   t: words and two marks   c: characters of a word
+b: sentences   t: words, START and END   c: characters of a word
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Int
@@ -16,6 +16,7 @@ from torch import Tensor
 from regard.batching.batches import iterate_by_length
 from regard.batching.example import padded
 from regard.data.corpus import Record
+from regard.files import JsonObject
 from regard.metrics.language import perplexity
 from regard.models.elmo import Elmo
 from regard.tasks.base import Metrics, Prediction, ProgressCallback
@@ -32,19 +33,15 @@ from regard.view.terminal import Surface
 
 @dataclass(frozen=True)
 class BiLmExample:
-    """A sentence, or a part of one: the words that are read, and their ids as targets."""
+    """A sentence, or a part of one: the words to read, and their ids as targets."""
 
     index: int
     words: Sequence[str]
     ids: Sequence[int]
 
     @property
-    def source(self) -> Sequence[str]:
-        return self.words
-
-    @property
-    def target(self) -> Sequence[int]:
-        return self.ids
+    def lengths(self) -> tuple[int, int]:
+        return len(self.words), len(self.ids)
 
 
 @dataclass(frozen=True)
@@ -66,14 +63,14 @@ class BiLmLoss(NamedTuple):
 
 @dataclass(frozen=True)
 class PerplexityPrediction(Prediction):
-    """The perplexity of a text; `text` is that of both directions, with two decimals."""
+    """The perplexity of a text; `text` is the perplexity of both directions, with two decimals."""
 
     perplexity: float = 0.0
     forward: float = 0.0
     backward: float = 0.0
     words: int = 0
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {
             "perplexity": self.perplexity,
             "forward": self.forward,
@@ -131,8 +128,9 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
     def total_losses(self, examples: Sequence[BiLmExample]) -> BiLmLoss:
         """Return the sums over these examples, in evaluation mode."""
         self.model.eval()
-        collate: Any = self.collate
-        batches = iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH, collate=collate)
+        batches = iterate_by_length(
+            examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+        )
         losses = [self.batch_losses(batch) for batch in batches]
         forward = torch.stack([loss.forward.double() for loss in losses]).sum()
         backward = torch.stack([loss.backward.double() for loss in losses]).sum()
@@ -185,7 +183,7 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
     # --- inspection
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
-        raise ValueError(f"model {type(self.model).__name__} has no attention to look at")
+        raise ValueError(f"model {type(self.model).__name__} has no attention to observe")
 
     def render(
         self,
@@ -195,5 +193,5 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
         target: str | None = None,
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
-        """Raise an error: there is no attention to show."""
+        """Raise an error: ELMo has no attention."""
         return self.attention_map(record, target).title

@@ -1,16 +1,16 @@
 """Builds the task of pretraining from its settings: BERT's objectives or ELMo's."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
+from regard.files import JsonObject
 from regard.models.bert import Bert
 from regard.models.catalogue import build_model
 from regard.models.elmo import Elmo
 from regard.models.protocols import require_model
-from regard.tasks.base import TaskBuilder, VocabularyLoader
-from regard.tasks.building import model_options, train_tokenizer_on_corpus
+from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
+from regard.tasks.building import find_tokenizer, model_options, train_tokenizer_on_corpus
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.doctor.texts import check_documents
 from regard.tasks.encoding import max_tokens
@@ -29,21 +29,19 @@ class PretrainBuilder(TaskBuilder[PretrainSettings, Bert | Elmo]):
     ) -> Mapping[str, VocabularyLoader]:
         return {"text": load_tokenizer}
 
-    def build_vocabularies(self, settings: PretrainSettings, corpus: Corpus) -> dict[str, Any]:
+    def build_vocabularies(self, settings: PretrainSettings, corpus: Corpus) -> dict[str, RunAsset]:
         return {"text": train_tokenizer_on_corpus(settings.text, corpus, "text")}
 
-    def build_model(
-        self, settings: PretrainSettings, vocabularies: Mapping[str, Any]
-    ) -> Bert | Elmo:
-        kind, tokenizer = settings.model.kind, vocabularies["text"]
+    def build_model(self, settings: PretrainSettings, vocabularies: Vocabularies) -> Bert | Elmo:
+        kind, tokenizer = settings.model.kind, find_tokenizer(vocabularies)
         size = tokenizer.size if kind == "elmo" else special_ids(tokenizer).size
         model = build_model(kind, {**model_options(settings.model), "size": size})
         return model if isinstance(model, Bert) else require_model(model, Elmo)
 
     def build_task(
-        self, settings: PretrainSettings, vocabularies: Mapping[str, Any], model: Bert | Elmo
+        self, settings: PretrainSettings, vocabularies: Vocabularies, model: Bert | Elmo
     ) -> PretrainTask | BiLmTask:
-        tokenizer, mask = vocabularies["text"], settings.mask
+        tokenizer, mask = find_tokenizer(vocabularies), settings.mask
         if isinstance(model, Elmo):
             limit = max_tokens(settings, BiLmTask.special_token_count)
             return BiLmTask(model, tokenizer, max_tokens=limit)
@@ -61,7 +59,7 @@ class PretrainBuilder(TaskBuilder[PretrainSettings, Bert | Elmo]):
         settings: Settings,
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         return check_documents(settings, progress)
 
 

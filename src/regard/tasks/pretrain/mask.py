@@ -1,7 +1,7 @@
 """The data of BERT's objectives: masked tokens, and pairs of sentences that may be consecutive.
 
-Devlin et al. 2019 (1810.04805), sec. 3.1 and A.1. All draws come from a generator that the caller
-gives, so that each epoch masks other tokens.
+Devlin et al. 2019 (1810.04805), sec. 3.1 and A.1. The caller passes the random generator, so that
+each epoch masks other tokens.
 b: texts   t: positions   o: ids of text, without special ids
 """
 
@@ -42,8 +42,8 @@ def mask_tokens(
     Of 10 targets, 8 become `mask_id`, 1 becomes any of `text_ids`, and 1 stays. With `word_starts`,
     all tokens of a word are chosen together (whole-word masking, of the authors' later models).
     """
-    # Differs from the paper: the authors choose a fixed number of tokens in each text. Here each
-    # token is drawn on its own, so that the share is the same for texts of every length.
+    # differs: the authors choose a fixed number of tokens in each text. Here the draw of each token
+    # is independent, so that the share is the same for texts of every length.
     if not 0 < rate < 1:
         raise ValueError(f"rate must be between 0 and 1, not {rate}")
     draws = torch.rand(ids.shape, generator=generator)
@@ -95,9 +95,9 @@ def sentence_pairs(
     """Yield pairs of spans from documents, which are sentences of ids, in the order of the text.
 
     A span is filled with sentences up to `length` ids and split between two of them. In half of the
-    pairs, the second part comes from another document; the next pair begins with the sentences that
-    it replaced. A share `short_share` of the pairs has a random length from 2 to `length`. The last
-    sentence of a document, if it is left over, is never a first part.
+    pairs, the second part comes from another document, and the next pair begins with the sentences
+    that it replaced. A share `short_share` of the pairs has a random length from 2 to `length`. If
+    the last sentence of a document is left over, it is never a first part.
     """
     if length < 2:
         raise ValueError(f"length must be at least 2, one id for each part, not {length}")

@@ -1,4 +1,4 @@
-"""Pretraining on plain text by masked words and by pairs of sentences: BERT's objectives.
+"""Pretraining on plain text by masked words and sentence pairs: BERT's objectives.
 
     loss = mean over masked words of -log p(word) + mean over pairs of -log p(is next)
                                                                 Devlin et al. 2019 (1810.04805), 3.1
@@ -7,20 +7,28 @@ b: pairs   t: positions   v: ids of the vocabulary and the mask
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
-from regard.batching.batches import Batches, iterate_by_length
-from regard.batching.example import Example, padded
-from regard.batching.store import store_examples
+from regard.batching.batches import iterate_by_length
+from regard.batching.example import padded
+from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
+from regard.files import JsonObject
 from regard.metrics.language import perplexity
 from regard.models.bert import Bert
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
+from regard.tasks.base import (
+    BatchOptions,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+    batches_by_length,
+)
 from regard.tasks.generation import TOKENS_PER_BATCH
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.pretrain import view
@@ -37,9 +45,9 @@ from regard.text.special_ids import AnyTokenizer, special_ids
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
-MASK_TOKEN = "[MASK]"  # noqa: S105 - in a text, where a word is to be predicted
-MASKING_SEED = 0  # of evaluation, which masks the same words each time
-MASK_CANDIDATES = 5  # words that are predicted for each mask
+MASK_TOKEN = "[MASK]"  # noqa: S105 - marks a word to predict in a text
+MASKING_SEED = 0  # evaluation always masks the same words
+MASK_CANDIDATES = 5  # words for each mask
 
 
 @dataclass(frozen=True)
@@ -76,12 +84,25 @@ class FilledTextPrediction(Prediction):
 
     masks: tuple[tuple[MaskCandidate, ...], ...] = ()
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         masks = [[candidate._asdict() for candidate in candidates] for candidates in self.masks]
         return {"filled": self.text, "masks": masks}
 
 
-class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
+@dataclass(frozen=True, slots=True)
+class PretrainExample:
+    """A pair of spans as ids, with special tokens; `label` is 0 if the second follows the first."""
+
+    index: int
+    ids: Sequence[int]
+    label: int
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return len(self.ids), 1
+
+
+class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
     """A BERT with its heads, and a vocabulary."""
 
     unit: ClassVar = "pairs"
@@ -106,49 +127,35 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
 
     # --- training
 
-    def examples(self, records: Iterable[Record]) -> Iterator[Example]:
-        """Yield the pairs of evaluation, which are the same each time."""
+    def examples(self, records: Iterable[Record]) -> Iterator[PretrainExample]:
+        """Yield the pairs of evaluation, which are always the same."""
         return self.pair_examples(records, MASKING_SEED)
 
-    def pair_examples(self, records: Iterable[Record], seed: int) -> Iterator[Example]:
-        """Yield pairs of spans with at most `max_tokens` tokens; the target is 0 or 1, as label."""
+    def pair_examples(self, records: Iterable[Record], seed: int) -> Iterator[PretrainExample]:
+        """Yield pairs of spans with at most `max_tokens` tokens; the target is a label, 0 or 1."""
         documents = [self.text.encode_ids(split_sentences(record["text"])) for record in records]
         generator = Generator().manual_seed(seed)
         pairs = sentence_pairs(documents, self.max_tokens, generator)
         start, end = self.special_ids.start, self.special_ids.end
         for index, pair in enumerate(pairs):
             ids = [start, *pair.first, end, *pair.second, end]
-            yield Example(index, ids, [0 if pair.is_next else 1])
+            yield PretrainExample(index, ids, 0 if pair.is_next else 1)
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> Batches:
-        """Return batches of pairs that the seed has drawn; words are masked in each step anew."""
-        examples = store_examples(
-            lambda: corpus.read("train"),
-            lambda records: self.pair_examples(records, options.seed),
-            self.fields,
-            seed=options.seed,
-            shuffle_buffer=options.shuffle_buffer,
-            packed=self.packed,
-            streamed=self.streamed,
-        )
-        return Batches(
-            examples,
-            tokens_per_batch=options.tokens_per_batch,
-            examples_per_batch=options.examples_per_batch,
-            seed=options.seed,
-            collate=self.collate,
-        )
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[PretrainBatch]:
+        """Return batches of pairs that depend on the seed; each step masks other words."""
+        to_examples = partial(self.pair_examples, seed=options.seed)
+        return batches_by_length(self, corpus, options, to_examples=to_examples)
 
-    def collate(self, examples: Sequence[Example]) -> PretrainBatch:
-        ids, valid = padded([example.source for example in examples])
+    def collate(self, examples: Sequence[PretrainExample]) -> PretrainBatch:
+        ids, valid = padded([example.ids for example in examples])
         ends = (ids == self.special_ids.end).int()
         segments = ((ends.cumsum(1) - ends) * valid).clamp(max=1)
         return PretrainBatch(
-            ids, valid, segments.long(), torch.tensor([p.target[0] for p in examples])
+            ids, valid, segments.long(), torch.tensor([example.label for example in examples])
         )
 
     def loss(self, batch: PretrainBatch, step: int) -> Loss:  # noqa: ARG002 - every step is alike
-        """Return the sum of the two means for each pair; torch's global generator masks words."""
+        """Return the two mean losses times the pairs; torch's global generator masks words."""
         losses = self.batch_losses(batch, torch.default_generator)
         mean = losses.words_loss / max(losses.words, 1)
         if self.next_sentence:
@@ -156,7 +163,7 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
         return Loss(mean * losses.pairs, losses.pairs)
 
     def batch_losses(self, batch: PretrainBatch, generator: Generator) -> PretrainLoss:
-        """Return the losses of a batch whose words are masked by the draws of `generator`."""
+        """Mask words by `generator` and return the losses of a batch."""
         maskable = maskable_positions(
             batch.ids, batch.valid, (self.special_ids.start, self.special_ids.end)
         )
@@ -197,8 +204,8 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
         )
 
     @torch.no_grad()
-    def total_losses(self, examples: Sequence[Example]) -> PretrainLoss:
-        """Return the sums over these pairs, with the same words masked each time."""
+    def total_losses(self, examples: Sequence[PretrainExample]) -> PretrainLoss:
+        """Return the sums over these pairs; the same words are masked in every call."""
         self.model.eval()
         generator = Generator().manual_seed(MASKING_SEED)
         batches = iterate_by_length(
@@ -207,7 +214,7 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
         columns = zip(*(self.batch_losses(batch, generator) for batch in batches), strict=True)
         return PretrainLoss._make(sum(column) for column in columns)
 
-    def negative_log_likelihood_of(self, examples: Sequence[Example]) -> Loss:
+    def negative_log_likelihood_of(self, examples: Sequence[PretrainExample]) -> Loss:
         """Return -log p of the masked words."""
         losses = self.total_losses(examples)
         return Loss(losses.words_loss, losses.words)
@@ -236,7 +243,9 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
         """Replace each [MASK] of a text by the likeliest word."""
         for number, record in enumerate(records, 1):
             if MASK_TOKEN not in record["text"]:
-                raise ValueError(f"text {number}: there is no {MASK_TOKEN} in it to fill in")
+                raise ValueError(
+                    f"text {number}: there is no {MASK_TOKEN}; put one where a word is missing"
+                )
         predictions: list[FilledTextPrediction] = []
         for record in records:
             text, masks = record["text"], self.mask_candidates(record["text"])
@@ -256,7 +265,7 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
         return [*ids, self.special_ids.end]
 
     def token_name(self, token_id: int) -> str:
-        """Return a token; the mask, which the vocabulary need not have, is [MASK]."""
+        """Return a token; [MASK] for the mask, which need not be in the vocabulary."""
         return MASK_TOKEN if token_id == self.special_ids.mask else self.text.token(token_id)
 
     @torch.no_grad()
@@ -295,8 +304,8 @@ class PretrainTask(PretrainingObjective[Example, PretrainBatch, Bert]):
 
 
 def word_start_mask(text: AnyTokenizer) -> Bool[Tensor, " v1"]:
-    """Return which pieces of a WordPiece vocabulary begin a word, as the mask after them does."""
+    """Return which pieces of a WordPiece vocabulary begin a word; the mask, the last id, does."""
     tokens = [text.token(token_id) for token_id in range(text.size)]
     if not any(token.startswith("##") for token in tokens):
-        raise ValueError("whole_words needs pieces that know their words: text.kind = 'wordpiece'")
+        raise ValueError("whole_words needs pieces of words; set text.kind = 'wordpiece'")
     return torch.tensor([not token.startswith("##") for token in tokens] + [True])
