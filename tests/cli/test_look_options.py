@@ -34,13 +34,13 @@ def record(folder):
 def test_step_by_step(folder, record, capsys):
     look(folder, record["source"], target=record["target"], step_table=True)
     head, *rows = capsys.readouterr().out.splitlines()
-    assert head.split() == ["said", "p", "else", "looked", "at"]
+    assert head.split() == ["token", "p", "alternatives", "attends", "to"]
     assert [row.split()[0] for row in rows] == [*record["target"].split(), "</s>"]
 
 
 def test_links_of_people(folder, record, capsys):
     look(folder, record["source"], target=record["target"], gold=record["links"])
-    told = capsys.readouterr().out.split("links of people\n")[1].splitlines()
+    told = capsys.readouterr().out.split("gold links\n")[1].splitlines()
     assert told[0].split() == ["AER", "found", "false", "missed"]
     assert len(told) == 1 + 1 + 4  # all in the mean, and two heads of two layers
     links = len(record["links"].split())
@@ -110,10 +110,10 @@ def test_a_checkpoint_is_the_run_as_it_was(folder, record, tmp_path):
         ),
         ({"step_table": True, "files": [Path("a.html")]}, "--step-table is for the terminal"),
         ({"style": "arcs"}, "--style is for saved plots; give --save FILE with it"),
-        ({"style": "arcs", "files": [Path("a.html")]}, "a.html: a style is for pictures: .png"),
+        ({"style": "arcs", "files": [Path("a.html")]}, "a.html: a style is for plots; end in .png"),
         (
             {"style": "arcs", "files": [Path("a.png")]},
-            "arcs are for tokens that look at each",
+            "arcs need self-attention",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_table_by_hand():
 @pytest.mark.parametrize(
     ("code", "words", "said"),
     [
-        (1, ["--save", "curve.gif"], "curve.gif: a picture must end in .png or .svg"),
+        (1, ["--save", "curve.gif"], "curve.gif: a plot must end in .png or .svg"),
         (1, ["--save", "nowhere/curve.png"], "nowhere/curve.png: there is no folder nowhere"),
         (1, ["--bias", "nan"], "keep_bias must be finite, not nan"),
         (2, ["--length", "1"], "--length"),

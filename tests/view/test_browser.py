@@ -1,4 +1,4 @@
-"""The page in a real browser, without a network: what is pointed at, chosen, typed and saved."""
+"""The page in a real browser, offline: mouse, keyboard, controls and downloads."""
 
 import shutil
 
@@ -12,7 +12,7 @@ from regard.view.page import side_by_side_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="wants Debian's chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 ATTACK = "</script><script>document.title='taken'</script>"
 PNG = bytes.fromhex(  # one black dot
@@ -30,41 +30,41 @@ def weights(*shape: int) -> np.ndarray:
 @pytest.fixture(scope="module")
 def browser():
     with playwright.sync_playwright() as driver:
-        found = driver.chromium.launch(
+        chromium = driver.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
-        yield found
-        found.close()
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
-    """Opens a map as a page from a file; in the end nothing was complained about or fetched."""
+def open_map(browser, tmp_path):
+    """Open a map as a page from a file; check that nothing is logged or fetched."""
     context = browser.new_context(offline=True, accept_downloads=True)
-    page, complaints, fetched = context.new_page(), [], []
-    page.on("console", lambda said: complaints.append(said.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda one: fetched.append(one.url))
+    page, messages, fetched = context.new_page(), [], []
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: fetched.append(request.url))
 
-    def open_page(seen: AttentionMap):
-        seen.save(tmp_path / "map.html")
+    def open_page(attention: AttentionMap):
+        attention.save(tmp_path / "map.html")
         page.goto((tmp_path / "map.html").as_uri())
         page.wait_for_selector("body[data-ready=yes]")
         return page
 
     yield open_page
-    assert complaints == []
+    assert messages == []
     assert all(url.startswith(("file:", "blob:", "data:")) for url in fetched), fetched
     context.close()
 
 
 @pytest.fixture
-def page(opened):
-    return opened(AttentionMap(weights(2, 3, 5, 5), TOKENS, title=f"a {ATTACK}"))
+def page(open_map):
+    return open_map(AttentionMap(weights(2, 3, 5, 5), TOKENS, title=f"a {ATTACK}"))
 
 
-def told(page) -> str:
-    return page.inner_text("#told")
+def status(page) -> str:
+    return page.inner_text("#status")
 
 
 def test_a_token_is_text(page):
@@ -73,26 +73,26 @@ def test_a_token_is_text(page):
     assert page.locator("text >> nth=0").count() == 1
 
 
-def test_what_is_pointed_at_is_said(page):
+def test_the_mouse_shows_a_weight(page):
     page.select_option("#layer", label="layer 2")
     page.select_option("#head", label="3")
     box = page.locator("#view canvas").bounding_box()
     cell = box["width"] / 5
     page.mouse.move(box["x"] + 4.5 * cell, box["y"] + 1.5 * cell)
     weight = float(weights(2, 3, 5, 5)[1, 2, 1, 4])
-    said = told(page)
-    assert said.startswith("“play” looks at “[SEP]”: ")
-    assert float(said.split(": ")[1].rstrip(" %")) == pytest.approx(100 * weight, abs=1.0)
+    text = status(page)
+    assert text.startswith("“play” attends to “[SEP]”: ")
+    assert float(text.split(": ")[1].rstrip(" %")) == pytest.approx(100 * weight, abs=1.0)
     lines = page.locator("#view svg line")
     assert [lines.nth(n).get_attribute("visibility") for n in (0, 1)] == ["visible", "visible"]
 
 
-def test_words_are_put_together(page):
+def test_subwords_are_merged(page):
     assert page.text_content("#view svg").count("##ing") >= 1
     page.check("#words")
-    shown = page.text_content("#view svg")
-    assert "playing" in shown
-    assert "##ing" not in shown
+    labels = page.text_content("#view svg")
+    assert "playing" in labels
+    assert "##ing" not in labels
     page.evaluate("document.getElementById('table-of').open = true")
     rows = page.locator("#table tr").all_inner_texts()[1:]
     assert len(rows) == 4
@@ -100,7 +100,7 @@ def test_words_are_put_together(page):
         assert sum(map(float, row.split("\t")[1:])) == pytest.approx(1, abs=0.03)
 
 
-def test_by_keys_alone(page):
+def test_the_keyboard(page):
     page.focus("#view")
     page.keyboard.press("ArrowDown")
     assert page.input_value("#layer") == "1"
@@ -112,24 +112,24 @@ def test_by_keys_alone(page):
     page.keyboard.press("2")
     assert page.get_attribute("#tab-lines", "aria-selected") == "true"
     page.keyboard.press("j")
-    assert told(page).startswith("“playing” looks at ")
+    assert status(page).startswith("“playing” attends to ")
     page.keyboard.press("3")
     assert page.locator(".grid button").count() == 6
     page.keyboard.press("d")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-def test_a_small_picture_opens(page):
+def test_a_thumbnail_opens_its_head(page):
     page.click("#tab-model")
     page.click("[aria-label='layer 2, head 3']")
     assert (page.input_value("#layer"), page.input_value("#head")) == ("1", "2")
     assert page.get_attribute("#tab-matrix", "aria-selected") == "true"
 
 
-def test_lines_of_one_token(page):
+def test_lines_of_a_token(page):
     page.click("#tab-lines")
     page.hover("#view svg text >> nth=1")
-    assert told(page).startswith("“play” looks at ")
+    assert status(page).startswith("“play” attends to ")
     strokes = page.locator("#view svg g line")
     assert 0 < strokes.count() <= 5
 
@@ -142,34 +142,34 @@ def test_find_marks_a_token(page):
 
 
 @pytest.mark.parametrize(("button", "begins"), [("#svg", b"<svg"), ("#png", b"\x89PNG")])
-def test_what_is_seen_can_be_kept(page, button, begins, tmp_path):
-    with page.expect_download() as coming:
+def test_the_matrix_can_be_saved(page, button, begins, tmp_path):
+    with page.expect_download() as download:
         page.click(button)
-    coming.value.save_as(tmp_path / "kept")
-    data = (tmp_path / "kept").read_bytes()
+    download.value.save_as(tmp_path / "saved")
+    data = (tmp_path / "saved").read_bytes()
     assert data.startswith(begins)
     assert b"<script" not in data
 
 
-def test_512_tokens_of_144_heads(opened):
+def test_144_heads_of_512_tokens(open_map):
     tokens = [f"token{n}" for n in range(512)]
-    page = opened(AttentionMap(weights(12, 12, 512, 512), tokens))
+    page = open_map(AttentionMap(weights(12, 12, 512, 512), tokens))
     paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
     assert page.evaluate(paint) < 10_000  # 1.5 s on a quiet machine: benchmarks/page.py
     page.click("#tab-model")
     assert page.locator(".grid button").count() == 144
 
 
-def test_a_grid_over_its_picture(opened):
+def test_a_grid_and_its_image(open_map):
     table = np.array([[[0.1, 0.05], [0.5, 0.05]]], np.float32)
     rows, columns = ["row 1", "row 2"], ["column 1", "column 2"]
-    page = opened(AttentionMap(table, rows, columns, kind="grid", image=PNG))
-    assert "looks at most: row 2, column 1, 50 %" in page.inner_text("body")
+    page = open_map(AttentionMap(table, rows, columns, kind="grid", image=PNG))
+    assert "attends most to row 2, column 1: 50 %" in page.inner_text("body")
     assert "30 % on the class token itself" in page.inner_text("body")
     assert page.locator("img[src^='data:image/png;base64,']").count() == 1
 
 
-LINKS = MapAnnotations(
+ANNOTATIONS = MapAnnotations(
     GoldAlignment(frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1), (2, 1)})),
     tuple(
         (TokenChoice(token, 0.75), TokenChoice(ATTACK, 0.25))
@@ -184,45 +184,45 @@ LINKS = MapAnnotations(
 
 
 @pytest.fixture
-def written(opened):
-    """ "ein Hund" looks at "a dog runs": ein at "dog", Hund at "dog"."""
+def annotated_page(open_map):
+    """A translation of "a dog runs" into "ein Hund"; both words attend to "dog"."""
     table = np.array([[0.1, 0.8, 0.1, 0], [0, 0.6, 0.4, 0], [0, 0.8, 0.2, 0], [0, 0, 0, 1]])
     queries, keys = ["▁ein", "▁H", "und", "</s>"], ["▁a", "▁dog", "▁runs", "</s>"]
-    return opened(AttentionMap(table, queries, keys, annotations=LINKS))
+    return open_map(AttentionMap(table, queries, keys, annotations=ANNOTATIONS))
 
 
-def test_links_of_people(written):
-    assert "1 found (●), 1 false (✕), 1 missed; AER 0.500" in written.inner_text("#gold")
-    written.check("#words")
-    assert written.locator("#view rect.gold").count() == 3
-    assert written.locator("#view rect.gold[stroke-dasharray]").count() == 1
-    marks = written.locator("#view svg text").all_text_contents()
+def test_gold_links(annotated_page):
+    assert "1 found (●), 1 false (✕), 1 missed; AER 0.500" in annotated_page.inner_text("#gold")
+    annotated_page.check("#words")
+    assert annotated_page.locator("#view rect.gold").count() == 3
+    assert annotated_page.locator("#view rect.gold[stroke-dasharray]").count() == 1
+    marks = annotated_page.locator("#view svg text").all_text_contents()
     assert (marks.count("●"), marks.count("✕")) == (1, 1)
 
 
-def test_step_by_step(written):
-    written.keyboard.press("4")
-    assert written.get_attribute("#tab-steps", "aria-selected") == "true"
-    assert written.inner_text(".steps .now") == "▁ein"
-    written.keyboard.press("j")
-    assert written.inner_text(".steps .now") == "▁H"
-    shown = written.inner_text(".choices")
-    assert "75 %" in shown
-    assert ATTACK in shown
-    assert written.inner_text(".choices .said") == "▁H"
-    written.click(".steps button >> nth=3")
-    assert told(written).startswith("“</s>” looks at “</s>”")
+def test_steps(annotated_page):
+    annotated_page.keyboard.press("4")
+    assert annotated_page.get_attribute("#tab-steps", "aria-selected") == "true"
+    assert annotated_page.inner_text(".steps .now") == "▁ein"
+    annotated_page.keyboard.press("j")
+    assert annotated_page.inner_text(".steps .now") == "▁H"
+    choices = annotated_page.inner_text(".choices")
+    assert "75 %" in choices
+    assert ATTACK in choices
+    assert annotated_page.inner_text(".choices .chosen") == "▁H"
+    annotated_page.click(".steps button >> nth=3")
+    assert status(annotated_page).startswith("“</s>” attends to “</s>”")
 
 
-def test_what_a_search_tried(written):
-    written.keyboard.press("5")
-    nodes = written.locator("#view svg text")
+def test_the_tree_of_a_search(annotated_page):
+    annotated_page.keyboard.press("5")
+    nodes = annotated_page.locator("#view svg text")
     assert nodes.count() == 3
-    assert written.locator("#view svg path").count() == 1
+    assert annotated_page.locator("#view svg path").count() == 1
     assert "log p -0.50" in nodes.nth(2).text_content()
 
 
-def test_without_them_there_is_no_tab(page):
+def test_tabs_without_annotations_are_hidden(page):
     assert not page.is_visible("#tab-steps")
     assert not page.is_visible("#tab-tree")
     page.keyboard.press("4")
@@ -230,17 +230,19 @@ def test_without_them_there_is_no_tab(page):
 
 
 def test_side_by_side(browser, tmp_path):
-    seen = AttentionMap(weights(3, 5, 5), TOKENS)
-    (tmp_path / "both.html").write_text(side_by_side_page([("one", seen), (ATTACK, seen)]), "utf-8")
+    attention = AttentionMap(weights(3, 5, 5), TOKENS)
+    (tmp_path / "both.html").write_text(
+        side_by_side_page([("first", attention), (ATTACK, attention)]), "utf-8"
+    )
     context = browser.new_context(offline=True)
-    both, complaints = context.new_page(), []
-    both.on("console", lambda said: complaints.append(said.text))
-    both.goto((tmp_path / "both.html").as_uri())
+    page, messages = context.new_page(), []
+    page.on("console", lambda message: messages.append(message.text))
+    page.goto((tmp_path / "both.html").as_uri())
     for number in (0, 1):
-        frame = both.frame_locator("iframe").nth(number)
+        frame = page.frame_locator("iframe").nth(number)
         frame.locator("body[data-ready=yes]").wait_for()
         assert frame.locator("#view canvas").count() == 1
-    assert both.title() == "Side by side"
-    assert both.locator("h2").all_inner_texts() == ["one", ATTACK]
-    assert complaints == []
+    assert page.title() == "Side by side"
+    assert page.locator("h2").all_inner_texts() == ["first", ATTACK]
+    assert messages == []
     context.close()

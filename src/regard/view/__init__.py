@@ -1,1 +1,1 @@
-"""Weights -> pictures, without torch: plain sequences of floats go in."""
+"""Show attention and results as text, plots and pages, without torch."""

@@ -1,31 +1,36 @@
-"""What may stand beside a map: links that people made, what else might have been said, a search."""
+"""Annotations of an attention map: gold links, alternative tokens, the tree of a search."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from regard.files import JsonObject
 from regard.metrics.alignment_files import GoldAlignment
 
 
 class TokenChoice(NamedTuple):
-    """What could come at a step, and how likely it was."""
+    """A possible token at a step, and its probability."""
 
     token: str
     probability: float
 
 
 class SearchTreeNode(NamedTuple):
-    """A token that a search went on with: after which one (-1: none), and log p until here."""
+    """A token that a search has extended a hypothesis with."""
 
-    parent: int
+    parent: int  # index of the previous token's node; -1 for none
     token: str
-    log_prob: float
-    is_on_best_path: bool  # on the way to what was said in the end
+    log_prob: float  # of all tokens up to this one
+    is_on_best_path: bool  # part of the final output
 
 
 @dataclass(frozen=True)
 class MapAnnotations:
-    """`gold`: (key, query), by words without specials; `choices`: for each query, best first."""
+    """Annotations of a map.
+
+    `gold` links (key, query), which count words without special tokens. `choices` has the
+    alternatives at each query, best first.
+    """
 
     gold: GoldAlignment | None = None
     choices: tuple[tuple[TokenChoice, ...], ...] = ()
@@ -34,10 +39,11 @@ class MapAnnotations:
     def __post_init__(self) -> None:
         for number, node in enumerate(self.tree):
             if not -1 <= node.parent < number:
-                raise ValueError(f"tree: node {number} comes before its parent {node.parent}")
+                raise ValueError(
+                    f"tree: node {number} comes before its parent {node.parent}; put it after"
+                )
 
-    def as_dict(self) -> dict[str, Any]:
-        """For a file."""
+    def as_dict(self) -> JsonObject:
         gold = self.gold and [sorted(self.gold.sure), sorted(self.gold.possible)]
         return {"gold": gold, "choices": self.choices, "tree": self.tree}
 
@@ -45,14 +51,14 @@ class MapAnnotations:
 NO_ANNOTATIONS = MapAnnotations()
 
 
-def annotations_from_dict(data: Mapping[str, Any] | None) -> MapAnnotations:
-    """What `head` wrote."""
+def annotations_from_dict(data: JsonObject | None) -> MapAnnotations:
+    """Return the annotations that `as_dict` has converted."""
     if not data:
         return NO_ANNOTATIONS
-    gold = data["gold"] and GoldAlignment(*(link_set(one) for one in data["gold"]))
-    choices = tuple(tuple(TokenChoice(*one) for one in row) for row in data["choices"])
+    gold = data["gold"] and GoldAlignment(*(link_set(pairs) for pairs in data["gold"]))
+    choices = tuple(tuple(TokenChoice(*choice) for choice in row) for row in data["choices"])
     return MapAnnotations(
-        gold or None, choices, tuple(SearchTreeNode(*one) for one in data["tree"])
+        gold or None, choices, tuple(SearchTreeNode(*node) for node in data["tree"])
     )
 
 

@@ -1,4 +1,4 @@
-"""A record of attention: weights with the words that looked and were looked at, as plain arrays.
+"""Recorded attention as plain arrays, with the tokens of its queries and keys.
 
     AttentionMap(weights, queries, keys)     from anywhere: arrays, tensors, one or many layers
     map.save("map.npz"); AttentionMap.load("map.npz")
@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from regard.metrics.alignment import Agreement, agreement, best_links
 from regard.metrics.alignment_files import parse_gold
@@ -21,17 +21,18 @@ from regard.view.annotations import NO_ANNOTATIONS, MapAnnotations
 
 AttentionKind = Literal["self", "cross", "pool", "grid", "memory"]
 WeightArray = NDArray[np.float32]
+WeightsLike = ArrayLike | Sequence[ArrayLike] | Mapping[str, ArrayLike]
+"""One array or tensor, or a sequence or mapping of layers."""
 SPECIAL_TOKEN = re.compile(r"<[^<>]+>|\[[A-Z]+\]")  # <s>, [CLS]
-UNKNOWN_TOKENS = ("<unk>", "[UNK]")  # a word all the same
-ROW_SUM_TOLERANCE = 1e-3  # how far from 1 a row may sum before it is no attention
+UNKNOWN_TOKENS = ("<unk>", "[UNK]")  # they stand for words, unlike other special tokens
+ROW_SUM_TOLERANCE = 1e-3  # how much a row may sum to above 1
 
 
 @dataclass(frozen=True)
 class AttentionLayer:
-    """One attention of a model: [h q k]. A row sums to 1, or to 0 where nothing could be seen.
+    """One attention of a model: [h q k]. A row sums to 1, or to 0 if all its keys are masked.
 
-    A row of local-p attention sums to less (Luong et al. 2015), one of a gate to whatever it lets
-    through: it is shown as it is.
+    Rows of local-p attention (Luong et al. 2015) and of gated attention may sum to less.
     """
 
     name: str
@@ -45,21 +46,24 @@ class AttentionLayer:
 
 @dataclass(frozen=True)
 class TokenSequence:
-    """Tokens of one side, and the number of the word that each is a piece of."""
+    """The tokens of queries or keys, and the index of the word that each belongs to."""
 
     tokens: tuple[str, ...]
     word_ids: tuple[int, ...] = field(default=())
 
     def __post_init__(self) -> None:
         if not self.word_ids:
-            object.__setattr__(self, "word", tuple(range(len(self.tokens))))
+            object.__setattr__(self, "word_ids", tuple(range(len(self.tokens))))
         if len(self.word_ids) != len(self.tokens):
-            raise ValueError(f"{len(self.word_ids)} word numbers for {len(self.tokens)} tokens")
+            raise ValueError(
+                f"word_ids has {len(self.word_ids)} numbers for {len(self.tokens)} tokens; "
+                "give one each"
+            )
         if any(b - a not in (0, 1) for a, b in zip(self.word_ids, self.word_ids[1:], strict=False)):
-            raise ValueError("word numbers must rise one by one, pieces of a word together")
+            raise ValueError("word_ids must be equal or rise by 1 from token to token")
 
     def words(self) -> tuple[str, ...]:
-        """Pieces put together; marks of a piece (##, a leading space or its sign) are left out."""
+        """Return the words, without the marks of subwords (## or a leading ▁, Ġ or space)."""
         words: list[str] = []
         for index, (token, word) in enumerate(zip(self.tokens, self.word_ids, strict=True)):
             if index and word == self.word_ids[index - 1]:
@@ -70,19 +74,20 @@ class TokenSequence:
 
 
 class AttentionMap:
-    """Every weight that was paid in one reading, by layer and head.
+    """The attention weights of one input, by layer and head.
 
-    `weights`: [q k], [h q k], [l h q k], or a sequence or mapping of layers, as arrays or tensors;
-    an axis of one example before the heads is taken off. `queries` and `keys` are tokens; `keys`
-    not given: the queries look at themselves. `pieces`: for tokens that are parts of words, the
-    number of the word of each, of the queries and of the keys; not given, their marks tell.
-    `image`: a PNG that a map of the kind "grid" lies over, whose queries and keys are places.
-    `more`: links that people made, what else might have been said, what a search tried.
+    - `weights`: [q k], [h q k], [l h q k], or a sequence or mapping of layers, as arrays or
+      tensors. A batch axis of size one before the heads is removed.
+    - `queries` and `keys`: tokens. Without `keys`, the queries attend to themselves.
+    - `word_ids`: for each token of queries and keys, the index of its word. By default, it is
+      inferred from the marks of subwords.
+    - `image`: the PNG below a map of kind "grid", whose queries and keys are rows and columns.
+    - `annotations`: gold links, alternative tokens, the tree of a search.
     """
 
     def __init__(
         self,
-        weights: Any,
+        weights: WeightsLike,
         queries: Sequence[str],
         keys: Sequence[str] | None = None,
         *,
@@ -112,11 +117,12 @@ class AttentionMap:
             for name, layer in named_layers(weights)
         )
         if not self.layers:
-            raise ValueError("weights are missing: there is no layer")
+            raise ValueError("weights has no layer; give at least one")
         self.annotations = annotations
         if annotations.choices and len(annotations.choices) != len(sides[0]):
             raise ValueError(
-                f"choices of {len(annotations.choices)} steps for {len(sides[0])} queries"
+                f"annotations.choices has {len(annotations.choices)} steps for {len(sides[0])} "
+                "queries; give one each"
             )
         if annotations.gold is not None:
             check_gold_links(
@@ -128,20 +134,20 @@ class AttentionMap:
         if weights.shape[1:] != expected_shape:
             sizes = " x ".join(map(str, weights.shape[1:]))
             raise ValueError(
-                f"{name}: weights of {sizes} for {expected_shape[0]} queries and "
+                f"{name}: weights are {sizes}, but there are {expected_shape[0]} queries and "
                 f"{expected_shape[1]} keys"
             )
         if not np.isfinite(weights).all() or (weights < 0).any():
             raise ValueError(f"{name}: weights must be finite, and 0 or more")
         if weights.size and weights.sum(-1).max() > 1 + ROW_SUM_TOLERANCE:
             message = f"{name}: a row sums to {weights.sum(-1).max():.3f}, more than 1"
-            raise ValueError(f"{message}; weights are those before dropout: call eval() first")
+            raise ValueError(f"{message}; record weights in evaluation mode, without dropout")
         return weights
 
     def with_gold(self, links: str) -> "AttentionMap":
         """Return the map with gold links between source and target words, as `0-0 1-2 2?1`."""
         if self.layers[0].kind != "cross":
-            raise ValueError("--gold needs attention between a source and a target")
+            raise ValueError("--gold needs attention from a target to a source; leave it out")
         annotations = replace(self.annotations, gold=parse_gold(links, "--gold"))
         return AttentionMap(
             {layer.name: layer.weights for layer in self.layers},
@@ -155,7 +161,7 @@ class AttentionMap:
         )
 
     def merge_subwords(self) -> "AttentionMap":
-        """By words: what one looked at is the mean of its pieces, what it got is their sum."""
+        """Return the map by words: the mean over the subwords of a query, the sum over a key."""
         query_groups, key_groups = (
             word_token_matrix(self.queries.word_ids),
             word_token_matrix(self.keys.word_ids),
@@ -165,17 +171,17 @@ class AttentionMap:
         return self._with_layers(layers, self.queries.words(), self.keys.words())
 
     def mean(self) -> "AttentionMap":
-        """One layer of one head: the mean of all."""
+        """Return a map with one layer and one head: the mean of all."""
         all_heads = np.concatenate([layer.weights for layer in self.layers])
         return self._with_layers({"mean": all_heads.mean(0, keepdims=True)}, *self._tokens())
 
     def rollout(self) -> "AttentionMap":
-        """From the input to the output of each layer, through all before (Abnar & Zuidema 2020).
+        """R_l = (A_l + I) / 2 . R_{l-1}: from the input to the output of each layer.
 
-        A layer is the mean of its heads and the identity, half each; layers are multiplied.
+        A_l is the mean of the heads of layer l (Abnar & Zuidema 2020).
         """
         if self.queries.tokens != self.keys.tokens:
-            raise ValueError("rollout is for layers in which the same tokens look at each other")
+            raise ValueError("rollout needs self-attention; this map has other queries than keys")
         product, layers = np.eye(len(self.keys.tokens), dtype=np.float32), {}
         for layer in self.layers:
             step = 0.5 * layer.weights.mean(0) + 0.5 * np.eye(len(product), dtype=np.float32)
@@ -184,14 +190,14 @@ class AttentionMap:
         return self._with_layers(layers, *self._tokens())
 
     def entropy(self) -> list[NDArray[np.float32]]:
-        """Of each layer, each head's mean over its rows, in bits; of a grid, over all of it."""
+        """Return the mean entropy of the rows of each head, in bits; a grid is one row."""
         return [
             -(rows * np.log2(rows, where=rows > 0, out=np.zeros_like(rows))).sum(-1).mean(-1)
             for rows in map(attention_rows, self.layers)
         ]
 
     def distance(self) -> list[NDArray[np.float32]]:
-        """Of each layer, how far each head looks on average, in tokens."""
+        """Return the mean distance between query and key of each head, in tokens."""
         distances = np.abs(
             np.arange(len(self.queries.tokens))[:, None] - np.arange(len(self.keys.tokens))
         )
@@ -200,7 +206,7 @@ class AttentionMap:
         ]
 
     def content_word_indices(self) -> tuple[list[int], list[int]]:
-        """Numbers of the words of queries and keys that are none of a model's own signs."""
+        """Return the indices of the words of queries and keys that are no special tokens."""
         queries, keys = (
             [
                 n
@@ -212,11 +218,11 @@ class AttentionMap:
         return queries, keys
 
     def agreements(self) -> list[list[Agreement]]:
-        """Of each layer and head: what each word looked at most, against the gold links."""
+        """Compare the strongest link of each word with the gold links, by layer and head."""
         gold = self.annotations.gold
         if gold is None:
             raise ValueError(
-                "gold links are missing: give annotations=MapAnnotations(gold=…), or --gold"
+                "gold links are missing; give annotations=MapAnnotations(gold=…), or --gold"
             )
         queries, keys = self.content_word_indices()
         return [
@@ -228,7 +234,7 @@ class AttentionMap:
         ]
 
     def pick(self, layer: int | None = None, head: int | None = None) -> "AttentionMap":
-        """Of one layer, one head, or both only; they are counted from 1."""
+        """Return the map of one layer, one head, or both; they count from 1."""
         layers = self.layers
         if layer is not None:
             check_number("layer", layer, len(layers))
@@ -248,20 +254,23 @@ class AttentionMap:
         )
 
     def save(self, path: Path | str) -> None:
-        """As its ending says: .html, .png, .svg, .pdf, .npz, .json, .csv, .tex or .pharaoh."""
+        """Write a file; the suffix decides the format.
+
+        It is .html, .png, .svg, .pdf, .npz, .json, .csv, .tex or .pharaoh.
+        """
         from regard.view.export import save
 
         save(self, Path(path))
 
     @classmethod
     def load(cls, path: Path | str) -> "AttentionMap":
-        """What was saved as .npz or .json."""
+        """Read a file that was saved as .npz or .json."""
         from regard.view.export import load
 
         return load(Path(path))
 
     def _repr_html_(self) -> str:
-        """In a notebook: the page, in a frame of its own, so that neither disturbs the other."""
+        """Return the page in a frame, for a notebook."""
         from regard.view.page import html_frame
 
         return html_frame(self)
@@ -276,7 +285,7 @@ class AttentionMap:
         if (queries, keys) == self._tokens():
             word_ids = (self.queries.word_ids, self.keys.word_ids)
         elif len(queries) != len(annotations.choices):
-            annotations = replace(annotations, choices=())  # they are of pieces
+            annotations = replace(annotations, choices=())  # they belong to subwords
         return AttentionMap(
             layers,
             queries,
@@ -290,7 +299,7 @@ class AttentionMap:
 
 
 def infer_word_ids(tokens: Sequence[str]) -> list[int]:
-    """Which word each token is of, by the marks of WordPiece, SentencePiece or byte-level BPE."""
+    """Return the word of each token, by the marks of WordPiece, SentencePiece or byte-level BPE."""
     if any(token.startswith("##") for token in tokens):
         begins_word = [not token.startswith("##") for token in tokens]
     elif any(token.startswith(("▁", "Ġ")) for token in tokens):
@@ -306,7 +315,7 @@ def infer_word_ids(tokens: Sequence[str]) -> list[int]:
 
 
 def is_special(token: str) -> bool:
-    """One of a model's own, such as the end."""
+    """Return whether a token looks like <s> or [CLS]."""
     return SPECIAL_TOKEN.fullmatch(token) is not None
 
 
@@ -318,19 +327,19 @@ def check_number(name: str, number: int, maximum: int) -> None:
 def check_gold_links(links: Iterable[tuple[int, int]], keys: int, queries: int) -> None:
     for key, query in links:
         if key >= keys or query >= queries:
-            sizes = f"there are {keys} words that are looked at and {queries} that look"
-            raise ValueError(f"gold link {key}-{query}: {sizes}, counted from 0")
+            sizes = f"there are {keys} source words and {queries} target words"
+            raise ValueError(f"gold link {key}-{query}: {sizes}; count from 0")
 
 
 def attention_rows(layer: AttentionLayer) -> WeightArray:
-    """[h q k]; a grid is one look, whose rows and columns are places."""
+    """Return the distributions of a layer as [h q k]; a grid is one distribution."""
     if layer.kind != "grid":
         return layer.weights
     return layer.weights.reshape(layer.heads, 1, -1)
 
 
-def named_layers(weights: Any) -> list[tuple[str, WeightArray]]:
-    """Layers by name, each [h q k]."""
+def named_layers(weights: WeightsLike) -> list[tuple[str, WeightArray]]:
+    """Return names and weights of layers, each [h q k]."""
     if isinstance(weights, Mapping):
         return [(str(name), with_head_axis(layer)) for name, layer in weights.items()]
     if isinstance(weights, list | tuple) and weights and np.ndim(to_numpy(weights[0])) >= 2:
@@ -341,7 +350,7 @@ def named_layers(weights: Any) -> list[tuple[str, WeightArray]]:
     return [("layer 1", with_head_axis(array))]
 
 
-def with_head_axis(layer: Any) -> WeightArray:
+def with_head_axis(layer: ArrayLike) -> WeightArray:
     array = to_numpy(layer)
     if array.ndim == 4 and array.shape[0] == 1:
         array = array[0]
@@ -349,20 +358,19 @@ def with_head_axis(layer: Any) -> WeightArray:
         array = array[None]
     if array.ndim != 3:
         raise ValueError(
-            f"weights of a layer are [heads, queries, keys], not of shape {array.shape}"
+            f"weights of a layer must have the shape [heads, queries, keys], not {array.shape}"
         )
     return array
 
 
-def to_numpy(array: Any) -> WeightArray:
-    """As numpy has it, wherever it was."""
-    if hasattr(array, "detach"):  # a tensor
-        array = array.detach().cpu().float().numpy()
-    return np.asarray(array, dtype=np.float32)
+def to_numpy(array: WeightsLike) -> WeightArray:
+    """Convert an array or a tensor of any device to numpy."""
+    detach = getattr(array, "detach", None)  # of a tensor; view does not import torch
+    return np.asarray(array if detach is None else detach().cpu().float(), dtype=np.float32)
 
 
 def word_token_matrix(word_ids: Sequence[int]) -> WeightArray:
-    """[words, tokens], 1 where a token is a piece of the word."""
+    """Return a matrix [words, tokens] with 1 where a token belongs to a word."""
     numbers = np.asarray(word_ids) - (word_ids[0] if len(word_ids) else 0)
     return (
         (np.arange(numbers[-1] + 1)[:, None] == numbers).astype(np.float32)

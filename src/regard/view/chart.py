@@ -1,6 +1,6 @@
-"""Pictures in files, drawn by matplotlib: lines beside one another, and weights as a map.
+"""Line charts and heatmaps as PNG files, drawn by matplotlib.
 
-They come back as the bytes of a file, for the caller to write. Labels are untrusted text.
+Functions return bytes, for the caller to write. Labels are untrusted text.
 """
 
 import warnings
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Lines = Mapping[str, tuple[NumberSequence, NumberSequence]]
-"""Name -> places on x, and the values there."""
+"""Name -> x values and y values of a line."""
 
-CELL_INCHES = 0.32  # inches
-MARKERS, MAX_MARKED_POINTS = "o^sDvP", 40  # places of a line that are still marked
+CELL_INCHES = 0.32
+MARKERS, MAX_MARKED_POINTS = "o^sDvP", 40  # a line with more points has no markers
 # From Debian's fonts-noto-cjk, fonts-wqy-*, fonts-ipa*, fonts-noto-core, and others.
 FALLBACK_FONTS = (
     *(f"Noto Sans CJK {land}" for land in ("SC", "JP", "KR", "TC")),
@@ -29,20 +29,20 @@ FALLBACK_FONTS = (
     *(f"Noto Sans {script}" for script in ("Arabic", "Hebrew", "Devanagari", "Thai", "Bengali")),
     *("Noto Naskh Arabic", "PingFang SC", "Microsoft YaHei", "Hiragino Sans", "Malgun Gothic"),
 )
-MAX_CELLS = 120  # to a side: what is longer has cells too small to see
+MAX_CELLS = 120  # per side; more would be too small to see
 
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     return find_spec("matplotlib") is not None
 
 
 def line_chart_png(lines: Lines, labels: ChartLabels, ticks: Sequence[str] = ()) -> bytes:
-    """Lines over a common axis; with `ticks`, places 0, 1, … on it have these names."""
+    """Plot lines over a common axis; `ticks` are the names of x = 0, 1, ..."""
     from matplotlib.figure import Figure
 
     if not lines:
-        raise ValueError("lines are missing: there is nothing to draw")
+        raise ValueError("lines is empty; give at least one")
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     axes = figure.subplots()
     for number, (name, (x, y)) in enumerate(lines.items()):
@@ -69,14 +69,14 @@ def line_chart_png(lines: Lines, labels: ChartLabels, ticks: Sequence[str] = ())
 def heatmap_png(
     weights: Sequence[Sequence[float]], rows: Sequence[str], columns: Sequence[str], title: str
 ) -> bytes:
-    """A row a query, a column a slot, a cell as dark as its weight from 0 to 1."""
+    """Draw a heatmap: one row per query, one column per slot, white 0 and black 1."""
     from matplotlib.figure import Figure
 
     down, across = len(rows), len(columns)
     if not down or not across or [len(row) for row in weights] != [across] * down:
-        raise ValueError(f"weights must be {down} rows of {across} numbers, as rows and columns")
+        raise ValueError(f"weights must have {down} rows of {across} numbers, one per label")
     if max(down, across) > MAX_CELLS:
-        raise ValueError(f"weights must be at most {MAX_CELLS} to a side, not {down} x {across}")
+        raise ValueError(f"weights must have at most {MAX_CELLS} per side, not {down} x {across}")
     figure = Figure(
         figsize=(2.2 + CELL_INCHES * across, 1.6 + CELL_INCHES * down), layout="constrained"
     )
@@ -89,7 +89,7 @@ def heatmap_png(
 
 
 def label_axes(axes: "Axes", rows: Sequence[str], columns: Sequence[str]) -> None:
-    """Tokens to the left of a matrix, and above it."""
+    """Put tokens to the left of a matrix, and above it."""
     axes.xaxis.tick_top()
     for axis, names, limit in (
         (axes.xaxis, columns, MAX_COLUMN_LABEL_CELLS),
@@ -105,7 +105,7 @@ def set_title(axes: "Axes", title: str) -> None:
 
 @cache
 def font_families() -> list[str]:
-    """The usual font, and for letters that it has not those of other scripts that are there."""
+    """Return the default font, then installed fonts for other scripts."""
     from matplotlib.font_manager import fontManager
 
     installed = set(fontManager.get_font_names())
@@ -113,7 +113,7 @@ def font_families() -> list[str]:
 
 
 def figure_bytes(figure: "Figure", file_format: str = "png") -> bytes:
-    """The bytes of a png, svg or pdf: the same figure gives the same."""
+    """Return a figure as png, svg or pdf; the same figure gives the same bytes."""
     from matplotlib import rc_context
 
     buffer = BytesIO()
@@ -122,9 +122,9 @@ def figure_bytes(figure: "Figure", file_format: str = "png") -> bytes:
         warnings.catch_warnings(),
         rc_context({"svg.hashsalt": "regard", "pdf.fonttype": 42, "font.family": font_families()}),
     ):
-        # a letter that the font has not is drawn as a box, which says it well enough
+        # a character that no font has is drawn as a box
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        # "tight": square cells leave the axes no room to give way to long labels
+        # "tight": with square cells, constrained layout cuts off long labels
         figure.savefig(
             buffer, format=file_format, dpi=130, bbox_inches="tight", metadata=metadata[file_format]
         )

@@ -1,4 +1,4 @@
-"""Lines on a logarithmic axis: as text for the terminal, or as a PNG or SVG file."""
+"""Line charts with a logarithmic axis: as text for the terminal, or as a PNG or SVG file."""
 
 import math
 import os
@@ -15,19 +15,15 @@ NumberSequence = Sequence[int | float]
 Series = Mapping[str, NumberSequence]
 
 PICTURE_SUFFIXES = (".png", ".svg")
-TEXT_ROWS, MAX_TEXT_COLUMNS, TICK_LABEL_COLUMNS = (
-    18,
-    100,
-    6,
-)  # of a text picture: rows, most columns, room for a number
-# Okabe & Ito 2008, told apart by the colour-blind; marks and dashes do without colour.
+TEXT_ROWS, MAX_TEXT_COLUMNS, TICK_LABEL_COLUMNS = 18, 100, 6  # of a chart as text
+# Okabe & Ito 2008, for color-blind readers; markers and dashes work without color.
 COLORS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 LINE_STYLES = ("-", "--", "-.", ":")
 TEXT_MARKERS, ASCII_MARKERS = "●▲■◆○△", "ox+*#%"
 
 
 class ChartLabels(NamedTuple):
-    """What a picture says beside its lines."""
+    """The title and the axis labels of a chart."""
 
     title: str
     x: str
@@ -40,7 +36,7 @@ def render_log_chart(
     labels: ChartLabels,
     surface: Surface = Surface(),  # noqa: B008 (immutable)
 ) -> str:
-    """The picture as lines of text. A value that has no logarithm (0, inf, NaN) leaves a gap."""
+    """Return a chart as lines of text. Values without a logarithm (0, inf, NaN) leave a gap."""
     _check_lines(lines, x)
     low, high = _decades(lines)
     columns = max(20, min(surface.width, MAX_TEXT_COLUMNS) - TICK_LABEL_COLUMNS - 1)
@@ -68,7 +64,7 @@ def render_log_chart(
 
 
 def save_log_chart(path: Path, lines: Series, x: NumberSequence, labels: ChartLabels) -> None:
-    """Write the picture as a PNG or SVG, whole or not at all."""
+    """Write a chart as PNG or SVG, completely or not at all."""
     check_path(path)
     _check_lines(lines, x)
     _decades(lines)
@@ -90,19 +86,19 @@ def save_log_chart(path: Path, lines: Series, x: NumberSequence, labels: ChartLa
     axes.legend(frameon=False)
     buffer = BytesIO()
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-    with rc_context({"svg.hashsalt": "regard"}):  # so the same lines give the same file
+    with rc_context({"svg.hashsalt": "regard"}):  # the same lines give the same bytes
         figure.savefig(buffer, format=path.suffix[1:], dpi=150, metadata=metadata)
     _write_atomic(path, buffer.getvalue())
 
 
 def check_path(path: Path) -> None:
-    """Fail before the work, not after it: on the format, the folder, or for want of matplotlib."""
+    """Check format, folder and matplotlib before the work begins."""
     if path.suffix not in PICTURE_SUFFIXES:
-        raise ValueError(f"{path}: a picture must end in {' or '.join(PICTURE_SUFFIXES)}")
+        raise ValueError(f"{path}: a plot must end in {' or '.join(PICTURE_SUFFIXES)}")
     if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}")
+        raise ValueError(f"{path}: there is no folder {path.parent}; create it first")
     if path.is_dir():
-        raise ValueError(f"{path}: this is a folder")
+        raise ValueError(f"{path}: is a folder; name a file")
     if find_spec("matplotlib") is None:
         missing = "matplotlib is not installed: pip install 'regard[plot]'"
         raise ModuleNotFoundError(missing, name="matplotlib")
@@ -119,9 +115,9 @@ def _write_atomic(path: Path, data: bytes) -> None:
 
 def _check_lines(lines: Series, x: NumberSequence) -> None:
     if len(x) < 2 or not all(a < b for a, b in pairwise(x)):
-        raise ValueError("x must hold at least two numbers, each larger than the one before")
+        raise ValueError("x must have at least two numbers, each larger than the one before")
     if not 1 <= len(lines) <= len(COLORS):
-        raise ValueError(f"lines must be 1 to {len(COLORS)}, not {len(lines)}")
+        raise ValueError(f"lines must have 1 to {len(COLORS)} entries, not {len(lines)}")
     for name, values in lines.items():
         if len(values) != len(x):
             raise ValueError(f"lines[{name!r}] has {len(values)} values, but x has {len(x)}")
@@ -132,10 +128,10 @@ def _has_logarithm(value: int | float) -> bool:
 
 
 def _decades(lines: Series) -> tuple[int, int]:
-    """The whole powers of ten around all values."""
+    """Return the powers of ten below and above all values."""
     positive = [value for values in lines.values() for value in values if _has_logarithm(value)]
     if not positive:
-        raise ValueError("lines must hold a positive finite value: there is nothing to draw")
+        raise ValueError("lines must have a positive finite value; there is nothing to draw")
     low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
     return low, max(high, low + 1)
 
@@ -143,7 +139,7 @@ def _decades(lines: Series) -> tuple[int, int]:
 def _log_samples(
     values: NumberSequence, x: NumberSequence, columns: int
 ) -> Iterator[tuple[int, float]]:
-    """Each column with its logarithm, on the straight line between the nearest places on x."""
+    """Yield each column and its logarithm, interpolated between the nearest x values."""
     left = 0
     for column in range(columns):
         position = x[0] + (x[-1] - x[0]) * column / (columns - 1)
@@ -156,7 +152,7 @@ def _log_samples(
 
 
 def _ticks(low: int, high: int) -> dict[int, str]:
-    """Row -> power of ten, for about six of them."""
+    """Return about six powers of ten, by row."""
     powers = range(high, low - 1, -math.ceil((high - low) / 5))
     rows = [round((high - power) / (high - low) * (TEXT_ROWS - 1)) for power in powers]
     return {row: f"1e{power}" if power else "1" for row, power in zip(rows, powers, strict=True)}

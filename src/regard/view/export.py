@@ -1,7 +1,7 @@
-"""A map of attention in a file; what the file is called says which kind.
+"""Files of attention maps; the suffix of the file decides the format.
 
-.html  a page with every layer and head        .png .svg .pdf  a picture
-.npz .json  all of it, to be read again        .csv  a row for each weight
+.html  a page with every layer and head        .png .svg .pdf  a plot
+.npz .json  the complete map, for `load`       .csv  a row for each weight
 .tex  TikZ, one matrix                         .pharaoh  links i-j:weight, key-query, by words
 """
 
@@ -12,12 +12,11 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.files import write_atomic
+from regard.files import JsonObject, write_atomic
 from regard.view.annotations import annotations_from_dict
 from regard.view.attention_map import AttentionMap
 from regard.view.page import html_page
@@ -25,8 +24,8 @@ from regard.view.picture import PictureFormat, PictureStyle, picture_bytes
 from regard.view.terminal import label
 
 FORMAT_VERSION = 1
-MIN_CSV_WEIGHT = 1e-5  # a weight below it is no row of a sheet
-TIKZ_CELL_CM = 0.45  # centimetres of a cell
+MIN_CSV_WEIGHT = 1e-5  # smaller weights have no row
+TIKZ_CELL_CM = 0.45
 
 
 def save(map_: AttentionMap, path: Path) -> None:
@@ -36,19 +35,19 @@ def save(map_: AttentionMap, path: Path) -> None:
 def build_serializer(
     path: Path, style: PictureStyle | None = None
 ) -> Callable[[AttentionMap], bytes]:
-    """What makes the bytes of such a file; fails before the work where there is no such kind."""
+    """Return the function that converts a map to this format; raise an error for unknown ones."""
     if path.suffix not in SERIALIZERS:
-        raise ValueError(f"{path}: a map is written as one of {', '.join(SERIALIZERS)}")
+        raise ValueError(f"{path}: a map must end in one of {', '.join(SERIALIZERS)}")
     if style is None:
         return SERIALIZERS[path.suffix]
     if path.suffix not in PICTURE_FORMATS:
-        raise ValueError(f"{path}: a style is for pictures: {', '.join(PICTURE_FORMATS)}")
+        raise ValueError(f"{path}: a style is for plots; end in {', '.join(PICTURE_FORMATS)}")
     file_format = PICTURE_FORMATS[path.suffix]
     return lambda map_: picture_bytes(map_, file_format, style)
 
 
 def load(path: Path) -> AttentionMap:
-    """From .npz or .json."""
+    """Read a map from .npz or .json."""
     try:
         if path.suffix == ".json":
             header = json.loads(path.read_bytes())
@@ -59,7 +58,7 @@ def load(path: Path) -> AttentionMap:
                 names = [f"layer{number}" for number in range(len(header["layers"]))]
                 layers = [read_array(archive, name).astype(np.float32) for name in names]
         if header["version"] != FORMAT_VERSION:
-            raise ValueError(f"version {header['version']}; this reads {FORMAT_VERSION}")
+            raise ValueError(f"version {header['version']}, not {FORMAT_VERSION}")
         names, kinds = (
             [name for name, _ in header["layers"]],
             {kind for _, kind in header["layers"]},
@@ -76,16 +75,16 @@ def load(path: Path) -> AttentionMap:
             annotations=annotations_from_dict(header.get("more")),
         )
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: not a map of attention ({error})") from None
+        raise ValueError(f"{path}: not an attention map ({error})") from None
 
 
-def read_array(archive: zipfile.ZipFile, name: str) -> NDArray[Any]:
-    """One array of an .npz; an object, which only pickle could read, is refused."""
+def read_array(archive: zipfile.ZipFile, name: str) -> NDArray[np.generic]:
+    """Read an array of an .npz; raise an error for pickled objects."""
     with archive.open(f"{name}.npy") as file:
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
-def map_header(map_: AttentionMap) -> dict[str, Any]:
+def map_header(map_: AttentionMap) -> JsonObject:
     return {
         "version": FORMAT_VERSION,
         "title": map_.title,
@@ -98,7 +97,7 @@ def map_header(map_: AttentionMap) -> dict[str, Any]:
 
 
 def as_npz(map_: AttentionMap) -> bytes:
-    """Arrays of half precision and names, which need no pickle."""
+    """Return weights in half precision, and a header as JSON bytes, which need no pickle."""
     buffer = io.BytesIO()
     arrays = {f"layer{n}": layer.weights.astype(np.float16) for n, layer in enumerate(map_.layers)}
     header = np.frombuffer(json.dumps(map_header(map_)).encode(), dtype=np.uint8)
@@ -112,7 +111,7 @@ def as_json(map_: AttentionMap) -> bytes:
 
 
 def as_csv(map_: AttentionMap) -> bytes:
-    """Places are counted from 0, heads from 1."""
+    """Return a row for each weight; positions count from 0, heads from 1."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["layer", "head", "query", "query_token", "key", "key_token", "weight"])
@@ -125,14 +124,14 @@ def as_csv(map_: AttentionMap) -> bytes:
 
 
 def as_pharaoh(map_: AttentionMap) -> bytes:
-    """One line: for each word that looked, the one it looked at most, in the mean of all heads."""
+    """Return one line with the strongest link of each query word, by the mean of all heads."""
     mean_weights = map_.merge_subwords().mean().layers[0].weights[0]
     links = [(int(row.argmax()), q, row.max()) for q, row in enumerate(mean_weights) if row.any()]
     return (" ".join(f"{k}-{q}:{weight:.4f}" for k, q, weight in links) + "\n").encode()
 
 
 def as_tikz(map_: AttentionMap) -> bytes:
-    """A picture to \\input; the mean of all heads."""
+    """Return a TikZ picture to \\input, with the mean of all heads."""
     mean_weights = map_.mean().layers[0].weights[0]
     lines = [
         f"\\begin{{tikzpicture}}[x={TIKZ_CELL_CM}cm, y=-{TIKZ_CELL_CM}cm, font=\\footnotesize]"
@@ -149,7 +148,7 @@ def as_tikz(map_: AttentionMap) -> bytes:
 
 
 def escape_tex(token: str) -> str:
-    """Text that TeX sets and does not obey."""
+    """Escape the special characters of TeX."""
     special = {character: f"\\{character}" for character in "#$%&_{}"}
     special |= {
         "\\": "\\textbackslash{}",

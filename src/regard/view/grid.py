@@ -1,6 +1,6 @@
-"""Weights that lie over an image, in the terminal: small maps side by side, a cell for each patch.
+"""Attention to the patches of an image, in the terminal: small maps side by side.
 
-Colours are those of `view.terminal`; a cell is two letters wide, so that it is about a square.
+Colors are those of `view.terminal`. A patch is two characters wide, which is about a square.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from rich.cells import cell_len
 from regard.view.terminal import SHADES, Surface, label, render_cell
 
 GAP_CELLS = 2  # between two maps
-MAX_TITLE_CELLS = 12  # letters of a title, for which a narrow map gets room
-MAX_DOUBLE_WIDTH_COLUMNS = 16  # columns, above which a cell is one letter wide
+MAX_TITLE_CELLS = 12  # a longer title does not make a narrow map wider
+MAX_DOUBLE_WIDTH_COLUMNS = 16  # with more columns, a patch is one character wide
 
 WeightRows = Sequence[Sequence[float]]
 RgbColor = tuple[float, float, float]
@@ -23,12 +23,12 @@ def render_grids(
     surface: Surface = Surface(),  # noqa: B008 (immutable)
     max_weight: float | None = None,
 ) -> str:
-    """Maps with their titles, as many beside one another as fit, without a last newline.
+    """Return maps with their titles, as many side by side as fit.
 
-    A weight of `top` is drawn in full; not given, it is the greatest of all.
+    A weight of `max_weight` has the brightest color; by default, it is the greatest weight.
     """
     if not maps:
-        raise ValueError("maps are missing: there is nothing to draw")
+        raise ValueError("maps is empty; give at least one")
     full_weight = (
         max(max(map(max, rows)) for rows in maps.values()) if max_weight is None else max_weight
     )
@@ -47,7 +47,7 @@ def render_grids(
 
 
 class GridBlock(NamedTuple):
-    """A map as lines, which are `cells` letters wide (colours not counted); with its title more."""
+    """A map as lines of text; widths are in cells of the terminal, without escape sequences."""
 
     title: str
     lines: list[str]
@@ -68,7 +68,7 @@ class GridBlock(NamedTuple):
 
 
 def render_band(band: Sequence[GridBlock], surface: Surface) -> str:
-    """Maps in one band, their titles above them."""
+    """Return maps side by side, with their titles above them."""
     rows = [""] * (1 + max(len(block.lines) for block in band))
     for block in band:
         title = label(block.title, block.total_width, surface.ink)
@@ -84,7 +84,7 @@ def render_thumbnail(
     colors: Sequence[Sequence[RgbColor]],
     surface: Surface = Surface(),  # noqa: B008 (immutable)
 ) -> str:
-    """An image of a few pixels (0 to 255): in its colours, or as bright as it is."""
+    """Return an image of a few pixels (0 to 255), in color or by brightness."""
     cell_width = letters_per_cell(len(colors[0]))
     return "\n".join(
         "".join(render_pixel(color, cell_width, surface) for color in row) for row in colors
@@ -100,12 +100,12 @@ def render_pixel(color: RgbColor, width: int, surface: Surface) -> str:
         case "256":
             cube = 16 + 36 * round(red / 51) + 6 * round(green / 51) + round(blue / 51)
             return f"\x1b[48;5;{cube}m{' ' * width}\x1b[0m"
-        case "shades" | "16":  # of an image, sixteen colours tell less than its light
+        case "shades" | "16":  # brightness is clearer than sixteen colors
             return SHADES[min(int(brightness * len(SHADES)), len(SHADES) - 1)] * width
         case "ascii":
             return render_cell(brightness, width, "ascii")
 
 
 def letters_per_cell(columns: int) -> int:
-    """How many letters wide a cell is."""
+    """Return how many characters wide a patch is."""
     return 1 if columns > MAX_DOUBLE_WIDTH_COLUMNS else 2

@@ -1,23 +1,24 @@
-"""Running text with names on stretches of it, in colour."""
+"""Text with labeled spans, in color."""
 
 from collections.abc import Iterable
 from hashlib import blake2b
 
 from regard.view.terminal import label
 
-# Backgrounds that black letters can be read on, apart from each other for colour-blind eyes too:
-# Okabe & Ito's palette without black, brightened; by their numbers in the 256 colours.
+# Backgrounds for black letters: the palette of Okabe & Ito, without black and brighter, as numbers
+# of the 256 colors. Color-blind readers can tell them apart.
 HIGHLIGHT_COLORS = (215, 117, 79, 228, 75, 209, 218, 253)
-MAX_SPAN_CELLS = 10_000  # cells of a stretch
+MAX_SPAN_CELLS = 10_000
 
-LabeledSpan = tuple[str, str]  # a stretch of text and its name; "" where it has none
+LabeledSpan = tuple[str, str]
+"""A span of text and its label; "" for none."""
 
 
 def render_highlighted(spans: Iterable[LabeledSpan]) -> str:
-    """The parts with spaces between. The same name has the same colour in every text."""
+    """Return the spans with spaces between them. A label has the same color in every text."""
     rendered_spans = []
     for text, name in spans:
-        text, name = (label(one, MAX_SPAN_CELLS) for one in (text, name))
+        text, name = (label(part, MAX_SPAN_CELLS) for part in (text, name))
         rendered = (
             f"\x1b[30;48;5;{highlight_color(name)}m {text} \x1b[2m{name} \x1b[0m" if name else text
         )

@@ -1,4 +1,4 @@
-"""A report of models as one HTML file: tables to sort, pictures inside, nothing fetched."""
+"""A comparison of models as one HTML file with sortable tables and plots; it fetches nothing."""
 
 import base64
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ for (const button of document.querySelectorAll("th button")) {
 
 
 def as_html(report: ComparisonReport, pictures: Sequence[tuple[str, bytes]]) -> str:
-    """The whole page; `pictures` are captions with PNGs."""
+    """Return the page; `pictures` are captions and PNGs."""
     tables = [overview_table(report.models)]
     tables += [seed_average_table(report.spreads)] if report.spreads else []
     tables += [length_table(report.models)] if length_bins(report.models) else []

@@ -1,16 +1,16 @@
-"""The log of a training as lines: its loss, and that of the dev split."""
+"""Lines of a chart from the log of a training: losses and metrics."""
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from regard.files import JsonObject
 from regard.view.chart import Lines
 
-MAX_POINTS = 400  # of a line: of longer trainings, each is the mean of several steps
+MAX_POINTS = 400  # of a line; in longer trainings, a point is the mean of several steps
 
 
-def loss_lines(log: Iterable[Mapping[str, Any]]) -> Lines:
-    """Entries as of log.jsonl -> "train" and "dev", so far as there is something of them."""
+def loss_lines(log: Iterable[JsonObject]) -> Lines:
+    """Return the lines "train" and "dev" of a log.jsonl, without empty ones."""
     train: list[tuple[int, float]] = []
     dev: list[tuple[int, float]] = []
     for entry in log:
@@ -29,8 +29,8 @@ def loss_lines(log: Iterable[Mapping[str, Any]]) -> Lines:
     }
 
 
-def metric_lines(log: Iterable[Mapping[str, Any]]) -> Lines:
-    """The same -> "metric", what the settings compare on dev, if it was looked at."""
+def metric_lines(log: Iterable[JsonObject]) -> Lines:
+    """Return the line "metric" of a log.jsonl, train.metric on dev, if there are validations."""
     points = [(entry["step"], entry["metric"]) for entry in log if entry["kind"] == "dev"]
     return (
         {"metric": ([step for step, _ in points], [value for _, value in points])} if points else {}

@@ -4,44 +4,49 @@ from regard.view.attention_map import AttentionMap
 from regard.view.report import render_table
 from regard.view.terminal import MAX_ROW_LABEL_CELLS, Surface, label
 
-SHOWN = 4  # other tokens of a step
+MAX_ALTERNATIVES = 4  # alternatives of a step that are shown
 
 
-def render_step_table(seen: AttentionMap, surface: Surface) -> str:
-    """A line for each step: what was said, what else might have been, what was looked at most."""
-    if not seen.annotations.choices:
-        raise ValueError("--step-table is for texts that a run writes token by token")
-    whole = seen.mean().layers[0].weights[0]
-    ahead = seen.layers[0].kind == "self"  # each token is followed by the one that is said
-    said = [*seen.queries.tokens[1:], ""] if ahead else seen.queries.tokens
-    rows = [["said", "p", "else", "looked at"]]
-    for token, choices, weights in zip(said, seen.annotations.choices, whole, strict=True):
-        shares = dict(choices)
-        other = [one for one in choices if one.token != token][:SHOWN]
+def render_step_table(map_: AttentionMap, surface: Surface) -> str:
+    """Return a row for each step: the token, its alternatives, and the most attended key."""
+    if not map_.annotations.choices:
+        raise ValueError("--step-table is for runs that generate text; leave it out")
+    mean_weights = map_.mean().layers[0].weights[0]
+    is_language_model = map_.layers[0].kind == "self"  # a query predicts the next token
+    tokens = [*map_.queries.tokens[1:], ""] if is_language_model else map_.queries.tokens
+    rows = [["token", "p", "alternatives", "attends to"]]
+    steps = zip(tokens, map_.annotations.choices, mean_weights, strict=True)
+    for token, choices, weights in steps:
+        probabilities = dict(choices)
+        alternatives = [choice for choice in choices if choice.token != token][:MAX_ALTERNATIVES]
         best = int(weights.argmax())
         rows.append(
             [
                 label(token, MAX_ROW_LABEL_CELLS, surface.ink),
-                f"{shares[token]:.0%}" if token in shares else "-",
+                f"{probabilities[token]:.0%}" if token in probabilities else "-",
                 "  ".join(
-                    f"{label(one.token, 12, surface.ink)} {one.probability:.0%}" for one in other
+                    f"{label(choice.token, 12, surface.ink)} {choice.probability:.0%}"
+                    for choice in alternatives
                 ),
-                f"{label(seen.keys.tokens[best], 16, surface.ink)} {weights[best]:.0%}",
+                f"{label(map_.keys.tokens[best], 16, surface.ink)} {weights[best]:.0%}",
             ]
         )
     return render_table(rows, left_aligned=(0, 2, 3))
 
 
-def render_gold_table(seen: AttentionMap) -> str:
-    """How the links of each head compare with those of people, and those of all in the mean."""
-    layers, [[whole]] = seen.agreements(), seen.mean().agreements()
+def render_gold_table(map_: AttentionMap) -> str:
+    """Return the agreement with gold links, of the mean of all heads and of each head."""
+    [[mean_agreement]] = map_.mean().agreements()
+    named_agreements = [("mean of all heads", mean_agreement)]
+    for layer, heads in zip(map_.layers, map_.agreements(), strict=True):
+        for number, agreement in enumerate(heads, 1):
+            name = f"{layer.name}, head {number}" if len(heads) > 1 else layer.name
+            named_agreements.append((name, agreement))
+    if len(named_agreements) == 2:  # one head is its own mean
+        named_agreements.pop()
     rows = [["", "AER", "found", "false", "missed"]]
-    every = [("all, in the mean", whole)]
-    for layer, heads in zip(seen.layers, layers, strict=True):
-        for number, one in enumerate(heads, 1):
-            every.append((f"{layer.name}, head {number}" if len(heads) > 1 else layer.name, one))
-    for name, one in every if len(every) > 2 else every[:1]:
-        counts = (one.predicted_possible, one.predicted - one.predicted_possible)
-        missed = one.sure - one.predicted_sure
-        rows.append([name, f"{one.aer:.3f}", *map(str, counts), str(missed)])
-    return "links of people\n" + render_table(rows)
+    for name, agreement in named_agreements:
+        found = agreement.predicted_possible
+        counts = (found, agreement.predicted - found, agreement.sure - agreement.predicted_sure)
+        rows.append([name, f"{agreement.aer:.3f}", *map(str, counts)])
+    return "gold links\n" + render_table(rows)

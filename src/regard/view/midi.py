@@ -1,22 +1,22 @@
-"""Notes -> a Standard MIDI File (format 0: one track), as bytes for the caller to write.
+"""Standard MIDI Files of format 0, which have one track.
 
-Notes are (pitch, start, length), in quarter notes. See "Standard MIDI Files 1.0" (MIDI
-Manufacturers Association, 1996).
+See "Standard MIDI Files 1.0" (MIDI Manufacturers Association, 1996).
 """
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 MidiNote = tuple[int, Fraction, Fraction]
-TICKS_PER_QUARTER = 480  # of a quarter note
-NOTE_ON_VELOCITY, NOTE_OFF_VELOCITY = 80, 64  # how quickly keys go down, and up
+"""Pitch from 0 to 127, start and length in quarter notes."""
+TICKS_PER_QUARTER = 480
+NOTE_ON_VELOCITY, NOTE_OFF_VELOCITY = 80, 64
 NOTE_ON, NOTE_OFF, META_EVENT = 0x90, 0x80, 0xFF
 TRACK_NAME, END_OF_TRACK, SET_TEMPO = 0x03, 0x2F, 0x51
-MICROSECONDS_PER_MINUTE = 60_000_000  # microseconds
+MICROSECONDS_PER_MINUTE = 60_000_000
 
 
 def notes_from_roll(steps: Sequence[Sequence[int]]) -> list[MidiNote]:
-    """The notes of a piano roll, a step a quarter note; a key that sounds on is held."""
+    """Return the notes of a piano roll, whose steps are quarter notes; repeated keys are held."""
     notes, open_since = list[MidiNote](), dict[int, int]()
     for time, step in enumerate([*steps, ()]):
         for pitch in sorted(set(open_since) - set(step)):
@@ -28,17 +28,20 @@ def notes_from_roll(steps: Sequence[Sequence[int]]) -> list[MidiNote]:
 
 
 def midi_bytes(notes: Iterable[MidiNote], *, tempo: int = 90, name: str = "") -> bytes:
-    """A file with these notes, on the first channel, at so many quarter notes a minute."""
+    """Return a MIDI file with these notes; the tempo is in quarter notes per minute."""
     if not 4 <= tempo <= 1000:
-        raise ValueError(f"tempo must be 4 to 1000 quarter notes a minute, not {tempo}")
+        raise ValueError(f"tempo must be from 4 to 1000 quarter notes per minute, not {tempo}")
     events = list[tuple[int, int, bytes]]()
     for pitch, start, length in notes:
         if not 0 <= pitch <= 127 or start < 0 or length <= 0:
-            raise ValueError(f"({pitch}, {start}, {length}) is no note: pitch, start and length")
+            raise ValueError(
+                f"({pitch}, {start}, {length}) is not a note; give a pitch from 0 to 127, a start "
+                "from 0 and a positive length"
+            )
         first, last = round(start * TICKS_PER_QUARTER), round((start + length) * TICKS_PER_QUARTER)
         events.append((first, NOTE_ON, bytes([NOTE_ON, pitch, NOTE_ON_VELOCITY])))
         events.append((max(last, first + 1), NOTE_OFF, bytes([NOTE_OFF, pitch, NOTE_OFF_VELOCITY])))
-    events.sort()  # at one time, keys go up (a lower number) before they go down
+    events.sort()  # at equal times NOTE_OFF, which has the lower number, comes first
     track = variable_length(0) + meta_event(
         SET_TEMPO, round(MICROSECONDS_PER_MINUTE / tempo).to_bytes(3)
     )
@@ -62,7 +65,7 @@ def meta_event(kind: int, data: bytes) -> bytes:
 
 
 def variable_length(number: int) -> bytes:
-    """A number in groups of seven bits, the highest first; all but the last are marked."""
+    """Encode a number in groups of seven bits, the highest first; bit 8 marks all but the last."""
     groups = [number & 0x7F]
     while number := number >> 7:
         groups.append(0x80 | (number & 0x7F))

@@ -1,4 +1,4 @@
-"""Notes -> a picture of a piano roll, as the bytes of a PNG: time to the right, pitch upwards."""
+"""Plots of piano rolls as PNG: time to the right, pitch upwards."""
 
 from collections.abc import Sequence
 
@@ -8,22 +8,22 @@ from regard.view.midi import MidiNote
 
 PITCH_NAMES = ("C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B")
 BLACK_KEYS = {1, 3, 6, 8, 10}
-QUARTERS_PER_BAR = 4  # quarter notes between two stronger lines
-QUARTER_INCHES, SEMITONE_INCHES = 0.14, 0.13  # inches
-MAX_WIDTH_INCHES = 60.0  # inches
+QUARTERS_PER_BAR = 4
+QUARTER_INCHES, SEMITONE_INCHES = 0.14, 0.13
+MAX_WIDTH_INCHES = 60.0
 
 
 def pitch_name(pitch: int) -> str:
-    """60 is C4."""
+    """Return the name of a pitch; 60 is C4."""
     return f"{PITCH_NAMES[pitch % 12]}{pitch // 12 - 1}"
 
 
 def piano_roll_png(notes: Sequence[MidiNote], title: str) -> bytes:
-    """A bar a note, on the rows of its keys; black keys are shaded."""
+    """Draw a bar for each note in the row of its key; the rows of black keys are shaded."""
     from matplotlib.figure import Figure
 
     if not notes:
-        raise ValueError("notes are missing: there is nothing to draw")
+        raise ValueError("notes is empty; there is nothing to draw")
     low, high = min(note[0] for note in notes) - 2, max(note[0] for note in notes) + 2
     end = float(max(start + length for _, start, length in notes))
     width = min(MAX_WIDTH_INCHES, 1.2 + QUARTER_INCHES * max(end, 16.0))

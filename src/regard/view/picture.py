@@ -1,15 +1,17 @@
-"""A map of attention as a picture for print: one head as a matrix, many as a grid, a pool as bars.
+"""Plots of attention maps as png, svg or pdf. Styles:
 
-picture(map, "svg")                    png, svg or pdf
-picture(map, "pdf", shape="arcs")      tokens in a row, and arcs from each to what it looked at
-picture(map, "png", shape="text")      a document, sentences and words shaded
-picture(map, "png", shape="strip")     a picture for each word that looked at it
+matrix    the mean of all heads, one row per query
+heads     a small matrix for each layer and head
+bars      the mean weight of each key
+arcs      tokens in a row, with arcs from queries to keys
+text      a document with shaded words and sentences
+strip     an image for each word of a caption
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +26,17 @@ if TYPE_CHECKING:
 
 PictureFormat = Literal["png", "svg", "pdf"]
 PictureStyle = Literal["matrix", "heads", "bars", "arcs", "text", "strip"]
-THUMBNAIL_INCHES = 1.1  # inches of one head among many
-MAX_ENLARGED_HEADS = 4  # heads that have room to be larger
-MAPS_PER_ROW = 8  # words of a caption in a line
-DOCUMENT_LINE_LENGTH = 84  # letters of a document in a line
-MIN_ARC_WEIGHT = 0.03  # an arc below it is not drawn
+THUMBNAIL_INCHES = 1.1  # side of a head
+MAX_ENLARGED_HEADS = 4  # up to this number, heads are drawn twice as large
+MAPS_PER_ROW = 8
+DOCUMENT_LINE_LENGTH = 84  # characters
+MIN_ARC_WEIGHT = 0.03  # smaller weights have no arc
 
 
 def picture_bytes(
     map_: AttentionMap, file_format: PictureFormat = "png", style: PictureStyle | None = None
 ) -> bytes:
-    """The bytes of the file; `shape` not given: what suits the map."""
+    """Return the plot of a map; the default style depends on the kind of the map."""
     if style is None:
         style = default_style(map_)
     if style not in get_args(PictureStyle):
@@ -50,7 +52,7 @@ def picture_bytes(
 
 
 def default_style(map_: AttentionMap) -> PictureStyle:
-    """What suits a map."""
+    """Return the style for the kind of a map and its number of heads."""
     heads, kind = [layer.heads for layer in map_.layers], map_.layers[0].kind
     if kind == "grid":
         return "strip" if len(heads) > 1 and max(heads) == 1 else "heads"
@@ -60,15 +62,15 @@ def default_style(map_: AttentionMap) -> PictureStyle:
 
 
 def matrix_figure(map_: AttentionMap) -> "Figure":
-    """The mean of all heads; a row what looked, a column what was looked at."""
+    """Draw the mean of all heads: one row per query, one column per key."""
     from matplotlib.figure import Figure
 
     weights = map_.mean().layers[0].weights[0]
     down, across = weights.shape
     if max(down, across) > MAX_CELLS:
         raise ValueError(
-            f"{down} x {across} cells are too small to see: at most {MAX_CELLS} to a side; "
-            "write a page (.html)"
+            f"a plot shows at most {MAX_CELLS} tokens per side, not {down} x {across}; "
+            "save a page (.html)"
         )
     figure = Figure(
         figsize=(2.2 + CELL_INCHES * across, 1.6 + CELL_INCHES * down), layout="constrained"
@@ -83,7 +85,7 @@ def matrix_figure(map_: AttentionMap) -> "Figure":
 
 
 def draw_gold_links(axes: "Axes", map_: AttentionMap) -> None:
-    """Frames around links of people, dashed where they are possible only."""
+    """Draw frames around gold links; possible links are dashed."""
     from matplotlib.patches import Rectangle
 
     if map_.annotations.gold is None:
@@ -101,7 +103,7 @@ def draw_gold_links(axes: "Axes", map_: AttentionMap) -> None:
 
 
 def head_grid_figure(map_: AttentionMap) -> "Figure":
-    """Layers below one another, their heads side by side, without words."""
+    """Draw a row for each layer with its heads side by side, without tokens."""
     from matplotlib.figure import Figure
 
     across, down = max(layer.heads for layer in map_.layers), len(map_.layers)
@@ -125,11 +127,11 @@ def head_grid_figure(map_: AttentionMap) -> "Figure":
 
 
 def draw_head(
-    axes: "Axes", layer: AttentionLayer, head: int, background: NDArray[Any] | None
+    axes: "Axes", layer: AttentionLayer, head: int, background: NDArray[np.float32] | None
 ) -> None:
-    """One head without words, over its picture if it has one."""
-    intensity = np.sqrt(layer.weights[head])  # as on the page: small ones are seen
-    if layer.kind == "grid":  # many places share one look
+    """Draw a head without tokens, over its image if there is one."""
+    intensity = np.sqrt(layer.weights[head])  # makes small weights visible, as on the page
+    if layer.kind == "grid":  # its patches share one distribution
         intensity = intensity / max(float(intensity.max()), 1e-9)
     if background is None:
         axes.imshow(intensity, cmap="Greys", vmin=0, vmax=1, aspect="auto")
@@ -142,7 +144,7 @@ def draw_head(
 
 
 def strip_figure(map_: AttentionMap) -> "Figure":
-    """For each layer (of a caption: each word) the mean of its heads, in lines of `ACROSS`."""
+    """Draw the mean of the heads of each layer, which is a word of a caption."""
     from matplotlib.figure import Figure
 
     count = len(map_.layers)
@@ -160,20 +162,21 @@ def strip_figure(map_: AttentionMap) -> "Figure":
 
 
 def document_figure(map_: AttentionMap) -> "Figure":
-    """Each row that looks is a sentence: before it its share, its words on their weight."""
+    """Draw a line for each query, which is a sentence: its weight, and its shaded words."""
     from matplotlib.figure import Figure
 
     weights, tokens = map_.layers[0].weights.mean(0), map_.keys.tokens
-    sentence_shares = (
-        map_.layers[-1].weights.mean(0).sum(-1)
-    )  # of documents: words times their sentence
+    # the last layer has the weights of words times those of their sentences
+    sentence_shares = map_.layers[-1].weights.mean(0).sum(-1)
     lines = list[tuple[float, list[tuple[str, float]]]]()
     for row, share in zip(weights, sentence_shares.tolist(), strict=True):
         words = [(label(tokens[k], 16), float(row[k])) for k in np.flatnonzero(row).tolist()]
         parts = list(wrapped_lines(words, DOCUMENT_LINE_LENGTH))
         lines += [(share if not n else -1.0, part) for n, part in enumerate(parts)]
     if len(lines) > MAX_CELLS:
-        raise ValueError(f"{len(lines)} lines are too many for a picture; write a page (.html)")
+        raise ValueError(
+            f"a plot shows at most {MAX_CELLS} lines, not {len(lines)}; save a page (.html)"
+        )
     figure = Figure(figsize=(8.4, 0.7 + 0.3 * len(lines)), layout="constrained")
     axes, top = figure.subplots(), max(float(weights.max()), 1e-9)
     axes.set(xlim=(-6, DOCUMENT_LINE_LENGTH + 2), ylim=(len(lines), -1))
@@ -192,7 +195,7 @@ def document_figure(map_: AttentionMap) -> "Figure":
 def wrapped_lines(
     words: Sequence[tuple[str, float]], width: int
 ) -> Iterator[list[tuple[str, float]]]:
-    """Lines of at most so many letters."""
+    """Yield lines of at most `width` characters."""
     line, space_left = list[tuple[str, float]](), width
     for word in words:
         if line and len(word[0]) > space_left:
@@ -205,26 +208,26 @@ def wrapped_lines(
 
 
 def draw_shaded_text(axes: "Axes", x: int, y: int, text: str, level: float, color: str) -> None:
-    """Letters of one width, on a ground that is as strong as the level."""
+    """Draw monospaced text on a background with the opacity of the level."""
     artist = axes.text(x, y, text, family="monospace", fontsize=10, va="center")
     artist.set_parse_math(False)
     artist.set_bbox({"facecolor": color, "alpha": 0.75 * level, "edgecolor": "none", "pad": 1.2})
 
 
-def decode_png(png: bytes) -> NDArray[Any]:
+def decode_png(png: bytes) -> NDArray[np.float32]:
     from matplotlib.image import imread
 
     return imread(BytesIO(png), format="png")
 
 
 def bar_figure(map_: AttentionMap) -> "Figure":
-    """How much each token got, over all that looked."""
+    """Draw the mean weight of each key over all queries."""
     from matplotlib.figure import Figure
 
     token_weights = map_.mean().layers[0].weights[0].mean(0)
     if len(token_weights) > MAX_CELLS:
         raise ValueError(
-            f"{len(token_weights)} bars are too many: at most {MAX_CELLS}; write a page (.html)"
+            f"a plot shows at most {MAX_CELLS} bars, not {len(token_weights)}; save a page (.html)"
         )
     figure = Figure(figsize=(1.6 + CELL_INCHES * len(token_weights), 2.6), layout="constrained")
     axes = figure.subplots()
@@ -238,15 +241,17 @@ def bar_figure(map_: AttentionMap) -> "Figure":
 
 
 def arc_figure(map_: AttentionMap) -> "Figure":
-    """Tokens in a row; above them arcs to what is before, below them to what follows."""
+    """Draw tokens in a row, with arcs to earlier keys above and to later keys below."""
     from matplotlib.figure import Figure
     from matplotlib.patches import Arc
 
     if map_.queries.tokens != map_.keys.tokens:
-        raise ValueError("arcs are for tokens that look at each other; take style matrix")
+        raise ValueError("arcs need self-attention; use the style matrix")
     weights, count = map_.mean().layers[0].weights[0], len(map_.queries.tokens)
     if count > MAX_CELLS:
-        raise ValueError(f"{count} tokens are too many for arcs: at most {MAX_CELLS}")
+        raise ValueError(
+            f"a plot shows at most {MAX_CELLS} tokens, not {count}; save a page (.html)"
+        )
     figure = Figure(figsize=(1.2 + 0.62 * count, 1.2 + 0.4 * count), layout="constrained")
     axes = figure.subplots()
     for q, k in np.argwhere(weights > MIN_ARC_WEIGHT).tolist():

@@ -1,17 +1,18 @@
-"""Models beside one another: as tables of text, Markdown, CSV and JSON."""
+"""A comparison of models as text, Markdown, CSV and JSON."""
 
 import csv
 import json
 import math
 from collections.abc import Collection, Sequence
 from io import StringIO
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from regard.files import JsonObject
 from regard.metrics.comparison import ModelResult, SeedSpread
 
-# What can be told of a model, in this order, and how it is written
+# Titles and formats of columns, in this order
 COLUMNS = {
     "parameters": ("parameters", "{:,}"),
     "bleu": ("BLEU", "{:.2f}"),
@@ -38,7 +39,7 @@ TableCells = list[list[str]]
 
 
 class ComparisonReport(NamedTuple):
-    """All that a report is made of, but its pictures."""
+    """The contents of a report, without its plots."""
 
     title: str
     models: Sequence[ModelResult]
@@ -47,19 +48,19 @@ class ComparisonReport(NamedTuple):
 
 
 def metric_names(models: Sequence[ModelResult]) -> list[str]:
-    """What is told of these, in the order of COLUMNS; what is not named there before speeds."""
+    """Return the metrics of models in the order of COLUMNS; others come before the speeds."""
     order = {name: number for number, name in enumerate(COLUMNS)}
     names = dict.fromkeys(name for model in models for name in model.values)
     return sorted(names, key=lambda name: order.get(name, order["aer"]))
 
 
 def column_format(name: str) -> tuple[str, str]:
-    """Its title, and how its values are written."""
+    """Return the title and the number format of a column."""
     return COLUMNS.get(name, (name.replace("_", " "), "{:.2f}"))
 
 
 def overview_table(models: Sequence[ModelResult]) -> TableCells:
-    """A head, and a row for each model; what is not known is "-"."""
+    """Return a header and a row for each model; missing values are "-"."""
     names = metric_names(models)
     rows = ([model.name, *(format_value(model, name) for name in names)] for model in models)
     return [["model", *(column_format(name)[0] for name in names)], *rows]
@@ -71,7 +72,7 @@ def format_value(model: ModelResult, name: str) -> str:
 
 
 def seed_average_table(spreads: Sequence[SeedSpread]) -> TableCells:
-    """Over seeds: a head, and a row for each group; the size of a model is not a matter of luck."""
+    """Return a header and a row with mean and deviation for each group of seeds."""
     names = [
         name for name in metric_names([spread.mean for spread in spreads]) if name != "parameters"
     ]
@@ -92,7 +93,7 @@ def format_mean_deviation(spread: SeedSpread, name: str) -> str:
 
 
 def length_table(models: Sequence[ModelResult]) -> TableCells:
-    """BLEU by words of the source: a head, and a row for each model."""
+    """Return BLEU by source length: a header and a row for each model."""
     bins = length_bins(models)
     rows = (
         [model.name, *(f"{model.by_length[b]:.2f}" if b in model.by_length else "-" for b in bins)]
@@ -106,7 +107,7 @@ def length_bins(models: Sequence[ModelResult]) -> list[str]:
 
 
 def render_table(cells: TableCells, left_aligned: Collection[int] = (0,)) -> str:
-    """Columns for a terminal: these (the first) to the left, numbers to the right."""
+    """Return a table for a terminal; columns are aligned to the right, except `left_aligned`."""
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
 
     def padded(index: int, text: str) -> str:
@@ -119,7 +120,7 @@ def render_table(cells: TableCells, left_aligned: Collection[int] = (0,)) -> str
 
 
 def as_text(report: ComparisonReport) -> str:
-    """For a terminal."""
+    """Return a report for a terminal."""
     tables = [render_table(overview_table(report.models))]
     tables += [render_table(seed_average_table(report.spreads))] if report.spreads else []
     tables[-1] = "\n".join([tables[-1], *report.notes])
@@ -128,7 +129,7 @@ def as_text(report: ComparisonReport) -> str:
 
 
 def as_markdown(report: ComparisonReport, pictures: TableCells) -> str:
-    """The whole report; `pictures` are pairs of a caption and a file beside it."""
+    """Return a report as Markdown; `pictures` are pairs of a caption and a file name."""
     parts = [f"# {report.title}", markdown_table(overview_table(report.models))]
     parts += [markdown_table(seed_average_table(report.spreads))] if report.spreads else []
     parts += ["\n".join(f"- {note}" for note in report.notes)] if report.notes else []
@@ -148,7 +149,7 @@ def escaped(text: str) -> str:
 
 
 def as_csv(report: ComparisonReport) -> str:
-    """CSV: numbers in full, nothing where there is none; `row` says of what: model, mean …"""
+    """Return a report as CSV with numbers in full; `row` is model, mean or deviation."""
     names, bins = metric_names(report.models), length_bins(report.models)
     buffer = StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -163,7 +164,7 @@ def as_csv(report: ComparisonReport) -> str:
 
 
 def as_json(report: ComparisonReport) -> str:
-    """One object; JSON has no word for infinity, so it is null like all that is not known."""
+    """Return a report as a JSON object; missing and infinite values are null."""
     data = {
         "title": report.title,
         "notes": list(report.notes),
@@ -181,7 +182,7 @@ def as_json(report: ComparisonReport) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
-def json_values(model: ModelResult) -> dict[str, Any]:
+def json_values(model: ModelResult) -> JsonObject:
     values = {
         name: None if value is None or not math.isfinite(value) else value
         for name, value in model.values.items()

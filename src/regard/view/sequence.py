@@ -1,22 +1,24 @@
-"""Letters with a letter under each: residues of a protein and their states."""
+"""A sequence with a symbol below each letter: residues of a protein and their states."""
 
 from collections.abc import Iterator
 
 from regard.view.highlight import highlight_color
 from regard.view.terminal import Surface, label
 
-STATE_COLORS = {"H": 209, "E": 75}  # helices red, strands blue, as programs for proteins draw them
-UNCOLORED_STATES = "C-_"  # coil: no colour
-NUMBER_WIDTH = 6  # letters before a line, for the number of its first residue
+STATE_COLORS = {"H": 209, "E": 75}  # helices red, strands blue, as in protein viewers
+UNCOLORED_STATES = "C-_"  # coil, gap, unknown
+NUMBER_WIDTH = 6  # characters before a line, for the number of its first residue
 
 
 def render_annotated_sequence(sequence: str, annotation: str, surface: Surface = Surface()) -> str:  # noqa: B008 (immutable)
-    """Both in lines of the surface's width, a group at a time, what is below in colour.
+    """Return pairs of lines of the surface's width: letters, and their symbols in color.
 
-    The number of a line's first letter stands before it.
+    Each pair begins with the number of its first letter.
     """
     if len(sequence) != len(annotation):
-        raise ValueError(f"{len(sequence)} letters above, but {len(annotation)} below")
+        raise ValueError(
+            f"annotation must have one symbol per letter: {len(annotation)} for {len(sequence)}"
+        )
     line_length = max(10, (surface.width - NUMBER_WIDTH) // 10 * 10)
     groups = []
     for start in range(0, max(1, len(sequence)), line_length):
@@ -27,7 +29,7 @@ def render_annotated_sequence(sequence: str, annotation: str, surface: Surface =
 
 
 def colored_runs(states: str, surface: Surface) -> Iterator[str]:
-    """Runs of one state in its colour, where there are colours."""
+    """Yield runs of one state in its color, if the surface has colors."""
     start = 0
     for position in range(1, len(states) + 1):
         if position == len(states) or states[position] != states[start]:

@@ -1,6 +1,7 @@
-"""Running text in the terminal, each word as strong as its weight.
+"""Text in the terminal with shaded words.
 
-With colours the words lie on them; else a line of shades, or digits, stands below the words.
+With colors, the weight is the background of a word. Otherwise, a line of shades or digits below
+the words shows it.
 """
 
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from rich.cells import cell_len
 
 from regard.view.terminal import Surface, label, render_cell, render_on_color
 
-MAX_WORD_CELLS = 30  # cells of a word
+MAX_WORD_CELLS = 30
 
 
 def render_shaded_text(
@@ -20,12 +21,12 @@ def render_shaded_text(
     max_weight: float = 1.0,
     total_weight: float | None = None,
 ) -> str:
-    """The tokens in lines that fit, without a last newline; a weight of `top` is drawn in full.
+    """Return tokens in lines that fit the surface.
 
-    `whole` is the weight of all of them together: a mark before the first line.
+    A weight of `max_weight` has the strongest shade. `total_weight` is shown before the first line.
     """
     if len(tokens) != len(weights):
-        raise ValueError(f"there are {len(tokens)} tokens, but {len(weights)} weights")
+        raise ValueError(f"weights has {len(weights)} numbers for {len(tokens)} tokens")
     if not max_weight > 0:
         raise ValueError(f"max_weight must be positive, not {max_weight}")
     words = [label(token, MAX_WORD_CELLS, surface.ink) for token in tokens]

@@ -1,4 +1,4 @@
-"""Attention maps in the terminal: a row a query, a column a slot, a cell as strong as its weight.
+"""Heatmaps in the terminal: one row per query, one column per slot.
 
 Tokens are untrusted text: escape sequences and control characters never reach the terminal.
 """
@@ -12,21 +12,15 @@ from typing import Literal, NamedTuple
 from rich.cells import cell_len
 from rich.console import Console
 
-# How a weight is drawn: digits, shades of one colour, or colours.
 Ink = Literal["ascii", "shades", "16", "256", "truecolor"]
+"""How a weight is drawn: digits, shades of one color, or a number of colors."""
 
-MAX_ROW_LABEL_CELLS, MAX_COLUMN_LABEL_CELLS = 16, 8  # the most cells that a label may take
+MAX_ROW_LABEL_CELLS, MAX_COLUMN_LABEL_CELLS = 16, 8
 DIGITS = ".123456789X"
 SHADES = " ░▒▓█"
-# Dark to bright, so that order survives a grey print and colour blindness: five points of viridis.
+# Five points of viridis, dark to bright: readable in gray and for color-blind readers.
 VIRIDIS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
-ANSI_BACKGROUNDS = (
-    40,
-    44,
-    46,
-    102,
-    103,
-)  # of sixteen: black, blue, cyan, bright green, bright yellow
+ANSI_BACKGROUNDS = (40, 44, 46, 102, 103)  # black, blue, cyan, bright green, bright yellow
 
 # CSI, OSC (with its text) and the two-character escape sequences, in 7-bit and 8-bit form.
 ESCAPE_SEQUENCES = re.compile(
@@ -34,19 +28,19 @@ ESCAPE_SEQUENCES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
-LEFT_TO_RIGHT = "\u200e"  # takes no cell; what is on both sides of it stays there
+LEFT_TO_RIGHT = "\u200e"  # an invisible mark that stops reordering by direction
 VISIBLE_CONTROLS = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 class Surface(NamedTuple):
-    """What is drawn upon: how wide it is, and with which ink."""
+    """The width of a terminal in cells, and its ink."""
 
     width: int = 80
     ink: Ink = "shades"
 
     @classmethod
     def from_console(cls, console: Console) -> "Surface":
-        """What this console can show. `NO_COLOR`, `TERM=dumb` and `COLUMNS` are respected."""
+        """Return the surface of a console; it respects `NO_COLOR`, `TERM=dumb` and `COLUMNS`."""
         if not console.encoding.startswith("utf"):
             return cls(console.width, "ascii")
         inks: dict[str | None, Ink] = {"truecolor": "truecolor", "256": "256", "standard": "16"}
@@ -61,9 +55,9 @@ def render_heatmap(
     surface: Surface = Surface(),  # noqa: B008 (immutable)
     max_weight: float = 1.0,
 ) -> str:
-    """The map as lines of text, without a last newline. A weight of `top` is drawn in full.
+    """Return a heatmap as lines of text. A weight of `max_weight` has the strongest shade.
 
-    Columns that do not fit beside one another go into blocks below one another.
+    If the columns do not fit side by side, they are split into blocks.
     """
     _check_shape(weights, rows, columns, max_weight)
     row_labels = [label(token, MAX_ROW_LABEL_CELLS, surface.ink) for token in rows]
@@ -87,7 +81,7 @@ def render_heatmap(
 
 
 def render_legend(surface: Surface = Surface(), max_weight: float = 1.0) -> str:  # noqa: B008 (immutable)
-    """The key to a map: the ink from no weight to `top`."""
+    """Return the legend of a map: the ink from 0 to `max_weight`."""
     match surface.ink:
         case "ascii":
             cells = " ".join(DIGITS)
@@ -99,7 +93,7 @@ def render_legend(surface: Surface = Surface(), max_weight: float = 1.0) -> str:
 
 
 def label(token: str, limit: int, ink: Ink = "shades") -> str:
-    """The token as at most `limit` cells of text that cannot disturb the terminal."""
+    """Return a token as printable text of at most `limit` cells."""
     text = _printable(token)
     if ink == "ascii":
         text = "".join(c if c.isascii() else "?" * cell_len(c) for c in text)
@@ -107,7 +101,7 @@ def label(token: str, limit: int, ink: Ink = "shades") -> str:
         return text
     ellipsis = "~" if ink == "ascii" else "…"
     while cell_len(text) > limit - 1:
-        text = text[:-1]  # marks go before the letter that carries them: none is left without one
+        text = text[:-1]  # removes combining marks before their letter
     return text + ellipsis
 
 
@@ -115,7 +109,7 @@ def _printable(token: str) -> str:
     text = "".join(_printable_char(char) for char in ESCAPE_SEQUENCES.sub("", token))
     if text.isspace():
         return "␣" * len(text)
-    # A mark without its letter (a subword may start so) would land on the cell before it.
+    # A subword may start with a combining mark, which would change the cell before it.
     return "◌" + text if text and cell_len(text[0]) == 0 else text
 
 
@@ -136,13 +130,13 @@ def _printable_char(char: str) -> str:
 
 
 def _pad(text: str, width: int) -> str:
-    """Of neighbours that are read from the right, a terminal would show the first at the right."""
+    """Pad a text; a mark keeps neighbors that are read from the right in their columns."""
     is_right_to_left = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in text)
     return text + LEFT_TO_RIGHT * is_right_to_left + " " * (width - cell_len(text))
 
 
 def render_cell(level: float, width: int, ink: Ink) -> str:
-    """A level, so many cells wide."""
+    """Return a level from 0 to 1 as a cell of this width."""
     if math.isnan(level):
         return _pad("?", width)
     level = min(max(level, 0.0), 1.0)
@@ -154,17 +148,15 @@ def render_cell(level: float, width: int, ink: Ink) -> str:
 
 
 def shade_index(level: float) -> int:
-    """Which of five: below 5 % the first, as with the digits; then one for each quarter."""
+    """Return one of five shades: the first below 5 %, as with digits, then one per quarter."""
     return 0 if level < 0.05 else min(int(level * 4), 3) + 1
 
 
 def render_on_color(text: str, level: float, ink: Ink) -> str:
-    """A text on the colour of a level, in black or white, whichever can be read."""
+    """Return a text on the color of a level, in black or white, whichever is readable."""
     level = min(max(level, 0.0), 1.0)
     red, green, blue = _ramp_color(level)
-    is_bright = (
-        shade_index(level) > 1 if ink == "16" else level > 0.5
-    )  # of the sixteen, cyan is bright
+    is_bright = shade_index(level) > 1 if ink == "16" else level > 0.5  # cyan of 16 is bright
     foreground = "" if text.isspace() else f";{30 if is_bright else 97}"
     if ink == "16":
         return f"\x1b[{ANSI_BACKGROUNDS[shade_index(level)]}{foreground}m{text}\x1b[0m"

@@ -1,7 +1,7 @@
-"""One page that holds a map of attention and all that shows it; it fetches nothing.
+"""An attention map as one HTML page with its scripts; the page fetches nothing.
 
-Rows are kept sparse: the `KEPT` greatest weights of each, and how much mass the others have. What a
-token says is only ever set as text, so that none is run.
+Long rows are sparse: the page has their greatest weights, and the mean mass of the others. Scripts
+set tokens only as text, so that a token never becomes code.
 """
 
 import base64
@@ -11,22 +11,22 @@ import zlib
 from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 import numpy as np
 
+from regard.files import JsonObject
 from regard.view.attention_map import AttentionMap, TokenSequence
 
-MAX_KEPT_WEIGHTS = 16  # weights of a row, where there are more than DENSE
+MAX_KEPT_WEIGHTS = 16  # weights of a row with more than MAX_DENSE_KEYS keys
 MAX_DENSE_KEYS = 64
-MAX_KEYS = 65_536  # keys that a place of two bytes can name
+MAX_KEYS = 65_536  # an index has two bytes
 
 
 def html_page(map_: AttentionMap) -> str:
-    """The whole page as text."""
+    """Return the page as text."""
     keys = len(map_.keys.tokens)
     if keys > MAX_KEYS:
-        raise ValueError(f"{keys} keys: a page shows at most {MAX_KEYS}")
+        raise ValueError(f"a page shows at most {MAX_KEYS} keys, not {keys}; give a shorter input")
     weights_per_row = keys if keys <= MAX_DENSE_KEYS else MAX_KEPT_WEIGHTS
     packed, dropped = bytearray(), 0.0
     for layer in map_.layers:
@@ -37,7 +37,7 @@ def html_page(map_: AttentionMap) -> str:
         dropped += float((layer.weights.sum(-1) - values.sum(-1)).mean())
         packed += top_indices.astype("<u2").tobytes()
         packed += np.rint(255 * np.sqrt(values.clip(0, 1))).astype(np.uint8).tobytes()
-    page_data: dict[str, Any] = {
+    page_data: JsonObject = {
         "queries": token_data(map_.queries),
         "keys": token_data(map_.keys),
         "layers": [{"name": item.name, "heads": item.heads} for item in map_.layers],
@@ -61,13 +61,13 @@ def html_page(map_: AttentionMap) -> str:
         style=resources.joinpath("page.css").read_text("utf-8"),
         data=json.dumps(page_data, ensure_ascii=True).replace("<", "\\u003c"),
         script="".join(
-            resources.joinpath(name).read_text("utf-8") for name in ("more.js", "page.js")
+            resources.joinpath(name).read_text("utf-8") for name in ("annotations.js", "page.js")
         ),
     )
 
 
 def html_frame(map_: AttentionMap, height: int = 560) -> str:
-    """The page within another one, such as a notebook: it may run its own script, and no more."""
+    """Return the page as a frame for another page, such as a notebook; only its script may run."""
     style = f"width:100%;height:{height}px;border:1px solid #ccc"
     inner = html.escape(html_page(map_), quote=True)
     permissions = "allow-scripts allow-downloads"
@@ -75,7 +75,7 @@ def html_frame(map_: AttentionMap, height: int = 560) -> str:
 
 
 def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
-    """Maps under their names, each a page of its own in a frame."""
+    """Return a page with several maps, each in a frame below its name."""
     frames = "\n".join(
         f"<section><h2>{html.escape(escape_invisible(name))}</h2>"
         f"{html_frame(map_, height=760)}</section>"
@@ -93,8 +93,8 @@ def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
     )
 
 
-def gold_links(map_: AttentionMap) -> dict[str, Any] | None:
-    """Links of people as pairs of words, the one that looks first; and what can have links."""
+def gold_links(map_: AttentionMap) -> JsonObject | None:
+    """Return gold links as (query word, key word), and the words that can have links."""
     gold = map_.annotations.gold
     if gold is None:
         return None
@@ -106,7 +106,7 @@ def gold_links(map_: AttentionMap) -> dict[str, Any] | None:
     return {"sure": sure, "possible": possible, "queries": queries, "keys": keys}
 
 
-def token_data(sequence: TokenSequence) -> dict[str, Any]:
+def token_data(sequence: TokenSequence) -> JsonObject:
     return {
         "tokens": [escape_invisible(token) for token in sequence.tokens],
         "words": [escape_invisible(word) for word in sequence.words()],
@@ -115,7 +115,7 @@ def token_data(sequence: TokenSequence) -> dict[str, Any]:
 
 
 def escape_invisible(text: str) -> str:
-    """Characters that steer (controls, turns of direction, half characters) by their number."""
+    """Replace control, direction and surrogate characters by their code points."""
     return "".join(
         character if character.isprintable() else f"\\u{ord(character):04x}" for character in text
     )
