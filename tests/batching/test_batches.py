@@ -1,7 +1,8 @@
-"""Batches keep to their budget, lose nothing, and can be taken up again anywhere."""
+"""Batches stay within their budget, hold every example once, and can be resumed anywhere."""
 
 import json
 import random
+from functools import partial
 
 import pytest
 import torch
@@ -15,37 +16,39 @@ from regard.batching.batches import (
     iterate_by_length,
     split_into_batches,
 )
-from regard.batching.example import Batch, Example, collate
+from regard.batching.example import Batch, Example, ExampleSize, collate, with_index
 from regard.text.special import END, PAD, START
 
+PairBatches = partial(Batches, collate=collate)
 
-def some(count: int, longest: int = 12) -> list[Example]:
-    draw = random.Random(count)
+
+def random_examples(count: int, max_length: int = 12) -> list[Example]:
+    rng = random.Random(count)
     return [
-        Example(i, [9] * draw.randint(0, longest), [8] * draw.randint(0, longest))
+        Example(i, [9] * rng.randint(0, max_length), [8] * rng.randint(0, max_length))
         for i in range(count)
     ]
 
 
-def streamed_of(pairs: list[Example], seed: int = 0, buffer: int = 7) -> StreamedExamples:
-    """Records of digits, some of which are left out when they are made into pairs."""
+def stream(examples: list[Example], seed: int = 0, buffer: int = 7) -> StreamedExamples[Example]:
+    """Return a stream of these examples, without those that have an empty source."""
 
     def read():
-        return ({"source": pair.source, "target": pair.target} for pair in pairs)
+        return ({"source": example.source, "target": example.target} for example in examples)
 
-    def made(records):
-        for number, record in enumerate(records):
+    def to_examples(records):
+        for index, record in enumerate(records):
             if record["source"]:
-                yield Example(number, record["source"], record["target"])
+                yield Example(index, record["source"], record["target"])
 
-    return StreamedExamples(read, made, seed, buffer)
+    return StreamedExamples(read, to_examples, seed, buffer)
 
 
-def same(one: Batch, other: Batch) -> bool:
+def are_equal(first: Batch, second: Batch) -> bool:
     return all(
-        torch.equal(getattr(one, name), getattr(other, name))
-        for name in one.__dataclass_fields__
-        if name != "guide"  # tests/tasks/test_guide.py has batches with one
+        torch.equal(getattr(first, name), getattr(second, name))
+        for name in first.__dataclass_fields__
+        if name != "guide"  # tests/tasks/translate/test_guide.py has batches with one
     )
 
 
@@ -62,156 +65,173 @@ def test_a_batch_by_hand():
 
 @given(st.integers(1, 60), st.integers(1, 80), st.booleans())
 def test_budget_and_completeness(count: int, budget: int, by_tokens: bool):
-    pairs = some(count)
+    examples = random_examples(count)
     groups = list(
-        split_into_batches(pairs, budget if by_tokens else None, None if by_tokens else budget)
+        split_into_batches(examples, budget if by_tokens else None, None if by_tokens else budget)
     )
-    assert [pair for group in groups for pair in group] == pairs
+    assert [example for group in groups for example in group] == examples
     for group in groups:
-        longest = max(max(len(p.source), len(p.target)) + 1 for p in group)
-        assert len(group) == 1 or (longest * len(group) if by_tokens else len(group)) <= budget
+        max_length = max(max(len(e.source), len(e.target)) + 1 for e in group)
+        assert len(group) == 1 or (max_length * len(group) if by_tokens else len(group)) <= budget
 
 
 @settings(max_examples=30)
 @given(st.integers(0, 40), st.integers(1, 9), st.booleans(), st.integers(1, 3))
-def test_resuming_gives_what_would_have_come(skip: int, more: int, streamed: bool, ranks: int):
-    pairs = some(50)
-    examples = streamed_of(pairs, seed=3) if streamed else InMemoryExamples(pairs, seed=3)
+def test_resumed_batches_equal_those_without_interruption(
+    skip: int, more: int, streamed: bool, ranks: int
+):
+    source = random_examples(50)
+    examples = stream(source, seed=3) if streamed else InMemoryExamples(source, seed=3)
 
-    def fresh() -> Batches:
-        return Batches(
+    def new_batches() -> Batches[Example, Batch]:
+        return PairBatches(
             examples, tokens_per_batch=60, seed=5, window_size=20, rank=ranks - 1, ranks=ranks
         )
 
-    whole, resumed = fresh(), fresh()
+    uninterrupted, resumed = new_batches(), new_batches()
     for _ in range(skip):
-        next(whole)
-    state = json.loads(json.dumps(whole.state_dict()))
+        next(uninterrupted)
+    state = json.loads(json.dumps(uninterrupted.state_dict()))
     resumed.load_state_dict(state)
     for _ in range(more):
-        assert same(next(whole), next(resumed))
+        assert are_equal(next(uninterrupted), next(resumed))
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_every_epoch_has_every_example_in_another_order(streamed: bool):
-    pairs = some(40)
-    examples = streamed_of(pairs) if streamed else InMemoryExamples(pairs)
-    wanted = [pair.index for pair in pairs if pair.source or not streamed]
+    source = random_examples(40)
+    examples = stream(source) if streamed else InMemoryExamples(source)
+    expected = [example.index for example in source if example.source or not streamed]
     orders = [
-        [pair.index for window in examples.windows(epoch, 16) for pair in window.examples]
+        [example.index for window in examples.windows(epoch, 16) for example in window.examples]
         for epoch in (0, 0, 1)
     ]
     assert orders[0] == orders[1] != orders[2]
-    assert sorted(orders[0]) == sorted(orders[2]) == wanted
-    batches = Batches(examples, examples_per_batch=8, window_size=16)
-    seen: list[int] = []
+    assert sorted(orders[0]) == sorted(orders[2]) == expected
+    batches = PairBatches(examples, examples_per_batch=8, window_size=16)
+    indices: list[int] = []
     while batches.epoch == 0:
         state = batches.state_dict()
         batch = next(batches)
         if batches.epoch == 0:
-            seen += batch.indices.tolist()
-            for row, number in zip(batch.source, batch.indices.tolist(), strict=True):
-                assert row.tolist()[: len(pairs[number].source)] == pairs[number].source
-    assert sorted(seen) == wanted
+            indices += batch.indices.tolist()
+            for row, index in zip(batch.source, batch.indices.tolist(), strict=True):
+                assert row.tolist()[: len(source[index].source)] == source[index].source
+    assert sorted(indices) == expected
     assert (state["window"], state["given"], state["before"]) == (32, 1, [2, 2])
 
 
-def test_a_stream_goes_on_without_cutting_into_tokens_what_was_before():
-    examples, cut_up = streamed_of(some(90)), list[int]()
-    made = examples.to_examples
+def test_a_resumed_stream_tokenizes_no_earlier_window():
+    examples, window_sizes = stream(random_examples(90)), list[int]()
+    to_examples = examples.to_examples
 
     def counted(records):
-        found = list(made(records))
-        cut_up.append(len(found))
-        return found
+        window = list(to_examples(records))
+        window_sizes.append(len(window))
+        return window
 
     examples.to_examples = counted
-    batches = Batches(examples, examples_per_batch=4, window_size=30)
+    batches = PairBatches(examples, examples_per_batch=4, window_size=30)
     for _ in range(16):
         next(batches)
-    assert len(cut_up) == 3
-    again = Batches(examples, examples_per_batch=4, window_size=30)
-    again.load_state_dict(batches.state_dict())
-    next(again)
-    assert len(cut_up) == 4
+    assert len(window_sizes) == 3
+    resumed = PairBatches(examples, examples_per_batch=4, window_size=30)
+    resumed.load_state_dict(batches.state_dict())
+    next(resumed)
+    assert len(window_sizes) == 4
 
 
 def test_ranks_share_an_epoch():
-    examples = InMemoryExamples(some(48))
-    seen: list[int] = []
+    examples = InMemoryExamples(random_examples(48))
+    indices: list[int] = []
     for rank in range(2):
-        batches = Batches(examples, examples_per_batch=8, rank=rank, ranks=2)
-        seen += [i for _ in range(3) for i in next(batches).indices.tolist()]
-    assert sorted(seen) == list(range(48))
+        batches = PairBatches(examples, examples_per_batch=8, rank=rank, ranks=2)
+        indices += [i for _ in range(3) for i in next(batches).indices.tolist()]
+    assert sorted(indices) == list(range(48))
 
 
-def test_a_window_is_sorted_so_that_little_is_padding():
-    def padding(window: int) -> float:
-        batches = Batches(
-            InMemoryExamples(some(2000, 40)), examples_per_batch=20, window_size=window
+def test_a_sorted_window_has_little_padding():
+    def padding(window_size: int) -> float:
+        batches = PairBatches(
+            InMemoryExamples(random_examples(2000, 40)),
+            examples_per_batch=20,
+            window_size=window_size,
         )
-        made = [next(batches) for _ in range(100)]
-        real = sum(int(b.target_valid.sum()) for b in made)
-        return 1 - real / sum(b.target_valid.numel() for b in made)
+        first_batches = [next(batches) for _ in range(100)]
+        token_count = sum(int(b.target_valid.sum()) for b in first_batches)
+        return 1 - token_count / sum(b.target_valid.numel() for b in first_batches)
 
     assert padding(2000) < 0.03 < 0.3 < padding(20)
 
 
 def test_a_stream_holds_no_more_than_its_buffer():
-    given_out, most = 0, 0
+    done, max_held = 0, 0
 
     def read():
-        nonlocal most
+        nonlocal max_held
         for i in range(1000):
-            most = max(most, i - given_out)
+            max_held = max(max_held, i - done)
             yield Example(i % 10, [4], [5])
 
     for window in StreamedExamples(read, lambda records: records, buffer=50).windows(0, size=10):
-        given_out += len(window.examples)
-    assert given_out == 1000
-    assert most <= 62
+        done += len(window.examples)
+    assert done == 1000
+    assert max_held <= 62
 
 
-def test_in_order_gives_each_once():
-    pairs = some(30)
-    batches = list(iterate_by_length(pairs, tokens_per_batch=40))
+def test_iterating_by_length_yields_every_example_once():
+    examples = random_examples(30)
+    batches = list(iterate_by_length(examples, collate=collate, tokens_per_batch=40))
     assert sorted(i for b in batches for i in b.indices.tolist()) == list(range(30))
-    longest = [int(b.source_valid.sum(1).max()) for b in batches]
-    assert longest == sorted(longest)
+    max_lengths = [int(b.source_valid.sum(1).max()) for b in batches]
+    assert max_lengths == sorted(max_lengths)
+
+
+def test_an_example_gets_another_index():
+    assert with_index(Example(3, [4], [5]), 7) == Example(7, [4], [5])
+    assert with_index(ExampleSize(3, (1, 2)), 7) == ExampleSize(7, (1, 2))
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("build", "message"),
     [
         (
-            lambda: Batches(InMemoryExamples(some(3))),
+            lambda: PairBatches(InMemoryExamples(random_examples(3))),
             "either tokens_per_batch or examples_per_batch",
         ),
         (
-            lambda: Batches(InMemoryExamples(some(3)), tokens_per_batch=5, examples_per_batch=5),
+            lambda: PairBatches(
+                InMemoryExamples(random_examples(3)), tokens_per_batch=5, examples_per_batch=5
+            ),
             "either tokens_per_batch or examples_per_batch",
         ),
         (
-            lambda: Batches(InMemoryExamples(some(3)), tokens_per_batch=0),
+            lambda: PairBatches(InMemoryExamples(random_examples(3)), tokens_per_batch=0),
             "tokens_per_batch must be positive, not 0",
         ),
         (
-            lambda: Batches(InMemoryExamples(some(3)), examples_per_batch=1, rank=2, ranks=2),
+            lambda: PairBatches(
+                InMemoryExamples(random_examples(3)), examples_per_batch=1, rank=2, ranks=2
+            ),
             "rank must be from 0 to 1",
         ),
         (lambda: InMemoryExamples([]), "nothing to train on"),
         (lambda: StreamedExamples(list, list, buffer=0), "buffer must be positive"),
-        (lambda: collate([]), "pairs are missing"),
+        (lambda: collate([]), "examples are missing"),
         (
-            lambda: next(Batches(StreamedExamples(list, list), examples_per_batch=1)),
+            lambda: next(PairBatches(StreamedExamples(list, list), examples_per_batch=1)),
             "fewer batches than ranks",
         ),
         (
-            lambda: next(Batches(InMemoryExamples(some(3)), examples_per_batch=1, rank=4, ranks=5)),
+            lambda: next(
+                PairBatches(
+                    InMemoryExamples(random_examples(3)), examples_per_batch=1, rank=4, ranks=5
+                )
+            ),
             "fewer batches than ranks",
         ),
     ],
 )
-def test_bad_input(make, says: str):
-    with pytest.raises(ValueError, match=says):
-        make()
+def test_bad_input(build, message: str):
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -58,7 +58,7 @@ def translator(kind: str, trained: bool) -> TranslateTask:
                 nn.init.normal_(weight, std=0.5)
         return task
     pairs = list(task.examples({"source": word, "target": word[::-1]} for word in texts(300)))
-    batches = Batches(InMemoryExamples(pairs), examples_per_batch=32)
+    batches = Batches(InMemoryExamples(pairs), collate=task.collate, examples_per_batch=32)
     optimiser = torch.optim.Adam(model.parameters(), RATE)
     for _ in range(STEPS):
         optimiser.zero_grad()

@@ -1,33 +1,37 @@
-"""Batches that are made by their number, as many as are wanted."""
+"""Batches that are built from their number, in any quantity."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
+from regard.files import JsonObject
 
-class IndexedBatches:
-    """An endless iterator whose place is a number: `make(n)` is the n-th batch, from 0.
+BatchT = TypeVar("BatchT")
 
-    An epoch never ends: what is made has no last one.
+
+class IndexedBatches(Generic[BatchT]):
+    """An endless iterator whose position is a number: `build_batch(n)` is the n-th batch, from 0.
+
+    The epoch is always 0, because there is no last batch.
     """
 
     epoch = 0
 
-    def __init__(self, build_batch: Callable[[int], Any]):
+    def __init__(self, build_batch: Callable[[int], BatchT]):
         self.build_batch, self.batches_done = build_batch, 0
-        self.carried: dict[str, Tensor] = {}  # nothing: a batch does not go on with the one before
+        self.carried: dict[str, Tensor] = {}  # empty: no batch continues the one before it
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[BatchT]:
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> BatchT:
         batch = self.build_batch(self.batches_done)
         self.batches_done += 1
         return batch
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonObject:
         return {"given": self.batches_done}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: JsonObject) -> None:
         self.batches_done = state["given"]

@@ -1,12 +1,16 @@
 """The protocol of a source of training batches."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
+from regard.files import JsonObject
+
+BatchT_co = TypeVar("BatchT_co", covariant=True)
+
 
 @runtime_checkable
-class BatchSource(Protocol):
+class BatchSource(Protocol[BatchT_co]):
     """An endless iterator of batches whose position can be saved and restored.
 
     `carried` holds tensors that a model takes from one batch to the next, if there are any.
@@ -16,6 +20,6 @@ class BatchSource(Protocol):
 
     @property
     def epoch(self) -> int: ...
-    def __next__(self) -> Any: ...
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
+    def __next__(self) -> BatchT_co: ...
+    def state_dict(self) -> JsonObject: ...
+    def load_state_dict(self, state: JsonObject) -> None: ...

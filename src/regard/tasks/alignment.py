@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.batching.batches import iterate_by_length
-from regard.batching.example import Batch, Example
+from regard.batching.example import Batch, Example, collate
 from regard.data.corpus import Record
 from regard.data.formats.text_pairs import read_pairs
 from regard.metrics.alignment import Agreement, agreement, best_links, flipped, word_weights
@@ -164,7 +164,9 @@ class Aligner:
             examples = [
                 Example(index, source.ids, target.ids) for index, (source, target) in encodings
             ]
-            for batch in iterate_by_length(examples, tokens_per_batch=tokens_per_batch):
+            for batch in iterate_by_length(
+                examples, collate=collate, tokens_per_batch=tokens_per_batch
+            ):
                 weights = self.task.attention_weights(batch)
                 selected = [
                     (selection.apply(weights).numpy(), selection.shift) for selection in selections

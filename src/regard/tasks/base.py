@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from regard.attention.core import Attention
 from regard.attention.observe import Edit, named_attentions
 from regard.batching.batches import Batches
+from regard.batching.example import SizedT
 from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
 from regard.config.settings import Settings
@@ -126,7 +127,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     best_resets_after: int = 0  # step after which the objective changes and the best score restarts
     model: ModelT
     fields: tuple[str, ...] = ("text",)  # of a record, which hold text
-    packed: bool = True  # whether examples are ids and nothing else
+    packed: bool = True  # whether examples hold ids and numbers only
     streamed: bool = True  # whether an example needs its own record only
 
     # --- training
@@ -147,24 +148,9 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
         """Return -log p of the targets of these records, in evaluation mode."""
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+    @abstractmethod
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[BatchT]:
         """Return an endless source of training batches whose position can be saved."""
-        examples = store_examples(
-            lambda: corpus.read("train"),
-            self.examples,
-            self.fields,
-            seed=options.seed,
-            shuffle_buffer=options.shuffle_buffer,
-            packed=self.packed,
-            streamed=self.streamed,
-        )
-        return Batches(
-            examples,
-            tokens_per_batch=options.tokens_per_batch,
-            examples_per_batch=options.examples_per_batch,
-            seed=options.seed,
-            collate=self.collate,
-        )
 
     def parameter_groups(self) -> list[ParameterGroup]:
         """Return the parameters to train, by learning rate; the first group has the full rate."""
@@ -263,6 +249,33 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     def forced_attention(self, record: Record, links: Sequence[str]) -> dict[str, Edit]:  # noqa: ARG002
         """Return edits that force output words to attend to given input words."""
         raise ValueError(f"--force-attention does not support the task {self.name}")
+
+
+def batches_by_length(
+    task: Task[SizedT, BatchT, ModelT],
+    corpus: Corpus,
+    options: BatchOptions,
+    *,
+    to_examples: Callable[[Iterable[Record]], Iterator[SizedT]] | None = None,
+    collate: Callable[[list[SizedT]], BatchT] | None = None,
+) -> Batches[SizedT, BatchT]:
+    """Return batches of training examples of about equal length, by default those of the task."""
+    examples = store_examples(
+        lambda: corpus.read("train"),
+        to_examples or task.examples,
+        task.fields,
+        seed=options.seed,
+        shuffle_buffer=options.shuffle_buffer,
+        packed=task.packed,
+        streamed=task.streamed,
+    )
+    return Batches(
+        examples,
+        collate=collate or task.collate,
+        tokens_per_batch=options.tokens_per_batch,
+        examples_per_batch=options.examples_per_batch,
+        seed=options.seed,
+    )
 
 
 AnyTask = Task[Any, Any, Any]

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.batching.example import SizedT
 from regard.config.encoder_head import HeadConfig
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record, location
@@ -19,7 +20,7 @@ from regard.layers.encoder_states import EncoderStates
 from regard.layers.output_heads import ClassifierHead, Pooling, build_pooling
 from regard.metrics.classification import accuracy, macro_f1
 from regard.models.protocols import Encoder
-from regard.tasks.base import ExampleT, Metrics, Prediction
+from regard.tasks.base import Metrics, Prediction
 from regard.tasks.comparison import Comparison
 from regard.tasks.encoding import EncoderModel, EncoderTask
 from regard.tasks.loss import Loss
@@ -95,8 +96,8 @@ class ClassPrediction(Prediction):
 
 
 class EncoderClassifierTask(
-    EncoderTask[ExampleT, ClassBatch, EncoderClassifier[StateEncoderT]],
-    Generic[ExampleT, StateEncoderT],
+    EncoderTask[SizedT, ClassBatch, EncoderClassifier[StateEncoderT]],
+    Generic[SizedT, StateEncoderT],
 ):
     """A classifier and the names of its classes; subclasses read the inputs."""
 

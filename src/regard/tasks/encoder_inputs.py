@@ -21,23 +21,29 @@ from regard.text.special_ids import AnyTokenizer, special_ids
 from regard.text.spelling import NO_WORD, spell_sentence
 
 T = TypeVar("T")
+TokenT = TypeVar("TokenT", int, str)
+InputRow = Sequence[int] | Sequence[str]
+"""The ids that an encoder reads, or words if it reads characters."""
 
 
 @runtime_checkable
-class Inputs(Protocol):
-    """Rows of ids, and their tensors; rows hold words where an encoder reads characters."""
+class Inputs(Protocol[TokenT]):
+    """Conversion of texts to rows and tensors; an encoder reads ids, or words by characters."""
 
-    def rows(self, records: Sequence[Mapping[str, str]], max_tokens: int) -> list[list[Any]]:
+    def rows(self, records: Sequence[Mapping[str, str]], max_tokens: int) -> list[list[TokenT]]:
         """Return a row for each record; a text is cut after `max_tokens` tokens."""
         ...
 
-    def tensors(self, rows: Sequence[Sequence[Any]]) -> dict[str, Tensor]:
+    def tensors(self, rows: Sequence[Sequence[TokenT]]) -> dict[str, Tensor]:
         """Return the padded arguments of `encode`."""
         ...
 
-    def tokens(self, row: Sequence[Any]) -> list[str]:
+    def tokens(self, row: Sequence[TokenT]) -> list[str]:
         """Return the token at each position of a row."""
         ...
+
+
+AnyInputs = Inputs[Any]
 
 
 class PlainInputs:
@@ -143,7 +149,7 @@ class CharacterInputs:
         return list(row)
 
 
-def build_inputs(kind: str, tokenizer: AnyTokenizer, *, segments: bool = True) -> Inputs:
+def build_inputs(kind: str, tokenizer: AnyTokenizer, *, segments: bool = True) -> AnyInputs:
     """Return the inputs that an encoder of this kind reads; `segments` is for BERT."""
     match kind:
         case "bert":

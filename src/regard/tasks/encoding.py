@@ -15,20 +15,23 @@ from torch import Tensor, nn
 
 from regard.attention.observe import observe
 from regard.batching.batches import iterate_by_length
+from regard.batching.example import SizedT
+from regard.batching.source import BatchSource
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
 from regard.layers.lora import add_lora
 from regard.models.catalogue import build_model
 from regard.models.protocols import AnyEncoder
 from regard.tasks.base import (
+    BatchOptions,
     BatchT,
-    ExampleT,
     ParameterGroup,
     SettingsT,
     Task,
     TaskBuilder,
     Vocabularies,
     VocabularyLoader,
+    batches_by_length,
 )
 from regard.tasks.building import find_tokenizer, model_options, train_tokenizer_on_corpus
 from regard.tasks.generation import TOKENS_PER_BATCH
@@ -65,7 +68,7 @@ class EncoderModel(nn.Module, Generic[EncoderT]):
         return self
 
 
-class EncoderTask(Task[ExampleT, BatchT, EncoderModelT]):
+class EncoderTask(Task[SizedT, BatchT, EncoderModelT]):
     """A task whose model is an encoder with a head."""
 
     packed: bool = False
@@ -82,6 +85,9 @@ class EncoderTask(Task[ExampleT, BatchT, EncoderModelT]):
         self.max_tokens, self.label_smoothing = max_tokens, label_smoothing
         self.layer_decay = layer_decay
 
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[BatchT]:
+        return batches_by_length(self, corpus, options)
+
     @abstractmethod
     def cross_entropy(self, batch: BatchT, smoothing: float = 0.0) -> Loss:
         """Return the loss of a batch, with smoothed labels in training."""
@@ -89,7 +95,7 @@ class EncoderTask(Task[ExampleT, BatchT, EncoderModelT]):
     def loss(self, batch: BatchT, step: int) -> Loss:  # noqa: ARG002 - every step is alike
         return self.cross_entropy(batch, self.label_smoothing)
 
-    def evaluation_examples(self, records: Iterable[Record]) -> Iterator[ExampleT]:
+    def evaluation_examples(self, records: Iterable[Record]) -> Iterator[SizedT]:
         """Return the examples whose likelihood is measured."""
         return self.examples(records)
 
@@ -97,19 +103,18 @@ class EncoderTask(Task[ExampleT, BatchT, EncoderModelT]):
         return self.negative_log_likelihood_of(list(self.evaluation_examples(records)))
 
     @torch.no_grad()
-    def negative_log_likelihood_of(self, examples: Sequence[ExampleT]) -> Loss:
+    def negative_log_likelihood_of(self, examples: Sequence[SizedT]) -> Loss:
         """Return -log p of the targets of these examples."""
         self.model.eval()
         losses = [self.cross_entropy(batch) for batch in self.iterate_by_length(examples)]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
         return Loss(total, sum(loss.count for loss in losses))
 
-    def iterate_by_length(self, examples: Sequence[Any]) -> Iterator[BatchT]:
+    def iterate_by_length(self, examples: Sequence[SizedT]) -> Iterator[BatchT]:
         """Yield every example once, in batches of about equal length."""
         if not examples:
             return iter(())
-        collate: Any = self.collate
-        return iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH, collate=collate)
+        return iterate_by_length(examples, collate=self.collate, tokens_per_batch=TOKENS_PER_BATCH)
 
     @torch.no_grad()
     def observed_weights(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -15,11 +15,13 @@ from torch import Tensor
 from regard.attention.observe import observe
 from regard.batching.batches import iterate_by_length
 from regard.batching.example import Batch, Example, collate
+from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.decoding.stepper import Hypothesis, Stepper
 from regard.models.catalogue import build_model
 from regard.models.protocols import AnySeq2SeqModel, Seq2SeqModel, require_model
 from regard.tasks.base import (
+    BatchOptions,
     ProgressCallback,
     RunAsset,
     SettingsT,
@@ -27,6 +29,7 @@ from regard.tasks.base import (
     TaskBuilder,
     Vocabularies,
     VocabularyLoader,
+    batches_by_length,
 )
 from regard.tasks.building import find_vocabulary, model_options, train_tokenizer_on_corpus
 from regard.tasks.generation import (
@@ -73,6 +76,9 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
     def collate(self, examples: Sequence[Example]) -> Batch:
         return collate(examples)
 
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[Batch]:
+        return batches_by_length(self, corpus, options)
+
     def cross_entropy(self, batch: Batch, smoothing: float = 0.0) -> Loss:
         """Return the teacher-forced loss of a batch."""
         memory = self.model.remember(batch.source, batch.source_valid)
@@ -92,7 +98,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
     @torch.no_grad()
     def negative_log_likelihood_of(self, examples: Sequence[Example]) -> Loss:
         self.model.eval()
-        batches = iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH)
+        batches = iterate_by_length(examples, collate=collate, tokens_per_batch=TOKENS_PER_BATCH)
         losses = [self.cross_entropy(batch) for batch in batches]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
         return Loss(total, sum(loss.count for loss in losses))
@@ -125,7 +131,10 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
         seeds = sampling_seeds([example.source for example in examples])
         predictions: list[TextPrediction] = [TextPrediction("")] * len(examples)
         batches = iterate_by_length(
-            examples, tokens_per_batch=tokens_per_batch, examples_per_batch=examples_per_batch
+            examples,
+            collate=collate,
+            tokens_per_batch=tokens_per_batch,
+            examples_per_batch=examples_per_batch,
         )
         for batch in batches if examples else ():
             indices = batch.indices.tolist()
@@ -149,7 +158,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
                 on_progress(len(indices))
         return predictions
 
-    def source_examples(self, texts: Sequence[str]) -> list[Example]:
+    def source_examples(self, texts: Sequence[str]) -> Sequence[Example]:
         """Return examples without targets."""
         return [Example(n, ids, []) for n, ids in enumerate(self.source.encode_ids(list(texts)))]
 
@@ -174,8 +183,8 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
     def mean_attention_weights(self, examples: Sequence[Example]) -> list[Float[Tensor, "t s"]]:
         """Return the attention of each example, averaged over layers and heads."""
         tables: list[Tensor] = [torch.empty(0, 0)] * len(examples)
-        indexed = [example._replace(index=index) for index, example in enumerate(examples)]
-        for batch in iterate_by_length(indexed, tokens_per_batch=TOKENS_PER_BATCH):
+        indexed = [replace(example, index=index) for index, example in enumerate(examples)]
+        for batch in iterate_by_length(indexed, collate=collate, tokens_per_batch=TOKENS_PER_BATCH):
             means = self.attention_weights(batch).mean((0, 2))
             for index, table in zip(batch.indices.tolist(), means, strict=True):
                 example = examples[index]

@@ -7,13 +7,16 @@ import torch
 from regard.batching.source import BatchSource
 from regard.config.settings import Settings
 from regard.config.train import TrainConfig
-from regard.tasks.base import AnyTask, ParameterGroup
+from regard.models.protocols import Model
+from regard.tasks.base import BatchT, ExampleT, ModelT, ParameterGroup, Task
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.loop import Training
 from regard.training.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
 
 
-def build_training(settings: Settings, task: AnyTask, batches: BatchSource) -> Training:
+def build_training(
+    settings: Settings, task: Task[ExampleT, BatchT, ModelT], batches: BatchSource[BatchT]
+) -> Training[BatchT]:
     """Return the training of a task."""
     train, model = settings.train, task.model
     if getattr(train, "compile", False):
@@ -33,7 +36,7 @@ def build_training(settings: Settings, task: AnyTask, batches: BatchSource) -> T
 
 
 def with_rate_multipliers(
-    model: torch.nn.Module,
+    model: Model,
     groups: Sequence[ParameterGroup],
     rate_multipliers: Mapping[str, float],
 ) -> list[ParameterGroup]:

@@ -4,20 +4,22 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from regard.models.protocols import Model
 
 
 class ExponentialMovingAverage:
     """a <- d a + (1 - d) w after each step; d starts low, to forget the random initial weights."""
 
-    def __init__(self, model: nn.Module, decay: float = 0.999):
+    def __init__(self, model: Model, decay: float = 0.999):
         if not 0 < decay < 1:
             raise ValueError(f"decay must be in (0, 1), not {decay}")
         self.decay, self.updates = decay, 0
         self.weights = {name: value.clone() for name, value in model.state_dict().items()}
 
     @torch.no_grad()
-    def update(self, model: nn.Module) -> None:
+    def update(self, model: Model) -> None:
         self.updates += 1
         decay = min(self.decay, self.updates / (self.updates + 9))
         for name, value in model.state_dict().items():
@@ -27,7 +29,7 @@ class ExponentialMovingAverage:
                 self.weights[name].copy_(value)
 
     @contextmanager
-    def applied_to(self, model: nn.Module) -> Generator[None]:
+    def applied_to(self, model: Model) -> Generator[None]:
         """Load the averaged weights into a model; restore its weights at the end."""
         original = {name: value.clone() for name, value in model.state_dict().items()}
         model.load_state_dict(self.weights)

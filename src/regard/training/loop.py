@@ -8,13 +8,15 @@ for step in training.steps(1000):
 import math
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from regard.batching.source import BatchSource
 from regard.files import JsonObject
+from regard.models.protocols import Model
+from regard.tasks.base import BatchT
 from regard.tasks.loss import Loss
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.schedule import Plateau, Schedule, constant
@@ -35,14 +37,14 @@ class Step(NamedTuple):
     epoch: int  # from 0, of the last batch
 
 
-class Training:
+class Training(Generic[BatchT]):
     """A model in training: data, optimizer and schedule, whose complete state can be saved."""
 
     def __init__(
         self,
-        model: nn.Module,
-        loss_function: Callable[[Any, int], Loss],
-        batches: BatchSource,
+        model: Model,
+        loss_function: Callable[[BatchT, int], Loss],
+        batches: BatchSource[BatchT],
         optimizer: torch.optim.Optimizer,
         *,
         schedule: Schedule | Plateau | None = None,
@@ -176,3 +178,6 @@ def restore_optimizer_state(
         state.setdefault(int(parameter), {})[name] = value
     current_state = optimizer.state_dict()
     optimizer.load_state_dict({"state": state, "param_groups": current_state["param_groups"]})
+
+
+AnyTraining = Training[Any]

@@ -22,7 +22,7 @@ from regard.tasks.catalogue import find_task
 from regard.tasks.load import resolve_settings
 from regard.text.train import train_tokenizer
 from regard.training.build import build_training
-from regard.training.loop import Training
+from regard.training.loop import AnyTraining
 
 
 class MemoryUsage(NamedTuple):
@@ -107,7 +107,7 @@ def main() -> None:
     print(json.dumps({k: v for k, v in usage._asdict().items() if k != "shape"}))
 
 
-def optimizer_state_bytes(training: Training) -> int:
+def optimizer_state_bytes(training: AnyTraining) -> int:
     tensors, _ = training.state_dict()
     return total_bytes(tensors["optimiser"].values()) + total_bytes(
         tensors.get("average", {}).values()

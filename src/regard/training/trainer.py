@@ -36,7 +36,7 @@ from regard.training.checkpoint import (
 )
 from regard.training.ema import mean_weights
 from regard.training.log import LOG_FILES, Log, summary_writer, truncate_log
-from regard.training.loop import Step, Training
+from regard.training.loop import AnyTraining, Step
 from regard.training.schedule import Plateau
 
 MAX_DEV_RECORDS = 5000  # records of dev that are used for validation
@@ -203,7 +203,7 @@ class Trainer:
             self.validations_without_gain = checkpoint.metadata["waited"]
         truncate_log(self.folder, self.training.steps_done)
 
-    def build_training(self) -> Training:
+    def build_training(self) -> AnyTraining:
         task = self.run.task
         batches = task.batches(self.corpus, batch_options(self.settings))
         return build_training(self.settings, task, batches)

@@ -146,9 +146,9 @@ class TestWindows:
         words = record["answers"][0]["text"].split()
         found = 0
         for pair in pairs:
-            begin, first, last = pair.target
+            begin, first, last = pair.context_start, pair.start, pair.end
             if first:
-                row = pair.source[begin + first - 1 : begin + last]
+                row = pair.row[begin + first - 1 : begin + last]
                 tokens = [run.vocabularies["text"].token(n) if kind != "bidaf" else n for n in row]
                 assert tokens == words
                 found += 1

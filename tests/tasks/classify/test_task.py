@@ -23,11 +23,11 @@ SMALL = {
 GOOD, BAD = ["a fine film", "good and fine. very good"], ["a dull film", "bad! dull and bad"]
 
 
-def settings(tmp_path: Path, kind: str, steps: int = 40) -> Any:
+def classify_settings(folder: Path, kind: str) -> Any:
     lines = [f"{text}\t{label}\n" for label, texts in (("+", GOOD), ("-", BAD)) for text in texts]
     for name in ("train", "dev", "test"):
-        (tmp_path / f"{name}.tsv").write_text("".join(lines * 4))
-    files = {name: str(tmp_path / f"{name}.tsv") for name in ("train", "dev", "test")}
+        (folder / f"{name}.tsv").write_text("".join(lines * 4))
+    files = {name: str(folder / f"{name}.tsv") for name in ("train", "dev", "test")}
     return resolve_settings(
         {
             "task": "classify",
@@ -35,7 +35,7 @@ def settings(tmp_path: Path, kind: str, steps: int = 40) -> Any:
             "text": {"kind": "words"},
             "model": {"kind": kind, **SMALL[kind]},
             "train": {
-                "steps": steps,
+                "steps": 40,
                 "examples_per_batch": 4,
                 "learning_rate": 0.005 if kind == "bert" else 0.02,
                 "validate_every": 20,
@@ -46,15 +46,18 @@ def settings(tmp_path: Path, kind: str, steps: int = 40) -> Any:
     )
 
 
-def build_run(tmp_path: Path, kind: str) -> Run:
-    config = settings(tmp_path, kind)
-    return Run.create(config, build_corpus(config.data))
+def train_run(folder: Path, kind: str) -> Run:
+    list(Trainer(classify_settings(folder, kind), folder / "run", lambda _: None))
+    return Run.load(folder / "run")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_from_data_to_predictions(tmp_path, kind):
-    list(Trainer(settings(tmp_path, kind), tmp_path / "run", lambda _: None))
-    run = Run.load(tmp_path / "run")
+@pytest.fixture(scope="module", params=KINDS)
+def run(request, tmp_path_factory) -> Run:
+    """Return a trained run of each model."""
+    return train_run(tmp_path_factory.mktemp(request.param), request.param)
+
+
+def test_from_data_to_predictions(run):
     metrics = run.score("test")
     assert list(metrics) == ["accuracy", "f1", "loss", "texts"]
     assert metrics["accuracy"] == metrics["f1"] == 100.0
@@ -63,12 +66,11 @@ def test_from_data_to_predictions(tmp_path, kind):
     assert (good.text, bad.text) == ("+", "-")
     assert list(bad.as_dict()) == ["label", "probabilities"]
     assert sum(bad.as_dict()["probabilities"].values()) == pytest.approx(1)
-    assert run("").text in "+-"  # an empty text has a class, too
+    assert run("").text in "+-"  # an empty text has a class
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_prediction_depends_on_its_text_alone(tmp_path, kind):
-    task = build_run(tmp_path, kind).task
+def test_a_prediction_depends_only_on_its_text(run):
+    task = run.task
     records = [{"text": " ".join(GOOD + BAD)[:n]} for n in (0, 1, 9, 30, 50)]
     counts: list[int] = []
     for record, prediction in zip(
@@ -81,9 +83,11 @@ def test_a_prediction_depends_on_its_text_alone(tmp_path, kind):
     assert task.predict([]) == []
 
 
-def test_a_long_text_is_cut(tmp_path):
-    run = build_run(tmp_path, "bert")
+def test_a_long_text_is_truncated(run):
     task: Any = run.task
+    if run.settings.model.kind != "bert":
+        assert task.max_tokens == run.settings.train.max_tokens
+        return
     assert task.max_tokens == SMALL["bert"]["max_positions"] - 3
     text = " ".join(["fine"] * 99)
     for line in (text, f"{text}\t{text}"):
@@ -91,9 +95,8 @@ def test_a_long_text_is_cut(tmp_path):
     assert run(text) == run(" ".join(["fine"] * task.max_tokens))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_attention(tmp_path, kind):
-    task: Any = build_run(tmp_path, kind).task
+def test_attention(run):
+    task: Any = run.task
     record = task.parse("good and fine. very good", "input")
     weights_by_name = task.attention_weights(record)
     assert weights_by_name
@@ -104,11 +107,10 @@ def test_attention(tmp_path, kind):
     assert task.render(record, Surface()).startswith(f"{prediction.label} (")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_readout(tmp_path, kind):
-    task: Any = build_run(tmp_path, kind).task
+def test_readout(run):
+    task: Any = run.task
     record = {"text": "good and fine"}
-    if kind in ("han", "elmo"):
+    if run.settings.model.kind in ("han", "elmo"):
         with pytest.raises(ValueError, match="models that read one row of ids"):
             task.readout(record)
         return
@@ -124,7 +126,7 @@ def test_readout(tmp_path, kind):
 
 
 def test_a_run_without_attention(tmp_path):
-    config = settings(tmp_path, "elmo")
+    config = classify_settings(tmp_path, "elmo")
     head = config.head.model_copy(update={"pooling": "mean"})
     config = config.model_copy(update={"head": head})
     task = Run.create(config, build_corpus(config.data)).task
@@ -133,14 +135,14 @@ def test_a_run_without_attention(tmp_path):
         task.render({"text": "good"}, Surface())
 
 
-def test_a_line_is_one_text_or_two(tmp_path):
-    task = build_run(tmp_path, "birnn").task
+def test_a_line_is_one_text_or_two(run):
+    task = run.task
     assert task.parse("a", "input") == {"text": "a"}
     assert task.parse("a\tb", "input") == {"text": "a", "pair": "b"}
 
 
-def test_a_label_that_training_lacks(tmp_path):
-    config = settings(tmp_path, "birnn")
+def test_a_label_that_is_not_in_the_training_data(tmp_path):
+    config = classify_settings(tmp_path, "birnn")
     (tmp_path / "dev.tsv").write_text("a fine film\t+\nso so\t0\n")
     message = rf"{tmp_path}/dev.tsv:2: label '0' is not in the training data; there are \+, -"
     with pytest.raises(ValueError, match=message):

@@ -1,4 +1,4 @@
-"""Language models as a task: streams, likelihood, prompts, and training that goes on exactly."""
+"""Language modeling: streams, likelihood, continuations of prompts, and exact resuming."""
 
 import math
 from pathlib import Path
@@ -33,25 +33,26 @@ def decoding(kind: str, max_length: int = 10) -> Decoding:
     return Decoding(build_search(settings.decode), Constraints(max_length))
 
 
-def made(kind: str) -> LanguageTask:
-    letters = train_tokenizer("characters", [TEXT], 100)
-    model = build_model(kind, {**SMALL[kind], "size": letters.size})
-    return LanguageTask(model, letters, decoding=decoding("greedy"), context_length=8)
+def build_task(kind: str) -> LanguageTask:
+    characters = train_tokenizer("characters", [TEXT], 100)
+    model = build_model(kind, {**SMALL[kind], "size": characters.size})
+    return LanguageTask(model, characters, decoding=decoding("greedy"), context_length=8)
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(scope="module", params=KINDS)
 def task(request) -> LanguageTask:
-    return made(request.param)
+    torch.manual_seed(0)
+    return build_task(request.param)
 
 
-def test_stream(task):
+def test_texts_are_one_stream(task):
     ids = task.token_stream([{"text": "the"}, {"text": ""}, {"text": "cat"}])
     the, cat = task.text.encode_ids(["the", "cat"])
     assert ids.tolist() == [END, *the, END, END, *cat, END]
 
 
 @torch.no_grad()
-def test_likelihood_is_that_of_one_token_after_the_other(task):
+def test_likelihood_is_the_product_over_steps(task):
     ids = task.token_stream([{"text": TEXT[:20]}])
     loss = task.negative_log_likelihood_of(all_windows(ids, rows=2, context=8))
     assert task.negative_log_likelihood([{"text": TEXT[:20]}]).total.item() == pytest.approx(
@@ -62,54 +63,57 @@ def test_likelihood_is_that_of_one_token_after_the_other(task):
     total, model = 0.0, task.model.eval()
     for start in range(0, len(ids) - 1, 8):
         state = model.begin(1)
-        for now, after in zip(ids[start : start + 8], ids[start + 1 : start + 9], strict=False):
-            log_probs, state = model.step(state, now[None].long())
-            total -= log_probs[0, after].item()
+        window, targets = ids[start : start + 8], ids[start + 1 : start + 9]
+        for token, target in zip(window, targets, strict=False):
+            log_probs, state = model.step(state, token[None].long())
+            total -= log_probs[0, target].item()
     assert loss.count == len(ids) - 1
     assert loss.total.item() == pytest.approx(total, rel=1e-5)
 
 
 @torch.no_grad()
+@pytest.mark.usefixtures("unchecked")  # the shapes are checked below
 @pytest.mark.parametrize("kind", ["greedy", "beam", "sample"])
-def test_outputs_depend_on_nothing_but_their_prompt(task, kind):
+def test_an_output_depends_only_on_its_prompt(task, kind):
     prompts = ["", "t", "the c", "a", "the c", "the dog sat"]
-    how = decoding(kind, 6)
-    together = [best[0].ids for best in task.complete(prompts, decoding=how)]
-    alone = [task.complete([prompt], decoding=how)[0][0].ids for prompt in prompts]
-    turned = [best[0].ids for best in task.complete(prompts[::-1], decoding=how)][::-1]
-    if kind == "sample":  # the same prompt again draws anew
-        together[4] = turned[2] = alone[4]
-        turned[4] = together[4]
-    assert together == alone == turned
+    search = decoding(kind, 6)
+    together = [best[0].ids for best in task.complete(prompts, decoding=search)]
+    alone = [task.complete([prompt], decoding=search)[0][0].ids for prompt in prompts]
+    reverse = [best[0].ids for best in task.complete(prompts[::-1], decoding=search)][::-1]
+    if kind == "sample":  # a repeated prompt has another seed
+        together[4] = reverse[2] = alone[4]
+        reverse[4] = together[4]
+    assert together == alone == reverse
 
 
 @torch.no_grad()
-def test_greedy_is_the_likeliest_token_each_time(task):
-    said, prompt = list[int](), "the c"
+def test_greedy_search_takes_the_likeliest_tokens(task):
+    output, prompt = list[int](), "the c"
     model = task.model.eval()
     for _ in range(5):
-        ids = torch.tensor([[END, *task.text.encode_ids([prompt])[0], *said]])
+        ids = torch.tensor([[END, *task.text.encode_ids([prompt])[0], *output]])
         best = int(model.logits(model.teacher_forced(None, ids)[:, -1])[0, 2:].argmax()) + 2
         if best == END:
             break
-        said.append(best)
-    assert task.complete([prompt], decoding=decoding("greedy", 5))[0][0].ids == said
+        output.append(best)
+    assert task.complete([prompt], decoding=decoding("greedy", 5))[0][0].ids == output
 
 
-def test_what_follows(task):
-    found = task.next_tokens("the", 1000)
-    assert len(found) == task.text.size
-    assert sum(p for _, p in found) == pytest.approx(1, abs=1e-5)
-    assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
+def test_next_tokens(task):
+    tokens = task.next_tokens("the", 1000)
+    probabilities = [probability for _, probability in tokens]
+    assert len(tokens) == task.text.size
+    assert sum(probabilities) == pytest.approx(1, abs=1e-5)
+    assert probabilities == sorted(probabilities, reverse=True)
 
 
-def test_a_prompt_beyond_the_context_is_cut_at_its_beginning():
-    task = made("gpt2")
+def test_a_long_prompt_loses_its_beginning():
+    task = build_task("gpt2")
     assert task.complete([TEXT * 3]) == task.complete([(TEXT * 3)[-14:]])
     assert task.next_tokens(TEXT * 3) == task.next_tokens((TEXT * 3)[-24:])
 
 
-def settings(tmp_path: Path, kind: str, steps: int, carry: bool = False):
+def language_settings(tmp_path: Path, kind: str, steps: int, carry_state: bool = False):
     (tmp_path / "text.txt").write_text(TEXT * 200)
     return resolve_settings(
         {
@@ -120,7 +124,7 @@ def settings(tmp_path: Path, kind: str, steps: int, carry: bool = False):
                 "steps": steps,
                 "context_length": 16,
                 "examples_per_batch": 4,
-                "carry_state": carry,
+                "carry_state": carry_state,
                 "save_every": 3,
                 "validate_every": 4,
                 "learning_rate": 0.01,
@@ -130,63 +134,66 @@ def settings(tmp_path: Path, kind: str, steps: int, carry: bool = False):
     )
 
 
-@pytest.mark.parametrize(("kind", "carry"), [("gpt2", False), ("rnnlm", True), ("lstmn", False)])
-def test_stopped_and_taken_up_it_ends_the_same(tmp_path, kind, carry):
-    for folder, stops in (("whole", [7]), ("parts", [2, 4, 7])):
+@pytest.mark.parametrize(
+    ("kind", "carry_state"), [("gpt2", False), ("rnnlm", True), ("lstmn", False)]
+)
+def test_a_resumed_training_ends_with_the_same_weights(tmp_path, kind, carry_state):
+    for folder, stops in (("at_once", [7]), ("resumed", [2, 4, 7])):
         for steps in stops:
-            fit = Trainer(settings(tmp_path, kind, steps, carry), tmp_path / folder, lambda _: None)
-            list(fit)
-    one, other = (Run.load(tmp_path / folder) for folder in ("whole", "parts"))
-    assert isinstance(one.task, LanguageTask)
-    for name, weight in one.model.state_dict().items():
-        assert torch.equal(weight, other.model.state_dict()[name]), name
+            settings = language_settings(tmp_path, kind, steps, carry_state)
+            list(Trainer(settings, tmp_path / folder, lambda _: None))
+    at_once, resumed = (Run.load(tmp_path / folder) for folder in ("at_once", "resumed"))
+    assert isinstance(at_once.task, LanguageTask)
+    for name, weight in at_once.model.state_dict().items():
+        assert torch.equal(weight, resumed.model.state_dict()[name]), name
 
 
-def test_it_learns_what_it_reads(tmp_path):
-    wanted = settings(tmp_path, "rnnlm", 200, carry=True)
-    wider = wanted.model.model_copy(update={"hidden_dim": 48, "layers": 1})
-    fit = Trainer(wanted.model_copy(update={"model": wider}), tmp_path / "run", lambda _: None)
-    list(fit)
+@pytest.mark.usefixtures("unchecked")  # the shapes are checked above
+def test_a_model_learns_a_text(tmp_path):
+    settings = language_settings(tmp_path, "rnnlm", 200, carry_state=True)
+    wider = settings.model.model_copy(update={"hidden_dim": 48, "layers": 1})
+    settings = settings.model_copy(update={"model": wider})
+    list(Trainer(settings, tmp_path / "run", lambda _: None))
     run = Run.load(tmp_path / "run")
     scores = run.score("test")
     assert scores["perplexity"] < 1.5
     assert scores["bits_per_character"] < math.log2(1.6)
     record = run.task.parse("the cat s", "input 1")
-    [reply] = run.predict([record])
-    assert reply.text.startswith("the cat sat on the")
-    assert {**record, **reply.as_dict()}.keys() == {"prompt", "outputs"}
+    [prediction] = run.predict([record])
+    assert prediction.text.startswith("the cat sat on the")
+    assert {**record, **prediction.as_dict()}.keys() == {"prompt", "outputs"}
     assert run.task.validation_metric("perplexity", run.read_split("test")) < 1.5
-    facts = run.task.details(record)
-    assert facts["next"][0] == {"word": "sat", "probability": pytest.approx(1, abs=0.2)}
-    assert facts["next_tokens"][0] == {"token": "a", "probability": pytest.approx(1, abs=0.1)}
+    details = run.task.details(record)
+    assert details["next"][0] == {"word": "sat", "probability": pytest.approx(1, abs=0.2)}
+    assert details["next_tokens"][0] == {"token": "a", "probability": pytest.approx(1, abs=0.1)}
     assert [word for word, _ in run.task.next_words("the cat ", 1)] == ["sat"]
 
 
-def test_states_can_be_taken_apart():
+def test_tensors_of_a_state_can_be_replaced():
     model = build_model("rnnlm", {**SMALL["rnnlm"], "size": 9})
     _, state = model.read(model.begin(3), torch.randint(9, (3, 4)))
-    parts = state_tensors(state)
-    assert len(parts) == 2
-    again = replace_tensors(model.begin(3), iter(parts))
-    assert all(a is b for a, b in zip(state_tensors(again), parts, strict=True))
+    tensors = state_tensors(state)
+    assert len(tensors) == 2
+    restored = replace_tensors(model.begin(3), iter(tensors))
+    assert all(a is b for a, b in zip(state_tensors(restored), tensors, strict=True))
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "lstmn"])
-def test_what_was_looked_at(kind):
-    task = made(kind)
+def test_attention_of_a_text(kind):
+    task = build_task(kind)
     tokens, weights = task.text_attention("the")
     assert tokens == ["</s>", "t", "h", "e"]
     assert weights.shape == (4, 4)
     assert torch.equal(weights, weights.tril(0 if kind == "gpt2" else -1))
-    rows = weights.sum(1)[0 if kind == "gpt2" else 1 :]  # the first of an lstmn has nothing before
+    rows = weights.sum(1)[0 if kind == "gpt2" else 1 :]  # the first token of an lstmn has no memory
     assert torch.allclose(rows, torch.ones_like(rows))
-    shown = task.attention_map({"prompt": "the"})
-    assert list(shown.queries.tokens) == tokens
-    assert torch.allclose(torch.as_tensor(shown.layers[-1].weights).mean(0), weights)
-    assert len(shown.annotations.choices) == 4
+    attention = task.attention_map({"prompt": "the"})
+    assert list(attention.queries.tokens) == tokens
+    assert torch.allclose(torch.as_tensor(attention.layers[-1].weights).mean(0), weights)
+    assert len(attention.annotations.choices) == 4
 
 
-def test_nothing_to_look_at():
-    task = made("rnnlm")
+def test_a_model_without_attention():
+    task = build_task("rnnlm")
     with pytest.raises(ValueError, match="model Rnnlm has no attention to observe"):
         task.text_attention("the")

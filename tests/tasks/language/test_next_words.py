@@ -1,4 +1,4 @@
-"""The likeliest next words: as by trying all tokens, for every kind of vocabulary."""
+"""The likeliest next words, compared with an enumeration of all tokens, for every tokenizer."""
 
 import math
 from collections import defaultdict
@@ -9,7 +9,7 @@ from torch import nn
 
 from regard.config.decode import GreedyConfig
 from regard.models.catalogue import build_model
-from regard.tasks import next_words as searched
+from regard.tasks import next_words
 from regard.tasks.generation import build_decoding
 from regard.tasks.language.task import LanguageTask
 from regard.text.external import ExternalTokenizer
@@ -27,60 +27,65 @@ MODELS = {
 GREEDY = build_decoding(GreedyConfig(), math.inf)
 
 
-def made(kind: str, model: str = "rnnlm", *, foreign: bool = False) -> LanguageTask:
-    """With weights so wide that tokens differ in their probabilities."""
+def build_task(kind: str, model: str = "rnnlm") -> LanguageTask:
+    """Return a task with large random weights, so that probabilities of tokens differ."""
     text = train_tokenizer(kind, TEXTS, SIZES[kind])
     network = build_model(model, {**MODELS[model], "size": text.size}).double().eval()
     for weight in network.parameters():
         nn.init.normal_(weight, std=0.6)
-    tokenizer = ExternalTokenizer.from_tokenizer(text) if foreign else text
-    return LanguageTask(network, tokenizer, decoding=GREEDY)
+    return LanguageTask(network, text, decoding=GREEDY)
 
 
 @torch.no_grad()
-def tried(task: LanguageTask, text: str, depth: int) -> dict[str, float]:
-    """p of each word of at most `depth` tokens, by trying all of them, with the text's decoding.
+def enumerate_words(task: LanguageTask, text: str, depth: int) -> dict[str, float]:
+    """Return the probability of each word of at most `depth` tokens, by enumeration.
 
-    What was typed is ASCII: no token may end within one of its characters.
+    The typed text must be ASCII: no token ends inside one of its characters.
     """
     tail = WORD_PATTERN.findall("." + text)[-1] if text[-1:].strip() else ""
     tail = tail[1:] if text == tail[1:] else tail
     before = text[: len(text) - len(tail)]
     stem = task.text.encode_ids([before.removesuffix(" ")])[0]
 
-    def written(ids: tuple[int, ...]) -> str:
+    def decode(ids: tuple[int, ...]) -> str:
         return task.text.decode([*stem, *ids])
 
-    def word(so_far: str) -> tuple[str, bool]:
-        found = WORD_PATTERN.search(so_far[len(before) :])
-        over = found is not None and len(before) + found.end() < len(so_far)
-        return (found[0] if found else "", over)
+    def word(prefix: str) -> tuple[str, bool]:
+        match = WORD_PATTERN.search(prefix[len(before) :])
+        is_complete = match is not None and len(before) + match.end() < len(prefix)
+        return (match[0] if match else "", is_complete)
 
-    found, mass = defaultdict[str, float](float), float(written(()).startswith(text))
-    front: dict[tuple[int, ...], float] = {(): 1.0}
-    for _ in range(depth + 1):  # the last time to see what ends there
-        ahead = dict[tuple[int, ...], float]()
+    words, mass = defaultdict[str, float](float), float(decode(()).startswith(text))
+    prefixes: dict[tuple[int, ...], float] = {(): 1.0}
+    for _ in range(depth + 1):  # the last step only completes words
+        longer = dict[tuple[int, ...], float]()
         states = task.model.teacher_forced(
-            None, torch.tensor([[END, *stem, *ids] for ids in front])
+            None, torch.tensor([[END, *stem, *ids] for ids in prefixes])
         )
-        shares = task.model.logits(states[:, -1]).softmax(-1).tolist()
-        for (ids, p), row in zip(front.items(), shares, strict=True):
-            here = written(ids)
-            for number, share in enumerate(row):
-                now = here if number == END else written((*ids, number))
-                known, (said, _), (_, over) = here.startswith(text), word(here), word(now)
-                if known and said and "\ufffd" not in said and (over or number == END):
-                    found[said] += p * share
+        probabilities = task.model.logits(states[:, -1]).softmax(-1).tolist()
+        for (ids, p), row in zip(prefixes.items(), probabilities, strict=True):
+            prefix = decode(ids)
+            covers_typed, (candidate, _) = prefix.startswith(text), word(prefix)
+            for token, token_p in enumerate(row):
+                extended = prefix if token == END else decode((*ids, token))
+                _, is_complete = word(extended)
+                if (
+                    covers_typed
+                    and candidate
+                    and "\ufffd" not in candidate
+                    and (is_complete or token == END)
+                ):
+                    words[candidate] += p * token_p
                     continue
-                if number <= UNKNOWN or (known and over):
+                if token <= UNKNOWN or (covers_typed and is_complete):
                     continue
-                if now.startswith(text) or text.startswith(now):
-                    ahead[*ids, number] = p * share
-                    mass += p * share if now.startswith(text) and not known else 0
-        front = ahead
-        if not front:
+                if extended.startswith(text) or text.startswith(extended):
+                    longer[*ids, token] = p * token_p
+                    mass += p * token_p if extended.startswith(text) and not covers_typed else 0
+        prefixes = longer
+        if not prefixes:
             break
-    return {one: p / mass for one, p in found.items()}
+    return {candidate: p / mass for candidate, p in words.items()}
 
 
 CASES = [
@@ -94,18 +99,17 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kind", "text", "depth"), CASES)
-def test_words_are_those_of_trying_all(kind, text, depth, monkeypatch, unchecked):
-    monkeypatch.setattr(searched, "MIN_RELATIVE_PROBABILITY", 0.0)
-    task = made(kind)
+def test_words_are_those_of_the_enumeration(kind, text, depth, monkeypatch, unchecked):
+    monkeypatch.setattr(next_words, "MIN_RELATIVE_PROBABILITY", 0.0)
+    task = build_task(kind)
     tail = len(task.token_bytes.resume_point(text).tail)
-    found = task.next_words(text, 10**6, max_prefixes=10**6, max_tokens=depth - tail)
-    wanted = tried(task, text, depth)
-    assert dict(found) == pytest.approx(wanted, rel=1e-9)
-    assert len(found) > 1
-    assert [p for _, p in found] == sorted((p for _, p in found), reverse=True)
+    words = task.next_words(text, 10**6, max_prefixes=10**6, max_tokens=depth - tail)
+    assert dict(words) == pytest.approx(enumerate_words(task, text, depth), rel=1e-9)
+    assert len(words) > 1
+    assert [p for _, p in words] == sorted((p for _, p in words), reverse=True)
     assert all(
         word.startswith(WORD_PATTERN.findall(f"x {text}")[-1])
-        for word, _ in found
+        for word, _ in words
         if text[-1:] > " "
     )
 
@@ -113,53 +117,54 @@ def test_words_are_those_of_trying_all(kind, text, depth, monkeypatch, unchecked
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("text", ["ba ab", "b"])
 def test_the_few_best_are_the_best_of_all(model, text, unchecked):
-    """By characters there is one way to cut a word that was begun: nothing is left out."""
-    task = made("characters", model)
-    wanted = sorted(tried(task, text, 4).items(), key=lambda one: -one[1])[:3]
+    """In characters a word has one tokenization, so the search drops nothing."""
+    task = build_task("characters", model)
+    expected = sorted(enumerate_words(task, text, 4).items(), key=lambda item: -item[1])[:3]
     tail = len(task.token_bytes.resume_point(text).tail)
-    found = task.next_words(text, 3, max_tokens=4 - tail)
-    assert [word for word, _ in found] == [word for word, _ in wanted]
-    assert [p for _, p in found] == pytest.approx([p for _, p in wanted], rel=1e-6)
+    words = task.next_words(text, 3, max_tokens=4 - tail)
+    assert [word for word, _ in words] == [word for word, _ in expected]
+    assert [p for _, p in words] == pytest.approx([p for _, p in expected], rel=1e-6)
 
 
-def test_ids_that_are_not_ours(unchecked):
-    own = made("byte_bpe")
-    external = ExternalTokenizer.from_tokenizer(own.text)
-    other = LanguageTask(own.model, external, decoding=GREEDY)
-    ours, theirs = (task.next_words("ab b", 5) for task in (own, other))
-    assert dict(theirs) == pytest.approx(dict(ours), rel=1e-3)  # PAD and START are tokens there
+def test_an_external_tokenizer(unchecked):
+    task = build_task("byte_bpe")
+    tokenizer = ExternalTokenizer.from_tokenizer(task.text)
+    external_task = LanguageTask(task.model, tokenizer, decoding=GREEDY)
+    words, external_words = (t.next_words("ab b", 5) for t in (task, external_task))
+    # PAD and START are ordinary tokens of the external tokenizer.
+    assert dict(external_words) == pytest.approx(dict(words), rel=1e-3)
 
 
-def test_work_is_bounded(unchecked):
-    task, read = made("characters"), 0
-    inner = task.model.read
+def test_the_number_of_prefixes_is_limited(unchecked):
+    task, rows = build_task("characters"), 0
+    read = task.model.read
 
-    def counted(state: object, ids: torch.Tensor) -> object:
-        nonlocal read
-        read += len(ids)
-        return inner(state, ids)
+    def counting_read(state: object, ids: torch.Tensor) -> object:
+        nonlocal rows
+        rows += len(ids)
+        return read(state, ids)
 
-    task.model.read = counted
+    task.model.read = counting_read
     task.next_words("ab ", 50, max_prefixes=40)
-    assert 30 < read <= 41  # and once for what stands before
+    assert 30 < rows <= 41  # with one row for the prompt
 
 
-def test_a_letter_of_several_bytes_may_be_cut(unchecked):
-    """Typed, or found: no half of a letter is told."""
-    task = made("byte_bpe")
-    found = task.next_words("ab dö", 20)
-    assert found
-    assert all(word.startswith("dö") and "\ufffd" not in word for word, _ in found)
+def test_words_have_complete_characters(unchecked):
+    """Tokens may split a character of several bytes, in the typed text and in words."""
+    task = build_task("byte_bpe")
+    words = task.next_words("ab dö", 20)
+    assert words
+    assert all(word.startswith("dö") and "\ufffd" not in word for word, _ in words)
 
 
-def test_what_nobody_can_write_has_no_continuation(unchecked):
-    assert made("characters").next_words("ab ж", 5) == []
+def test_an_unknown_character_has_no_continuation(unchecked):
+    assert build_task("characters").next_words("ab ж", 5) == []
     with pytest.raises(ValueError, match="count must be 1 or more, not 0"):
-        made("characters").next_words("ab", 0)
+        build_task("characters").next_words("ab", 0)
 
 
-def test_a_long_text_is_cut_to_leave_room_for_the_word(unchecked):
-    task = made("characters", "gpt2")
-    long = "ab ba " * 20
-    assert task.next_words(long + "a", 4) == task.next_words(long[6:] + "a", 4)
-    assert task.next_words(long + "a", 4) != task.next_words("a", 4)
+def test_a_long_text_leaves_positions_for_the_word(unchecked):
+    task = build_task("characters", "gpt2")
+    text = "ab ba " * 20
+    assert task.next_words(text + "a", 4) == task.next_words(text[6:] + "a", 4)
+    assert task.next_words(text + "a", 4) != task.next_words("a", 4)

@@ -1,4 +1,4 @@
-"""Summaries from data to ROUGE: names that nobody knew are copied, and only by copying."""
+"""Summarization: unknown names are copied, coverage, truncation, and attention."""
 
 import json
 
@@ -18,9 +18,10 @@ from regard.view.terminal import Surface
 KINDS = [*model_kinds("summarize")]
 HEADLINES = {"kind": "headlines", "size": 1500, "held_out": 60}
 SMALL = {**HEADLINES, "size": 100, "held_out": 5}
+TINY = {"dim": 4, "hidden_dim": 4}
 
 
-def settings(model=None, train=None, **more):
+def summarize_settings(model=None, train=None, **tables):
     return resolve_settings(
         {
             "task": "summarize",
@@ -34,7 +35,7 @@ def settings(model=None, train=None, **more):
                 "save_every": 200,
                 **(train or {}),
             },
-            **more,
+            **tables,
         }
     )
 
@@ -42,18 +43,25 @@ def settings(model=None, train=None, **more):
 OPTIONS = BatchOptions(tokens_per_batch=None, examples_per_batch=32, seed=0)
 
 
-def fitted(wanted, folder) -> Run:
-    list(Trainer(wanted, folder, lambda _: None))
+def train_run(settings, folder) -> Run:
+    list(Trainer(settings, folder, lambda _: None))
     return Run.load(folder)
 
 
-def new_run(wanted) -> Run:
-    return Run.create(wanted, build_corpus(wanted.data))
+def create_run(settings) -> Run:
+    return Run.create(settings, build_corpus(settings.data))
+
+
+@pytest.fixture(scope="module")
+def tiny_run() -> Run:
+    """Return a run that reads ten tokens of a document."""
+    decode = {"kind": "greedy", "max_length": 6}
+    return create_run(summarize_settings(TINY, {"max_tokens": 10}, data=SMALL, decode=decode))
 
 
 @pytest.mark.usefixtures("unchecked")  # the shapes are checked below
 def test_new_names_are_copied(tmp_path):
-    run = fitted(settings(train={"coverage_after": 80}), tmp_path / "run")
+    run = train_run(summarize_settings(train={"coverage_after": 80}), tmp_path / "run")
     scores = run.score("test")
     assert scores["exact"] > 95
     assert scores["rouge2"] > 95
@@ -68,18 +76,18 @@ def test_new_names_are_copied(tmp_path):
     assert record == {"document": text}
     assert json.loads(json.dumps(prediction.as_dict()))["outputs"][0]["text"] == best.text
     words = run.task.details(record)["words"]
-    assert [one["word"] for one in words] == [*best.text.split(), "</s>"]
+    assert [trace["word"] for trace in words] == [*best.text.split(), "</s>"]
     assert words[0]["copied"] > 0.99 > words[0]["p_gen"]
     alignment = run.task.alignment(text, best.ids)
     assert alignment.source == [*text.split(), "</s>"]
     assert alignment.source[int(alignment.weights[0].argmax())] == "Zorkovan"
-    assert run.model.of_coverage.abs().sum() > 0  # it came last, and was learnt
+    assert run.model.of_coverage.abs().sum() > 0  # it was learned in the last steps
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_without_copying_they_are_not(tmp_path):
-    wanted = settings({"copying": False, "coverage": False}, {"steps": 40})
-    run = fitted(wanted, tmp_path / "run")
+def test_without_copying_there_are_no_new_names(tmp_path):
+    settings = summarize_settings({"copying": False, "coverage": False}, {"steps": 40})
+    run = train_run(settings, tmp_path / "run")
     scores = run.score("test")
     assert scores["exact"] == 0
     assert "<unk>" not in run("Ann won the boat at the park .").text
@@ -87,10 +95,10 @@ def test_without_copying_they_are_not(tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_writer_summarizes(kind, tmp_path):
+def test_every_model_summarizes(kind, tmp_path):
     heads = {"heads": 2} if kind in ("transformer", "rnmt") else {}
     model = {"kind": kind, "dim": 8, **heads}
-    wanted = resolve_settings(
+    settings = resolve_settings(
         {
             "task": "summarize",
             "data": SMALL,
@@ -99,17 +107,16 @@ def test_every_writer_summarizes(kind, tmp_path):
             "decode": {"kind": "beam", "width": 2, "max_length": 5},
         }
     )
-    run = fitted(wanted, tmp_path / "run")
+    run = train_run(settings, tmp_path / "run")
     scores = run.score("test")
     assert 0 <= scores["rouge1"] <= 100
     assert scores["words"] <= 5
 
 
 @pytest.mark.parametrize("copying", [True, False])
-def test_a_summary_depends_on_its_document_alone(copying):
+def test_a_summary_depends_only_on_its_document(copying):
     decode = {"kind": "beam", "width": 3, "max_length": 6}
-    wanted = settings({"copying": copying}, data=SMALL, decode=decode)
-    run = new_run(wanted)
+    run = create_run(summarize_settings({"copying": copying}, data=SMALL, decode=decode))
     for weight in run.model.parameters():
         torch.nn.init.normal_(weight, std=0.5)
     texts = ["Ann won the boat", "Bob", "the Zork saw Ann and the Zork", "the park ."]
@@ -119,24 +126,24 @@ def test_a_summary_depends_on_its_document_alone(copying):
         assert alone.log_prob == pytest.approx(prediction.best.log_prob, abs=1e-4)
 
 
-def test_pairs_are_cut_and_counted(capsys):
-    wanted = settings(train={"max_tokens": 10, "max_summary_tokens": 3}, data=SMALL)
-    corpus = build_corpus(wanted.data)
-    run = Run.create(wanted, corpus)
+def test_long_pairs_are_truncated_and_counted(capsys):
+    settings = summarize_settings(train={"max_tokens": 10, "max_summary_tokens": 3}, data=SMALL)
+    corpus = build_corpus(settings.data)
+    run = Run.create(settings, corpus)
     run.task.batches(corpus, OPTIONS)
     notices = capsys.readouterr().err.splitlines()
-    cut = "are longer than train.max_tokens = 10 tokens: the end is not read"
-    assert notices[0] == f"notice: 100 of 100 documents {cut}"
+    reason = "are longer than train.max_tokens = 10 tokens: the end is not read"
+    assert notices[0] == f"notice: 100 of 100 documents {reason}"
     assert notices[1].startswith("notice: 100 of 100 summaries are longer than train.max_summ")
     assert len(notices) == 2
     example = next(iter(run.task.examples(corpus.read("train"))))
     assert (len(example.source), len(example.target)) == (10, 3)
 
 
-def test_a_notice_is_printed_once_a_call(capsys):
-    run = new_run(settings({"dim": 4, "hidden_dim": 4}, {"max_tokens": 10}, data=SMALL))
-    output = TextOutput("", 0.0, 0.0, [])
-    run.task.decode = lambda texts, **_: [TextPrediction("", (output,)) for _ in texts]
+def test_a_notice_is_printed_once_a_call(tiny_run, capsys, monkeypatch):
+    run, output = tiny_run, TextOutput("", 0.0, 0.0, [])
+    empty_prediction = TextPrediction("", (output,))
+    monkeypatch.setattr(run.task, "decode", lambda texts, **_: [empty_prediction for _ in texts])
     run.predict(["Ann won the boat at the park . Bob saw it .", "Ann ."])
     [notice] = capsys.readouterr().err.splitlines()
     assert notice.startswith("notice: 1 of 2 documents are longer")
@@ -147,37 +154,36 @@ def test_a_notice_is_printed_once_a_call(capsys):
         run.predict(["Ann .", "  "], location="line {}")
 
 
-def test_attention_of_the_own_summary_and_of_a_given_one(capsys):
-    run = new_run(settings({"dim": 4, "hidden_dim": 4}, {"max_tokens": 10}, data=SMALL))
-    record = {"source": "Zork won the boat .", "target": "Zork won"}
-    own, given = run.attention(record), run.attention(record, "Zork won")
-    assert own.title == run(record).text
+def test_attention_of_the_predicted_and_of_a_given_summary(tiny_run, capsys):
+    run, record = tiny_run, {"source": "Zork won the boat .", "target": "Zork won"}
+    predicted, given = run.attention(record), run.attention(record, "Zork won")
+    assert predicted.title == run(record).text
     assert given.title == "Zork won"
     assert list(given.queries.tokens) == ["Zork", "won", "</s>"]
     assert list(given.keys.tokens) == ["Zork", "won", "the", "boat", ".", "</s>"]
-    shown = run.task.render(record, Surface(width=80), target="Zork won")
-    assert shown.startswith("Zork won\n\n")
-    assert shown.endswith("words (weight at least 5%); p_gen follows each summary word")
+    rendered = run.task.render(record, Surface(width=80), target="Zork won")
+    assert rendered.startswith("Zork won\n\n")
+    assert rendered.endswith("words (weight at least 5%); p_gen follows each summary word")
     assert capsys.readouterr().err == ""
     run.attention({"source": "the boat " * 6})
     assert capsys.readouterr().err.startswith("notice: 1 of 1 documents are longer")
 
 
-def test_unknown_words_of_a_summary_are_those_of_its_document():
-    run = new_run(settings(data=SMALL))
-    size = run.task.source.size
+def test_unknown_words_of_a_summary_are_those_of_its_document(tiny_run):
+    task, size = tiny_run.task, tiny_run.task.source.size
     record = {"source": "Zork won the boat . Bim", "target": "Bim and Zork won"}
-    [example] = run.task.examples([record])
+    [example] = task.examples([record])
     assert example.source[0] == size
     assert example.source[-1] == size + 1
     assert example.target[:3] == [size + 1, UNKNOWN, size]
-    assert list(example.words) == ["Zork", "Bim"]
+    [document] = task.source_examples([record["source"]])
+    assert list(document.words) == ["Zork", "Bim"]
 
 
-def test_the_loss_has_coverage_when_its_time_has_come():
-    wanted = settings(train={"coverage_weight": 0.5, "coverage_after": 50}, data=SMALL)
-    corpus = build_corpus(wanted.data)
-    task = Run.create(wanted, corpus).task
+def test_the_loss_has_coverage_after_coverage_after():
+    settings = summarize_settings(train={"coverage_weight": 0.5, "coverage_after": 50}, data=SMALL)
+    corpus = build_corpus(settings.data)
+    task = Run.create(settings, corpus).task
     model = task.model
     torch.nn.init.constant_(model.of_coverage, 0.3)
     batch = next(task.batches(corpus, OPTIONS))
@@ -202,16 +208,15 @@ def test_the_loss_has_coverage_when_its_time_has_come():
 
 
 @pytest.mark.parametrize(("model", "expected"), [({}, 50), ({"coverage": False}, 0)])
-def test_the_best_score_restarts_with_coverage_alone(model, expected):
-    wanted = settings({"dim": 4, "hidden_dim": 4, **model}, {"coverage_after": 50}, data=SMALL)
-    assert new_run(wanted).task.best_resets_after == expected
+def test_the_best_score_is_reset_only_with_coverage(model, expected):
+    settings = summarize_settings({**TINY, **model}, {"coverage_after": 50}, data=SMALL)
+    assert create_run(settings).task.best_resets_after == expected
 
 
-def test_what_was_best_without_coverage_counts_no_more(tmp_path):
+def test_the_best_score_without_coverage_does_not_count(tmp_path):
     train = {"steps": 6, "validate_every": 2, "coverage_after": 3, "examples_per_batch": 4}
-    trainer = Trainer(
-        settings({"dim": 4, "hidden_dim": 4}, train, data=SMALL), tmp_path, lambda _: None
-    )
+    settings = summarize_settings(TINY, train, data=SMALL)
+    trainer = Trainer(settings, tmp_path, lambda _: None)
     values = iter([1.0, 3.0, 2.0])
     trainer.dev_loss_and_metric = lambda: (lambda value: (value, value))(next(values))
     validations = [event for event in trainer if hasattr(event, "best")]
@@ -219,7 +224,7 @@ def test_what_was_best_without_coverage_counts_no_more(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("tables", "message"),
     [
         ({"text": {"kind": "words"}}, "needs one vocabulary: set text.joint = true"),
         ({"train": {"label_smoothing": 0.1}}, "label_smoothing is not for a pointer that copies"),
@@ -234,6 +239,6 @@ def test_what_was_best_without_coverage_counts_no_more(tmp_path):
         ),
     ],
 )
-def test_settings_that_do_not_fit(more, said):
-    with pytest.raises(ValueError, match=said):
-        resolve_settings({"task": "summarize", **more})
+def test_settings_that_do_not_fit(tables, message):
+    with pytest.raises(ValueError, match=message):
+        resolve_settings({"task": "summarize", **tables})

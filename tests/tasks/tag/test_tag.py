@@ -208,9 +208,9 @@ def test_examples_and_batches(tmp_path, task):
     has_label = task == "understand"
     for record, example in zip(records, examples, strict=True):
         words = record["text"].split()
-        assert list(example.source) == words
+        assert list(example.row) == words
         assert len(example.tags) == len(words)
-        assert len(example.target) == len(words) + has_label
+        assert example.lengths == (len(words), len(words) + has_label)
     batch = tag_task.collate(examples)
     assert batch.indices.tolist() == list(range(len(records)))
     assert batch.tags.shape == batch.inputs["ids"].shape

@@ -1,4 +1,4 @@
-"""Guided alignment: the loss against a loop in float64, links of words as links of tokens."""
+"""Guided alignment: the loss against a loop in float64, and token links from word links."""
 
 import math
 from pathlib import Path
@@ -14,7 +14,12 @@ from regard.config.decode import GreedyConfig
 from regard.models.catalogue import build_model
 from regard.tasks.generation import build_decoding
 from regard.tasks.translate.build import cross_attentions
-from regard.tasks.translate.guide import AlignmentGuide, alignment_loss, token_links
+from regard.tasks.translate.guide import (
+    AlignmentGuide,
+    alignment_loss,
+    collate_guided,
+    token_links,
+)
 from regard.tasks.translate.task import TranslateTask
 from regard.text.train import train_tokenizer
 
@@ -26,14 +31,14 @@ RECORDS = [
 LINES = "0-1 1-0\n\n2-1 0-0 0-2 1-2\n"
 
 
-def guided(
+def build_guided_task(
     path: Path,
     kind: str = "rnnsearch",
     weight: float = 0.5,
     smoothing: float = 0.0,
     **settings: Any,
 ) -> TranslateTask:
-    """Words in characters: `ab` is two tokens."""
+    """Return a translator of characters with a guide: `ab` is two tokens."""
     path.write_text(LINES)
     texts = [[record[side] for record in RECORDS] for side in ("source", "target")]
     sides = [train_tokenizer("characters", side, 20) for side in texts]
@@ -57,31 +62,31 @@ def linked_examples(task: TranslateTask, max_tokens: int = 256) -> list[Example]
 
 
 def test_all_tokens_of_linked_words_are_linked():
-    found = token_links(frozenset({(0, 1), (2, 0)}), [0, 0, 1, None], [0, 1, 1])
-    assert {(int(t), int(s)) for t, s in found} == {(1, 0), (1, 1), (2, 0), (2, 1)}
+    links = token_links(frozenset({(0, 1), (2, 0)}), [0, 0, 1, None], [0, 1, 1])
+    assert {(int(t), int(s)) for t, s in links} == {(1, 0), (1, 1), (2, 0), (2, 1)}
     assert token_links(frozenset(), [0], [0]).shape == (0, 2)
 
 
-def test_a_batch_brings_the_shares(tmp_path: Path):
-    task = guided(tmp_path / "links")
-    pairs = linked_examples(task)
-    assert [pair[:3] for pair in pairs] == [pair[:3] for pair in task.examples(RECORDS)]
-    batch = collate(pairs)
+def test_a_batch_holds_equal_shares_of_linked_tokens(tmp_path: Path):
+    task = build_guided_task(tmp_path / "links")
+    examples = linked_examples(task)
+    assert [Example(e.index, e.source, e.target) for e in examples] == list(task.examples(RECORDS))
+    batch = collate_guided(examples)
     assert batch.guide is not None
     assert batch.guide.shape == (*batch.target_out.shape, batch.source.shape[1])
-    # a space is of the word that follows it: a b | _ c | end, and C | _ A B | end
+    # A space belongs to the word after it: a b | _ c | end, and C | _ A B | end.
     first = [[0, 0, 0.5, 0.5, 0], [0.5, 0.5, 0, 0, 0], [0.5, 0.5, 0, 0, 0], [0.5, 0.5, 0, 0, 0]]
     table = batch.guide[0].tolist()
     assert [row[:5] for row in table[:4]] == first
     assert not batch.guide[0, 4:].any()
     assert not batch.guide[0, :, 4:].any()
     assert not batch.guide[1].any()
-    third = batch.guide[2, 4:7]  # _ A B: of the first word and the second, five tokens in all
+    third = batch.guide[2, 4:7]  # _ A B: linked to two words with five tokens
     assert third.shape[0] == 3
     assert set(third.flatten().tolist()) == {0.0, np.float32(0.2)}
     assert collate(list(task.examples(RECORDS))).guide is None
     with pytest.raises(ValueError, match="pair 7 has no links"):
-        collate([pairs[0], Example(7, [4], [4])])
+        collate_guided([examples[0], Example(7, [4], [4])])
 
 
 @pytest.mark.parametrize(
@@ -94,56 +99,57 @@ def test_a_batch_brings_the_shares(tmp_path: Path):
         ("transformer", {"layers": 1, "heads": 2}, "decoder.layers.0.cross_attention"),
     ],
 )
-def test_the_loss_is_its_equation(tmp_path: Path, kind: str, settings: dict[str, Any], layer: str):
-    task = guided(tmp_path / "links", kind, 0.7, smoothing=0.1, **settings)
+def test_the_loss_is_that_of_the_equation(
+    tmp_path: Path, kind: str, settings: dict[str, Any], layer: str
+):
+    task = build_guided_task(tmp_path / "links", kind, 0.7, smoothing=0.1, **settings)
     task.model.eval()
-    batch = collate(linked_examples(task))
+    batch = collate_guided(linked_examples(task))
     assert batch.guide is not None
     loss, plain = task.loss(batch, 0), task.training_loss(batch, 0)
-    with observe(task.model) as seen:
+    with observe(task.model) as recorded:
         task.training_loss(batch, 0)
-    weights, total = seen.joined()[layer], 0.0
+    weights, total = recorded.joined()[layer], 0.0
     for b, record in enumerate(RECORDS):
-        places = [
-            tokeniser.encode(record[side]).words
-            for tokeniser, side in ((task.source, "source"), (task.target, "target"))
-        ]
+        source_words = task.source.encode(record["source"]).words
+        target_words = task.target.encode(record["target"]).words
         links = [tuple(map(int, link.split("-"))) for link in LINES.split("\n")[b].split()]
-        for t, j in enumerate(places[1]):
-            shared = [s for s, i in enumerate(places[0]) if (i, j) in links]
-            for s in shared:
+        for t, j in enumerate(target_words):
+            linked = [s for s, i in enumerate(source_words) if (i, j) in links]
+            for s in linked:
                 heads = weights[b, ..., t, s].reshape(-1).tolist()
-                total -= math.log(sum(heads) / len(heads)) / len(shared)
+                total -= math.log(sum(heads) / len(heads)) / len(linked)
     assert loss.count == plain.count
     assert total > 1
-    # the shares are float32
+    # The guide is float32.
     torch.testing.assert_close(loss.total, plain.total + 0.7 * total, rtol=1e-7, atol=0)
 
 
-def test_only_the_guide_moves_the_score(tmp_path: Path):
-    """The gradient of the added term reaches what the weights are made of, and is that of it."""
-    task = guided(tmp_path / "links", "transformer", 1.0, layers=2, heads=2, dropout=0.0)
-    batch = collate(linked_examples(task))
+def test_the_gradient_of_the_guide_reaches_the_keys(tmp_path: Path):
+    """Compare the gradient of the alignment loss with a finite difference."""
+    task = build_guided_task(tmp_path / "links", "transformer", 1.0, layers=2, heads=2, dropout=0.0)
+    batch = collate_guided(linked_examples(task))
     model = task.model
     key = model.decoder.layers[0].cross_attention.to_key.weight
 
-    def slope(loss: torch.Tensor) -> torch.Tensor:
+    def gradient(loss: torch.Tensor) -> torch.Tensor:
         return torch.autograd.grad(loss, key)[0]
 
-    extra = slope(task.loss(batch, 0).total) - slope(task.training_loss(batch, 0).total)
-    assert extra.abs().max() > 1e-4
-    step, at = 1e-5, key.flatten().shape[0] // 2
+    guided, plain = task.loss(batch, 0), task.training_loss(batch, 0)
+    difference = gradient(guided.total) - gradient(plain.total)
+    assert difference.abs().max() > 1e-4
+    step, index = 1e-5, key.flatten().shape[0] // 2
     values = []
     for sign in (1, -1):
         with torch.no_grad():
-            key.view(-1)[at] += sign * step
+            key.view(-1)[index] += sign * step
             values.append((task.loss(batch, 0).total - task.training_loss(batch, 0).total).item())
-            key.view(-1)[at] -= sign * step
-    wanted = (values[0] - values[1]) / (2 * step)
-    assert extra.flatten()[at].item() == pytest.approx(wanted, rel=1e-4, abs=1e-7)
+            key.view(-1)[index] -= sign * step
+    expected = (values[0] - values[1]) / (2 * step)
+    assert difference.flatten()[index].item() == pytest.approx(expected, rel=1e-4, abs=1e-7)
 
 
-def test_a_weight_of_zero_is_no_infinity():
+def test_a_weight_of_zero_has_a_finite_loss():
     weights = torch.tensor([[[0.0, 1.0]]], requires_grad=True)
     value = alignment_loss(weights, torch.tensor([[[0.5, 0.5]]]))
     value.backward()
@@ -157,7 +163,7 @@ def test_a_weight_of_zero_is_no_infinity():
 
 
 def test_bad_alignments(tmp_path: Path):
-    task = guided(tmp_path / "links")
+    task = build_guided_task(tmp_path / "links")
     assert task.guide is not None
     task.guide.check(RECORDS)
     with pytest.raises(ValueError, match=r"links has 3 lines, but the training data 2 pairs"):
@@ -166,13 +172,13 @@ def test_bad_alignments(tmp_path: Path):
     with pytest.raises(ValueError, match=r"links:2: link 0 to 2 is out of range: .* 1 source"):
         linked_examples(task)
     with pytest.raises(ValueError, match="Seq2Seq has no attention to the source"):
-        guided(tmp_path / "links", "seq2seq")
+        build_guided_task(tmp_path / "links", "seq2seq")
     with pytest.raises(ValueError, match="batch has no guide"):
         task.loss(collate(list(task.examples(RECORDS))), 0)
 
 
-def test_long_pairs_are_left_out_with_their_lines(tmp_path: Path):
-    task = guided(tmp_path / "links")
-    pairs = linked_examples(task, max_tokens=4)
-    assert [pair.index for pair in pairs] == [0, 1]
-    assert isinstance(collate(pairs), Batch)
+def test_long_pairs_are_left_out_with_their_links(tmp_path: Path):
+    task = build_guided_task(tmp_path / "links")
+    examples = linked_examples(task, max_tokens=4)
+    assert [example.index for example in examples] == [0, 1]
+    assert isinstance(collate_guided(examples), Batch)

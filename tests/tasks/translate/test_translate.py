@@ -1,4 +1,4 @@
-"""Weights of many pairs at once, and outputs ranked by how much of the source was looked at."""
+"""Attention weights of many pairs, and outputs reranked by their coverage of the source."""
 
 import math
 from collections.abc import Sequence
@@ -25,8 +25,8 @@ MODELS = [
 ]
 
 
-def made(model: dict[str, Any]) -> Run:
-    """A model whose random weights are large, so that its words and looks differ."""
+def build_run(model: dict[str, Any]) -> Run:
+    """Return a run with large random weights, so that its tokens and attention differ."""
     words = train_tokenizer("words", TEXTS, 50)
     run = Run(resolve_settings({"model": model}), {"source": words, "target": words})
     with torch.no_grad():
@@ -35,78 +35,84 @@ def made(model: dict[str, Any]) -> Run:
     return run
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m["kind"])
-def test_many_pairs_are_seen_as_one_is(model):
-    run = made(model)
+@pytest.fixture(scope="module", params=MODELS, ids=lambda model: model["kind"])
+def run(request) -> Run:
+    return build_run(request.param)
+
+
+def test_weights_in_a_batch_are_those_of_single_pairs(run):
     ids = run.task.source.encode_ids(TEXTS)
-    pairs = [Example(9, source, target) for source, target in zip(ids, ids[::-1], strict=True)]
-    tables = run.task.mean_attention_weights(pairs)
-    for pair, table in zip(pairs, tables, strict=True):
-        batch = collate([pair])
-        with observe(run.model.eval()) as seen, torch.no_grad():
+    examples = [Example(9, source, target) for source, target in zip(ids, ids[::-1], strict=True)]
+    tables = run.task.mean_attention_weights(examples)
+    for example, table in zip(examples, tables, strict=True):
+        batch = collate([example])
+        with observe(run.model.eval()) as recorded, torch.no_grad():
             run.model.teacher_forced(
                 run.model.remember(batch.source, batch.source_valid), batch.target_in
             )
-        alone = []
+        single_tables = []
         for name in run.model.cross_attentions:
-            calls = seen[name]
+            calls = recorded[name]
             heads = calls[0].shape[1] if calls[0].ndim == 4 else 1
             for head in range(heads):
-                rows = [c[0, head] if c.ndim == 4 else c[0] for c in calls]
-                alone.append(torch.cat(rows))
-        torch.testing.assert_close(table, sum(alone) / len(alone), rtol=1e-4, atol=1e-5)
-        assert table.shape == (len(pair.target) + 1, len(pair.source) + 1)
+                rows = [call[0, head] if call.ndim == 4 else call[0] for call in calls]
+                single_tables.append(torch.cat(rows))
+        expected = sum(single_tables) / len(single_tables)
+        torch.testing.assert_close(table, expected, rtol=1e-4, atol=1e-5)
+        assert table.shape == (len(example.target) + 1, len(example.source) + 1)
 
 
-def decoded(run: Run, texts: Sequence[str], decode: BeamConfig) -> list[tuple[TextOutput, ...]]:
-    """The n best outputs of each text."""
+def n_best(run: Run, texts: Sequence[str], decode: BeamConfig) -> list[tuple[TextOutput, ...]]:
+    """Return the n best outputs for each text."""
     decoding = build_decoding(decode, max_positions=math.inf)
     return [prediction.outputs for prediction in run.task.decode(texts, decoding=decoding)]
 
 
-def ranked(run: Run, text: str, decode: BeamConfig) -> list[tuple[float, str]]:
-    """All that the beam finds, ranked by eq. 14 of Wu et al. 2016, in loops."""
-    plain = decode.model_copy(update={"coverage_penalty": 0.0, "n_best": decode.width})
-    found = []
-    for one in decoded(run, [text], plain)[0]:
-        weights = run.task.alignment(text, one.ids).weights.tolist()
-        cover = 0.0
-        for i in range(len(text.split())):
-            looked = 0.0
-            for row in weights:
-                looked += row[i]
-            cover += math.log(max(min(looked, 1.0), 1e-9))
-        length = len(one.ids) + 1
-        score = one.log_prob / ((5 + length) / 6) ** decode.length_penalty
-        found.append((score + decode.coverage_penalty * cover, one.text))
-    return sorted(found, key=lambda pair: -pair[0])
+def ranked_by_coverage(run: Run, texts: Sequence[str], decode: BeamConfig) -> list[list[Any]]:
+    """Return (score, text) of all that the beam finds, by eq. 14 of Wu et al. 2016, in loops."""
+    beam = decode.model_copy(update={"coverage_penalty": 0.0, "n_best": decode.width})
+    rankings = []
+    for text, outputs in zip(texts, n_best(run, texts, beam), strict=True):
+        ranking = []
+        for output in outputs:
+            weights = run.task.alignment(text, output.ids).weights.tolist()
+            coverage = 0.0
+            for i in range(len(text.split())):
+                attended = 0.0
+                for row in weights:
+                    attended += row[i]
+                coverage += math.log(max(min(attended, 1.0), 1e-9))
+            length = len(output.ids) + 1
+            score = output.log_prob / ((5 + length) / 6) ** decode.length_penalty
+            ranking.append((score + decode.coverage_penalty * coverage, output.text))
+        rankings.append(sorted(ranking, key=lambda pair: -pair[0]))
+    return rankings
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m["kind"])
-def test_coverage_against_a_loop(model, seed):
-    run = made(model)
+@pytest.mark.usefixtures("unchecked")  # the shapes are checked above
+def test_coverage_against_a_loop(run, seed):
     decode = BeamConfig(width=4, n_best=3, coverage_penalty=1.0, length_penalty=0.6, max_length=12)
-    outputs = decoded(run, TEXTS, decode)
-    for text, best in zip(TEXTS, outputs, strict=True):
-        wanted = ranked(run, text, decode)[:3]
-        assert [one.score for one in best] == pytest.approx([s for s, _ in wanted], abs=1e-4)
-        assert {one.text for one in best} == {t for _, t in wanted}, f"seed {seed}"
+    rankings = ranked_by_coverage(run, TEXTS, decode)
+    for outputs, ranking in zip(n_best(run, TEXTS, decode), rankings, strict=True):
+        scores = [score for score, _ in ranking[:3]]
+        assert [output.score for output in outputs] == pytest.approx(scores, abs=1e-4)
+        assert {output.text for output in outputs} == {t for _, t in ranking[:3]}, f"seed {seed}"
 
 
-def test_coverage_changes_what_is_best():
-    """With a penalty that outweighs all else, what looked at most comes first."""
-    run = made(MODELS[0])
+@pytest.mark.usefixtures("unchecked")
+def test_coverage_changes_the_best_output():
+    """A penalty that outweighs everything else puts the output with the best coverage first."""
+    run, texts = build_run(MODELS[0]), TEXTS[:3]
     decode = BeamConfig(width=5, coverage_penalty=1000.0, max_length=12)
-    for text, best in zip(TEXTS[:3], decoded(run, TEXTS[:3], decode), strict=True):
-        cover = ranked(run, text, decode)[0][0]
-        assert best[0].score == pytest.approx(cover, rel=1e-4)
-        assert len(best) == 1
-    plain = decoded(run, TEXTS[:3], decode.model_copy(update={"coverage_penalty": 0.0}))
-    covered = decoded(run, TEXTS[:3], decode)
-    assert [one[0].score for one in plain] != [one[0].score for one in covered]
+    reranked = n_best(run, texts, decode)
+    for outputs, ranking in zip(reranked, ranked_by_coverage(run, texts, decode), strict=True):
+        assert outputs[0].score == pytest.approx(ranking[0][0], rel=1e-4)
+        assert len(outputs) == 1
+    plain = n_best(run, texts, decode.model_copy(update={"coverage_penalty": 0.0}))
+    assert [outputs[0].score for outputs in plain] != [outputs[0].score for outputs in reranked]
 
 
-def test_a_model_without_attention_cannot_cover():
-    run = made({"kind": "encdec", "dim": 8})
+def test_a_model_without_attention_has_no_coverage():
+    run = build_run({"kind": "encdec", "dim": 8})
     with pytest.raises(ValueError, match="EncoderDecoder has no attention to the source"):
-        decoded(run, ["a b"], BeamConfig(width=2, coverage_penalty=0.2, max_length=5))
+        n_best(run, ["a b"], BeamConfig(width=2, coverage_penalty=0.2, max_length=5))

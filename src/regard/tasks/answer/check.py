@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from regard.batching.batches import Batches, InMemoryExamples
-from regard.batching.example import Example
+from regard.batching.example import ExampleSize
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record
@@ -33,7 +33,7 @@ class QuestionStatistics:
     inexact_answers: int = 0  # questions whose answer starts or ends inside a token
     question: TokenStatistics = field(default_factory=TokenStatistics)
     text: TokenStatistics = field(default_factory=TokenStatistics)
-    examples: list[Example] = field(default_factory=list)
+    examples: list[ExampleSize] = field(default_factory=list)
 
     def add(
         self,
@@ -57,8 +57,7 @@ class QuestionStatistics:
             )
         for first, last in windows:
             row, _ = run.task.row(question, context, first, last)
-            # A range has the length of the row and takes no memory.
-            self.examples.append(Example(self.question_count, range(len(row)), range(1)))
+            self.examples.append(ExampleSize(self.question_count, (len(row), 1)))
         self.question_count += 1
 
 
@@ -129,11 +128,12 @@ def batch_statistics(settings: Settings, statistics: QuestionStatistics) -> Json
     train = settings.train
     batches = Batches(
         InMemoryExamples(statistics.examples, settings.seed),
+        collate=list,
         tokens_per_batch=train.tokens_per_batch,
         examples_per_batch=train.examples_per_batch,
         seed=settings.seed,
     )
-    groups = [[len(pair.source) for pair in group] for group in batches.epoch_batches()]
+    groups = [[example.lengths[0] for example in group] for group in batches.epoch_batches()]
     padded_tokens = sum(len(group) * max(group) for group in groups)
     padding = 1 - sum(map(sum, groups)) / padded_tokens
     return {"per_epoch": len(groups) * statistics.stride, "padding": padding}

@@ -17,7 +17,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from regard.batching.example import Example
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record, location
 from regard.layers.spans import best_spans
@@ -39,6 +38,7 @@ from regard.tasks.answer.prediction import (
     trim_span,
 )
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
+from regard.tasks.encoder_inputs import InputRow
 from regard.tasks.encoding import EncoderTask
 from regard.tasks.generation import RECORDS_PER_CHUNK
 from regard.tasks.loss import Loss
@@ -56,11 +56,27 @@ class AnswerBatch:
     ends: Int[Tensor, " b"]
 
 
-class AnswerTask(EncoderTask[Example, AnswerBatch, SpanReader]):
-    """A model, how it reads questions and contexts, and which answers are allowed.
+@dataclass(frozen=True, slots=True)
+class AnswerExample:
+    """A question with a window of its context, and the first and last tokens of the answer.
 
-    The target of an example is [start of the context in the row, first, last token of the answer].
+    `context_start` is the position of the context in the row. Tokens of the context count from 1;
+    0 is no answer.
     """
+
+    index: int
+    row: InputRow
+    context_start: int
+    start: int
+    end: int
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return len(self.row), 1
+
+
+class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
+    """A model, how it reads questions and contexts, and which answers are allowed."""
 
     name: ClassVar = "answer"
     unit: ClassVar = "questions"
@@ -121,7 +137,7 @@ class AnswerTask(EncoderTask[Example, AnswerBatch, SpanReader]):
         row = self.layout.row(question_tokens, context.tokens[first:last])
         return row, self.layout.context_start(question_tokens)
 
-    def examples(self, records: Iterable[Record]) -> Iterator[Example]:
+    def examples(self, records: Iterable[Record]) -> Iterator[AnswerExample]:
         """Yield each window with the first answer of its question.
 
         A question is left out if no window holds its complete answer.
@@ -139,21 +155,23 @@ class AnswerTask(EncoderTask[Example, AnswerBatch, SpanReader]):
                 continue
             for first, last in windows:
                 row, context_start = self.row(question, context, first, last)
-                target = [0, 0]
+                start, end = 0, 0
                 if answer_span is not None and contains((first, last), answer_span):
-                    target = [position - first + 1 for position in answer_span]
-                yield Example(index, row, [context_start, *target])
+                    start, end = (position - first + 1 for position in answer_span)
+                yield AnswerExample(index, row, context_start, start, end)
 
-    def collate(self, examples: Sequence[Example]) -> AnswerBatch:
-        context_starts, starts, ends = zip(*(example.target for example in examples), strict=True)
+    def collate(self, examples: Sequence[AnswerExample]) -> AnswerBatch:
         return AnswerBatch(
             torch.tensor([example.index for example in examples]),
-            self.layout.tensors([example.source for example in examples], context_starts),
-            torch.tensor(starts),
-            torch.tensor(ends),
+            self.layout.tensors(
+                [example.row for example in examples],
+                [example.context_start for example in examples],
+            ),
+            torch.tensor([example.start for example in examples]),
+            torch.tensor([example.end for example in examples]),
         )
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[AnswerBatch]:
         """Return batches of windows; raise an error for a question that must have an answer."""
         if not self.allow_no_answer:
             for index, record in enumerate(corpus.read("train")):
@@ -189,11 +207,11 @@ class AnswerTask(EncoderTask[Example, AnswerBatch, SpanReader]):
     ) -> list[AnswerPrediction]:
         self.model.eval()
         tokenized = list(self.tokenize(records))
-        examples, window_origins = list[Example](), list[tuple[int, int]]()
+        examples, window_origins = list[AnswerExample](), list[tuple[int, int]]()
         for index, (_, question, context) in enumerate(tokenized):
             for first, last in self.windows(question, context):
                 row, context_start = self.row(question, context, first, last)
-                examples.append(Example(len(examples), row, [context_start, 0, 0]))
+                examples.append(AnswerExample(len(examples), row, context_start, 0, 0))
                 window_origins.append((index, first))
         span_scores: list[dict[tuple[int, int], float]] = [{} for _ in tokenized]
         totals: list[list[float]] = [[] for _ in tokenized]

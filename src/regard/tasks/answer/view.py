@@ -62,7 +62,7 @@ def required_attention(task: "AnswerTask", record: Record) -> QuestionAttention:
     attention = question_attention(task, record)
     if attention is None:
         kind = type(task.model.encoder).__name__
-        raise ValueError(f"model {kind} has no attention to look at")
+        raise ValueError(f"model {kind} has no attention to observe")
     return attention
 
 

@@ -7,6 +7,7 @@ b: rows   t: positions
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
@@ -15,16 +16,23 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.batching.batches import iterate_by_length
-from regard.batching.example import Example, padded
+from regard.batching.example import padded
+from regard.batching.source import BatchSource
 from regard.batching.text_windows import TextWindow
-from regard.data.corpus import Record
+from regard.data.corpus import Corpus, Record
 from regard.data.database import Database
 from regard.decoding.prompts import TokenCallback
 from regard.metrics.dialogue import distinct_ngrams
 from regard.metrics.language import perplexity
 from regard.metrics.translation import bleu
 from regard.models.protocols import AnyLanguageModel
-from regard.tasks.base import Metrics, Prediction, ProgressCallback
+from regard.tasks.base import (
+    BatchOptions,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+    batches_by_length,
+)
 from regard.tasks.chat import view
 from regard.tasks.chat.prediction import ChatPrediction, ChatReply, database_metrics
 from regard.tasks.chat.rerank import ReplyReranker
@@ -49,7 +57,20 @@ TextCallback = Callable[[str], None]
 UNLIMITED_TOKENS = 10**6  # maximum length for a model without one
 
 
-class ChatTask(LanguageModelTask[Example]):
+@dataclass(frozen=True, slots=True)
+class ChatExample:
+    """The ids of a row, and for each id but the first whether it is in the loss (1 or 0)."""
+
+    index: int
+    ids: Sequence[int]
+    loss_mask: Sequence[int]
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return len(self.ids), len(self.loss_mask)
+
+
+class ChatTask(LanguageModelTask[ChatExample]):
     """A language model, its vocabulary, and a database, which may be empty.
 
     An example holds the ids of a row, and for each token but the first whether it is in the loss.
@@ -81,16 +102,16 @@ class ChatTask(LanguageModelTask[Example]):
 
     # --- training
 
-    def examples(self, records: Iterable[Record]) -> Iterator[Example]:
+    def examples(self, records: Iterable[Record]) -> Iterator[ChatExample]:
         """Yield rows of at most `max_tokens` tokens; see `rows`."""
         return self.examples_for(records, self.replies_only)
 
-    def examples_for(self, records: Iterable[Record], replies_only: bool) -> Iterator[Example]:
+    def examples_for(self, records: Iterable[Record], replies_only: bool) -> Iterator[ChatExample]:
         for index, record in enumerate(records):
             turns = dialogue_turns(record, self.database)
             turns = turns[::-1] if self.reverse_turns else turns
             for ids, loss_mask in self.rows(turns, self.max_tokens, replies_only):
-                yield Example(index, ids, loss_mask)
+                yield ChatExample(index, ids, loss_mask)
 
     def rows(
         self, turns: Sequence[Turn], max_tokens: int, replies_only: bool
@@ -122,10 +143,13 @@ class ChatTask(LanguageModelTask[Example]):
             yield ids, loss_mask
             next_turn = end
 
-    def collate(self, examples: Sequence[Example]) -> TextWindow:
-        ids, _ = padded([list(example.source) for example in examples])
-        loss_mask, _ = padded([list(example.target) for example in examples])
+    def collate(self, examples: Sequence[ChatExample]) -> TextWindow:
+        ids, _ = padded([list(example.ids) for example in examples])
+        loss_mask, _ = padded([list(example.loss_mask) for example in examples])
         return TextWindow(ids[:, :-1], ids[:, 1:], loss_mask.bool())
+
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[TextWindow]:
+        return batches_by_length(self, corpus, options)
 
     def loss(self, batch: TextWindow, step: int) -> Loss:  # noqa: ARG002 - no schedule
         return self.window_loss(batch, None, self.label_smoothing)[0]
@@ -133,7 +157,7 @@ class ChatTask(LanguageModelTask[Example]):
     def evaluation_windows(self, records: Iterable[Record]) -> Iterator[TextWindow]:
         return self.windows(list(self.examples(records)))
 
-    def windows(self, examples: Sequence[Example]) -> Iterator[TextWindow]:
+    def windows(self, examples: Sequence[ChatExample]) -> Iterator[TextWindow]:
         return iterate_by_length(examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate)
 
     # --- inference
@@ -286,7 +310,7 @@ class ChatTask(LanguageModelTask[Example]):
         """Return log p(history | reply) of each reply, by a model that reads turns in reverse."""
         self.model.eval()
         max_tokens = int(min(self.max_positions, UNLIMITED_TOKENS))
-        examples = list[Example]()
+        examples = list[ChatExample]()
         for index, reply in enumerate(replies):
             turns = [Turn("reply", reply), *reversed(history)]
             tokens = [
@@ -294,7 +318,7 @@ class ChatTask(LanguageModelTask[Example]):
             ]
             loss_mask = [0] * len(tokens[0]) + [1] * sum(map(len, tokens[1:]))
             ids = [self.end, *(token_id for turn_ids in tokens for token_id in turn_ids)]
-            examples.append(Example(index, ids[: max_tokens + 1], loss_mask[:max_tokens]))
+            examples.append(ChatExample(index, ids[: max_tokens + 1], loss_mask[:max_tokens]))
         window = self.collate(examples)
         states, _ = self.model.read(self.model.begin(len(examples)), window.inputs)
         logits = self.model.logits(states).flatten(0, 1)

@@ -1,13 +1,13 @@
 """Classification of texts, or of pairs of texts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
 
-from regard.batching.example import Example
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.layers.encoder_states import EncoderStates
@@ -20,7 +20,13 @@ from regard.tasks.encoder_classifier import (
     EncoderClassifier,
     EncoderClassifierTask,
 )
-from regard.tasks.encoder_inputs import CharacterInputs, Inputs, SentenceInputs, split_rows
+from regard.tasks.encoder_inputs import (
+    AnyInputs,
+    CharacterInputs,
+    InputRow,
+    SentenceInputs,
+    split_rows,
+)
 from regard.tasks.generation import RECORDS_PER_CHUNK
 from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
@@ -37,10 +43,23 @@ class WeightedSentence(NamedTuple):
     weights: list[float]
 
 
+@dataclass(frozen=True, slots=True)
+class ClassifyExample:
+    """The row that the encoder reads, of ids or of words, and the class of a text."""
+
+    index: int
+    row: InputRow
+    label: int
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        return len(self.row), 1
+
+
 TextClassifier = EncoderClassifier[Encoder[EncoderStates]]
 
 
-class ClassifyTask(EncoderClassifierTask[Example, Encoder[EncoderStates]]):
+class ClassifyTask(EncoderClassifierTask[ClassifyExample, Encoder[EncoderStates]]):
     """A classifier, the inputs that it reads, and the names of its classes."""
 
     name: ClassVar = "classify"
@@ -49,7 +68,7 @@ class ClassifyTask(EncoderClassifierTask[Example, Encoder[EncoderStates]]):
     def __init__(
         self,
         model: TextClassifier,
-        inputs: Inputs,
+        inputs: AnyInputs,
         labels: Labels,
         *,
         max_tokens: int = 256,
@@ -68,23 +87,23 @@ class ClassifyTask(EncoderClassifierTask[Example, Encoder[EncoderStates]]):
 
     # --- training
 
-    def examples(self, records: Iterable[Record]) -> Iterator[Example]:
-        """Yield the row of each record as source and its class as target."""
+    def examples(self, records: Iterable[Record]) -> Iterator[ClassifyExample]:
+        """Yield the row and the class of each record."""
         stream = enumerate(records)
         while chunk := list(islice(stream, RECORDS_PER_CHUNK)):
             rows = self.inputs.rows([record for _, record in chunk], self.max_tokens)
             for (index, record), row in zip(chunk, rows, strict=True):
                 label = self.labels.index(record["label"], f"record {index + 1}")
-                yield Example(index, row, [label])
+                yield ClassifyExample(index, row, label)
 
-    def collate(self, examples: Sequence[Example]) -> ClassBatch:
+    def collate(self, examples: Sequence[ClassifyExample]) -> ClassBatch:
         return ClassBatch(
             torch.tensor([example.index for example in examples]),
-            self.inputs.tensors([example.source for example in examples]),
-            torch.tensor([example.target[0] for example in examples]),
+            self.inputs.tensors([example.row for example in examples]),
+            torch.tensor([example.label for example in examples]),
         )
 
-    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource:
+    def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[ClassBatch]:
         """Return batches of texts of about equal length, after a check of all labels."""
         self.check_labels(corpus)
         return super().batches(corpus, options)
@@ -102,7 +121,8 @@ class ClassifyTask(EncoderClassifierTask[Example, Encoder[EncoderStates]]):
         self.model.eval()
         rows = self.inputs.rows(records, self.max_tokens) if records else []
         predictions = [ClassPrediction("")] * len(rows)
-        for batch in self.iterate_by_length([Example(n, row, [0]) for n, row in enumerate(rows)]):
+        examples = [ClassifyExample(n, row, 0) for n, row in enumerate(rows)]
+        for batch in self.iterate_by_length(examples):
             for index, logits in zip(batch.indices.tolist(), self.model(batch.inputs), strict=True):
                 predictions[index] = self.to_prediction(logits)
             if on_progress is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.batching.batches import Batches, InMemoryExamples
-from regard.batching.example import Example
+from regard.batching.example import ExampleSize
 from regard.batching.memory_forecast import BatchShape
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
@@ -41,7 +41,7 @@ class PairStatistics:
     outlier_indices: list[int] = field(default_factory=list)
     source: TokenStatistics = field(default_factory=TokenStatistics)
     target: TokenStatistics = field(default_factory=TokenStatistics)
-    examples: list[Example] = field(default_factory=list)
+    examples: list[ExampleSize] = field(default_factory=list)
 
     def add(
         self, source: list[int], target: list[int], max_tokens: tuple[int, int], truncate: bool
@@ -54,11 +54,8 @@ class PairStatistics:
             self.left_out += 1
             if not truncate:
                 return
-        # a range is as long as its ids, and takes no room
-        lengths = [
-            range(min(len(s), limit)) for s, limit in zip((source, target), max_tokens, strict=True)
-        ]
-        self.examples.append(Example(self.pair_count, lengths[0], lengths[1]))
+        lengths = min(len(source), max_tokens[0]), min(len(target), max_tokens[1])
+        self.examples.append(ExampleSize(self.pair_count, lengths))
 
 
 def check_pairs(
@@ -146,13 +143,14 @@ def batch_statistics(
     train = settings.train
     batches = Batches(
         InMemoryExamples(statistics.examples, settings.seed),
+        collate=list,
         tokens_per_batch=train.tokens_per_batch,
         examples_per_batch=train.examples_per_batch,
         seed=settings.seed,
     )
     shapes, token_count = list[BatchShape](), 0
     for group in batches.epoch_batches():
-        sides = [len(p.source) for p in group], [len(p.target) for p in group]
+        sides = list(zip(*(example.lengths for example in group), strict=True))
         token_count += sum(map(sum, sides)) + 2 * len(group)
         shapes.append(BatchShape(len(group), *(max(side) for side in sides)))
     padded_tokens = sum(shape.rows * (shape.source + shape.target + 2) for shape in shapes)

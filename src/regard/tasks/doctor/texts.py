@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from regard.batching.batches import Batches, InMemoryExamples
-from regard.batching.example import Example
+from regard.batching.example import ExampleSize
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record, location
@@ -38,12 +38,12 @@ class TextStatistics:
     text_count: int = 0
     shortened_count: int = 0
     text: TokenStatistics = field(default_factory=TokenStatistics)
-    examples: list[Example] = field(default_factory=list)
+    examples: list[ExampleSize] = field(default_factory=list)
 
     def add(self, full_row: list[Any], row: list[Any], unknown: int | None) -> None:
         self.text.add(full_row, unknown)
         self.shortened_count += len(row) < len(full_row)
-        self.examples.append(Example(self.text_count, range(len(row)), range(1)))  # of lengths only
+        self.examples.append(ExampleSize(self.text_count, (len(row), 1)))
         self.text_count += 1
 
 
@@ -197,11 +197,12 @@ def batch_statistics(
     train = settings.train
     batches = Batches(
         InMemoryExamples(statistics.examples, settings.seed),
+        collate=list,
         tokens_per_batch=train.tokens_per_batch,
         examples_per_batch=train.examples_per_batch,
         seed=settings.seed,
     )
-    groups = [[len(pair.source) for pair in group] for group in batches.epoch_batches()]
+    groups = [[example.lengths[0] for example in group] for group in batches.epoch_batches()]
     batch_report: dict[str, Any] = {"per_epoch": len(groups) * statistics.stride}
     if not isinstance(getattr(run.task, "inputs", None), SentenceInputs):
         padded_tokens = sum(len(group) * max(group) for group in groups)

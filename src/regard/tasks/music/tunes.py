@@ -85,7 +85,7 @@ class TuneTask(TextStreamTask, Composer):
         on_progress: ProgressCallback | None = None,
         voices: int | None = None,
     ) -> list[TunePrediction]:
-        """Return a tune that can be played for each beginning, numbered in order."""
+        """Return a tune that can be played for each beginning."""
         if voices is not None:
             raise ValueError(f"voices = {voices} is for piano rolls, not for tunes; leave it out")
         prompts = [normalize_beginning(self.prompt(record)) for record in records]

@@ -39,14 +39,13 @@ class TagExample:
     """One sentence: its row, the tag of each word, and its label if the task has labels."""
 
     index: int
-    source: WordRow  # ids, or words if the encoder reads characters
+    row: WordRow  # ids, or words if the encoder reads characters
     tags: Sequence[int]
     label: int | None = None
 
     @property
-    def target(self) -> Sequence[int]:
-        """Tags and label; their number is the length that batching uses."""
-        return self.tags if self.label is None else [*self.tags, self.label]
+    def lengths(self) -> tuple[int, int]:
+        return len(self.row), len(self.tags) + (self.label is not None)
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
         labels = [IGNORE_INDEX if e.label is None else e.label for e in examples]
         return TagBatch(
             torch.tensor([example.index for example in examples]),
-            self.word_inputs.tensors([example.source for example in examples]),
+            self.word_inputs.tensors([example.row for example in examples]),
             tags[:, : max(1, tags.shape[1] - 1)],
             torch.tensor(labels),
         )
