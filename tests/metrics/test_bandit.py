@@ -1,4 +1,4 @@
-"""The most there is, by another way; simple players by theory; a mean with its error."""
+"""Tests of returns: the optimum, simple policies against theory, and standard errors."""
 
 import math
 from itertools import product
@@ -18,15 +18,15 @@ from regard.metrics.bandit import (
 
 
 @pytest.mark.parametrize(
-    ("arms", "steps", "wanted"),
-    [(5, 10, 6.6600), (10, 10, 6.7140), (50, 10, 6.7140), (5, 20, 14.2873)],
+    ("arms", "steps", "expected"),
+    [(5, 10, 6.6600), (10, 10, 6.7140), (50, 10, 6.7140), (3, 15, 9.9125)],
 )
-def test_the_most_there_is(arms, steps, wanted):
-    assert optimal_return(arms, steps) == pytest.approx(wanted, abs=5e-5)
+def test_known_optimal_returns(arms, steps, expected):
+    assert optimal_return(arms, steps) == pytest.approx(expected, abs=5e-5)
 
 
-def expected(arms, steps, choose):
-    """By going through every history of which arm paid: what a player gets who has a rule."""
+def expected_return(arms, steps, choose):
+    """Return the expected return of a policy by enumeration of all outcomes."""
     total = 0.0
     for paid in product((0, 1), repeat=steps):
         tried, chance = [[0, 0] for _ in range(arms)], 1.0
@@ -40,34 +40,34 @@ def expected(arms, steps, choose):
     return total
 
 
-def test_two_arms_by_hand():
-    """Three pulls: try one; if it paid, stay; else go to the other, and stay if that pays."""
+def test_optimal_returns_of_two_arms():
+    """Two pulls: stay with the first arm if it paid, else try the other."""
     assert optimal_return(2, 1) == pytest.approx(1 / 2)
     assert optimal_return(2, 2) == pytest.approx(1 / 2 + 1 / 2 * 2 / 3 + 1 / 2 * 1 / 2)
-    assert optimal_return(1, 4) == pytest.approx(2)  # nothing can be chosen
+    assert optimal_return(1, 4) == pytest.approx(2)  # one arm leaves no choice
     assert optimal_return(50, 500) is None
 
 
-def by_mean(tried, left):
+def choose_best_mean(tried, pulls_left):
     means = [(won + 1) / (won + lost + 2) for won, lost in tried]
     return means.index(max(means))
 
 
-def test_greedy_gets_what_theory_says():
+def test_greedy_return_matches_enumeration():
     arms, steps = 3, 6
-    wanted = expected(arms, steps, by_mean)
-    worlds = BanditSpec(arms, steps).sample(np.random.default_rng(1), 20_000)
-    value, error = mean_return(policy_returns(greedy_policy, worlds))
-    assert abs(value - wanted) < 4 * error
+    expected = expected_return(arms, steps, choose_best_mean)
+    environments = BanditSpec(arms, steps).sample(np.random.default_rng(1), 20_000)
+    value, error = mean_return(policy_returns(greedy_policy, environments))
+    assert abs(value - expected) < 4 * error
     most = optimal_return(arms, steps)
     assert most is not None
-    assert steps / 2 < wanted < most
+    assert steps / 2 < expected < most
 
 
-def test_players_stand_in_this_order():
-    worlds = BanditSpec(5, 10).sample(np.random.default_rng(2), 10_000)
+def test_order_of_policies():
+    environments = BanditSpec(5, 10).sample(np.random.default_rng(2), 10_000)
     chance, guesses, means = (
-        mean_return(policy_returns(one, worlds))
+        mean_return(policy_returns(one, environments))
         for one in (random_policy, thompson_policy, greedy_policy)
     )
     assert abs(chance.value - 5.0) < 4 * chance.standard_error
@@ -75,17 +75,17 @@ def test_players_stand_in_this_order():
     assert guesses.value < means.value < 6.66 + 4 * means.standard_error
 
 
-def test_chance_in_an_mdp_gets_one_a_step():
-    worlds = MdpSpec(3, 2, horizon=5, episodes=2).sample(np.random.default_rng(3), 4000)
-    value, error = mean_return(policy_returns(random_policy, worlds))
+def test_random_policy_in_an_mdp():
+    environments = MdpSpec(3, 2, horizon=5, episodes=2).sample(np.random.default_rng(3), 4000)
+    value, error = mean_return(policy_returns(random_policy, environments))
     assert abs(value - 10) < 4 * error
-    assert worlds.optimal_returns().mean() > value
+    assert environments.optimal_returns().mean() > value
 
 
-def test_a_mean_has_an_error():
-    found = mean_return([1.0, 2.0, 3.0, 4.0])
-    assert found.value == 2.5
-    assert found.standard_error == pytest.approx(math.sqrt(5 / 3) / 2)
+def test_standard_error():
+    result = mean_return([1.0, 2.0, 3.0, 4.0])
+    assert result.value == 2.5
+    assert result.standard_error == pytest.approx(math.sqrt(5 / 3) / 2)
     assert mean_return([1.0]).standard_error == math.inf
-    with pytest.raises(ValueError, match="returns must be 1 or more, not 0"):
+    with pytest.raises(ValueError, match="no returns; give at least one"):
         mean_return([])

@@ -1,4 +1,4 @@
-"""The list of metrics is literal, short, and true."""
+"""Tests of the catalogue of metrics: it imports nothing, and every metric exists."""
 
 import subprocess
 import sys
@@ -23,9 +23,9 @@ from regard.metrics.catalogue import METRICS
 
 def test_every_metric_exists():
     texts = (translation, language, summary, dialogue, answers, caption)
-    places = (*texts, music, bits, fold, bandit, classification, entities, alignment.Agreement)
+    modules = (*texts, music, bits, fold, bandit, classification, entities, alignment.Agreement)
     for name, description in METRICS.items():
-        assert any(hasattr(place, name) for place in places), name
+        assert any(hasattr(module, name) for module in modules), name
         assert "\n" not in description
         assert 0 < len(description) <= 90
 
@@ -46,5 +46,7 @@ def test_the_catalogue_imports_nothing():
         "import sys; before = set(sys.modules); import regard.metrics.catalogue; "
         "print(*sorted(set(sys.modules) - before))"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["regard", "regard.metrics", "regard.metrics.catalogue"]
+    completed = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert completed.stdout.split() == ["regard", "regard.metrics", "regard.metrics.catalogue"]

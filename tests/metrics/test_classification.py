@@ -1,4 +1,4 @@
-"""Scores of classes, by hand and against an independent count."""
+"""Tests of classification metrics: known values, laws, and error messages."""
 
 import pytest
 from hypothesis import given
@@ -13,33 +13,33 @@ from regard.metrics.classification import (
     success_rate,
 )
 
-TRUE = ["a", "a", "a", "b", "b", "c"]
-GUESSED = ["a", "a", "b", "b", "c", "d"]  # d is never true
+TARGETS = ["a", "a", "a", "b", "b", "c"]
+PREDICTIONS = ["a", "a", "b", "b", "c", "d"]  # d is never true
 
 
-def test_by_hand():
-    assert accuracy(GUESSED, TRUE) == 3 / 6
-    assert confusion_matrix(GUESSED, TRUE) == [
+def test_known_scores():
+    assert accuracy(PREDICTIONS, TARGETS) == 3 / 6
+    assert confusion_matrix(PREDICTIONS, TARGETS) == [
         [2, 1, 0, 0],
         [0, 1, 1, 0],
         [0, 0, 0, 1],
         [0, 0, 0, 0],
     ]
-    found = scores_by_class(GUESSED, TRUE)
-    assert found["a"] == pytest.approx((1, 2 / 3, 4 / 5, 3))
-    assert found["b"] == pytest.approx((1 / 2, 1 / 2, 1 / 2, 2))
-    assert found["c"] == found["d"]._replace(support=1) == (0, 0, 0, 1)
-    assert macro_f1(GUESSED, TRUE) == pytest.approx((4 / 5 + 1 / 2) / 4)
-    assert macro_f1(GUESSED, TRUE, ["a", "b"]) == pytest.approx((4 / 5 + 1 / 2) / 2)
+    scores = scores_by_class(PREDICTIONS, TARGETS)
+    assert scores["a"] == pytest.approx((1, 2 / 3, 4 / 5, 3))
+    assert scores["b"] == pytest.approx((1 / 2, 1 / 2, 1 / 2, 2))
+    assert scores["c"] == scores["d"]._replace(support=1) == (0, 0, 0, 1)
+    assert macro_f1(PREDICTIONS, TARGETS) == pytest.approx((4 / 5 + 1 / 2) / 4)
+    assert macro_f1(PREDICTIONS, TARGETS, ["a", "b"]) == pytest.approx((4 / 5 + 1 / 2) / 2)
 
 
-def test_micro_of_some():
-    """Of a and b: 3 right of 4 guessed and 5 true."""
-    assert micro_f1(GUESSED, TRUE, ["a", "b"]) == pytest.approx(2 * 3 / (4 + 5))
-    assert micro_f1(GUESSED, TRUE, ["e"]) == 0.0
+def test_micro_f1_of_a_selection():
+    """Classes a and b have 3 right of 4 predicted and 5 true."""
+    assert micro_f1(PREDICTIONS, TARGETS, ["a", "b"]) == pytest.approx(2 * 3 / (4 + 5))
+    assert micro_f1(PREDICTIONS, TARGETS, ["e"]) == 0.0
 
 
-def test_the_order_of_labels():
+def test_order_of_labels():
     assert confusion_matrix(["x", "y"], ["y", "y"], ["y", "x", "z"]) == [
         [1, 1, 0],
         [0, 0, 0],
@@ -49,45 +49,45 @@ def test_the_order_of_labels():
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abcd")), min_size=1))
 def test_laws(pairs):
-    guessed, true = (list(side) for side in zip(*pairs, strict=True))
-    table, labels = confusion_matrix(guessed, true), sorted({*guessed, *true})
+    predictions, targets = (list(side) for side in zip(*pairs, strict=True))
+    table, labels = confusion_matrix(predictions, targets), sorted({*predictions, *targets})
     assert sum(map(sum, table)) == len(pairs)
-    assert micro_f1(guessed, true) == pytest.approx(accuracy(guessed, true))
-    for place, (label, one) in enumerate(scores_by_class(guessed, true).items()):
-        assert label == labels[place]
-        right, row = table[place][place], sum(table[place])
-        column = sum(row[place] for row in table)
-        assert one.support == row
-        assert one.precision == pytest.approx(right / column if column else 0)
-        assert one.recall == pytest.approx(right / row if row else 0)
-        if one.precision + one.recall:
-            harmonic = 2 * one.precision * one.recall / (one.precision + one.recall)
-            assert one.f1 == pytest.approx(harmonic)
+    assert micro_f1(predictions, targets) == pytest.approx(accuracy(predictions, targets))
+    for index, (label, scores) in enumerate(scores_by_class(predictions, targets).items()):
+        assert label == labels[index]
+        correct, row = table[index][index], sum(table[index])
+        column = sum(row[index] for row in table)
+        assert scores.support == row
+        assert scores.precision == pytest.approx(correct / column if column else 0)
+        assert scores.recall == pytest.approx(correct / row if row else 0)
+        if scores.precision + scores.recall:
+            harmonic = 2 * scores.precision * scores.recall / (scores.precision + scores.recall)
+            assert scores.f1 == pytest.approx(harmonic)
         else:
-            assert one.f1 == 0
-    assert macro_f1(true, true) == accuracy(true, true) == 1
+            assert scores.f1 == 0
+    assert macro_f1(targets, targets) == accuracy(targets, targets) == 1
 
 
 @pytest.mark.parametrize(
     "metric", [accuracy, confusion_matrix, scores_by_class, macro_f1, micro_f1]
 )
-def test_wrong_lists(metric):
-    with pytest.raises(ValueError, match="1 guesses for 2 examples: give one for each"):
+def test_bad_lists(metric):
+    with pytest.raises(ValueError, match="1 predictions for 2 targets; give one for each"):
         metric(["a"], ["a", "b"])
-    with pytest.raises(ValueError, match="nothing to average over"):
+    with pytest.raises(ValueError, match="no targets; give at least one"):
         metric([], [])
 
 
-def test_a_class_without_a_row():
-    with pytest.raises(ValueError, match="labels must name every class; 'b' is missing"):
+def test_missing_label():
+    with pytest.raises(ValueError, match="labels must contain every class; add 'b'"):
         confusion_matrix(["a"], ["b"], ["a"])
 
 
-def test_a_share_has_an_interval():
-    """Of 100 trials with 20 failures: 0.8 +- 1.96 sqrt(0.8 0.2 / 100)."""
-    found = success_rate([True] * 80 + [False] * 20)
-    assert found.value == 0.8
-    assert found.margin == pytest.approx(0.0784)
+def test_success_rate():
+    """100 trials with 20 failures have 0.8 +- 1.96 sqrt(0.8 0.2 / 100)."""
+    rate = success_rate([True] * 80 + [False] * 20)
+    assert rate.value == 0.8
+    assert rate.margin == pytest.approx(0.0784)
     assert success_rate([True]).margin == 0
-    with pytest.raises(ValueError, match="right must be 1 or more, not 0"):
+    with pytest.raises(ValueError, match="no trials; give at least one"):
         success_rate([])

@@ -1,4 +1,4 @@
-"""Scores of translations, by hand."""
+"""Tests of translation metrics against values by hand."""
 
 import logging
 import math
@@ -12,8 +12,8 @@ OUTPUTS = ["the cat sat on the mat .", "a dog barks"]
 REFERENCES = ["the cat sat on a mat .", "a dog barked"]
 
 
-def test_bleu_by_hand():
-    """Of 7 + 3 words 6 + 2 are right, of 6 + 2 pairs 4 + 1, of 5 + 1 triples 2, of 4 fours 1."""
+def test_known_bleu():
+    """8 of 10 unigrams, 5 of 8 bigrams, 2 of 6 trigrams and 1 of 4 four-grams are right."""
     score = bleu(OUTPUTS, REFERENCES, tokenize="none", smooth="none", force=True)
     expected = 100 * (8 / 10 * 5 / 8 * 2 / 6 * 1 / 4) ** 0.25
     assert score.value == pytest.approx(expected)
@@ -22,13 +22,13 @@ def test_bleu_by_hand():
     assert str(score) == f"{score.detail} {score.signature}"
 
 
-def test_bleu_of_short_outputs():
-    """One word of five short: exp(1 - 5/4)."""
+def test_brevity_penalty():
+    """Four words for five have the penalty exp(1 - 5/4)."""
     score = bleu(["a b c d"], ["a b c d e"], tokenize="none", force=True)
     assert score.value == pytest.approx(100 * math.exp(-1 / 4))
 
 
-def test_the_signature_says_how():
+def test_signatures():
     def signature(**settings) -> str:
         return bleu(OUTPUTS, REFERENCES, **settings).signature
 
@@ -51,8 +51,8 @@ def test_lower_case_is_an_option():
     assert ter(["A b"], ["a b"], lower=False).value == 50
 
 
-def test_tokenising_matters():
-    """`mat.` is two tokens to 13a, and one where the text is taken as it is."""
+def test_tokenization_changes_bleu():
+    """`mat.` is two tokens for 13a, and one for "none"."""
     output, reference = ["the cat sat on the mat."], ["the cat sat on the mat ."]
     assert bleu(output, reference).value == pytest.approx(100)
     assert bleu(output, reference, tokenize="none").value < 80
@@ -67,15 +67,15 @@ def test_force_silences_the_warning(caplog):
         assert "tokenized period" in caplog.text
 
 
-def test_chrf_by_hand():
-    """`ab` beside `abc`: characters 2/2 and 2/3, pairs 1/1 and 1/2, triples not in the output."""
+def test_known_chrf():
+    """`ab` for `abc` has unigrams 2/2 and 2/3, bigrams 1/1 and 1/2, and no trigrams."""
     score = chrf(["ab"], ["abc"])
     precision, recall = (1 + 1) / 2, (2 / 3 + 1 / 2) / 2
     assert score.value == pytest.approx(100 * 5 * precision * recall / (4 * precision + recall))
 
 
-def test_ter_by_hand():
-    """One word of four is wrong; a shift of any length is one edit."""
+def test_known_ter():
+    """A wrong word and a shift of any length are one edit each."""
     assert ter(["a b c x"], ["a b c d"]).value == 25
     assert ter(["c d a b"], ["a b c d"]).value == 25
     assert ter(["a b c d"], ["a b c d"]).value == 0
@@ -83,7 +83,7 @@ def test_ter_by_hand():
 
 
 def test_several_references():
-    """As many as there are: the second line has one, the first two."""
+    """The first output has two references, the second one."""
     outputs, references = ["a b c d", "e f g h"], [["x", "a b c d"], ["e f g h"]]
     score = bleu(outputs, references)
     assert score.value == pytest.approx(100)
@@ -96,13 +96,17 @@ def test_exact_match_is_exact():
     assert exact_match(["1994-05-03", "1994-05-03 "], ["1994-05-03", "1994-05-03"]) == 50
 
 
-def test_by_length():
+def test_score_by_length():
     sources = ["one", "one two", "one two three", "", "a b c d e f"]
     outputs = ["a b c d"] * 5
     references = ["a b c d", "a b c d", "x", "a b c d", "a b c d"]
     bins = score_by_length(sources, outputs, references, edges=(2, 4, 5))
-    assert [(one.name, one.sentences) for one in bins] == [("1-2", 3), ("3-4", 1), ("6+", 1)]
-    assert [one.score.value for one in bins] == pytest.approx([100, 0, 100])
+    assert [(length_bin.name, length_bin.sentences) for length_bin in bins] == [
+        ("1-2", 3),
+        ("3-4", 1),
+        ("6+", 1),
+    ]
+    assert [length_bin.score.value for length_bin in bins] == pytest.approx([100, 0, 100])
     plain = partial(bleu, tokenize="none", force=True)
     assert (
         "tok:none" in score_by_length(sources, outputs, references, score=plain)[0].score.signature
@@ -112,24 +116,24 @@ def test_by_length():
 
 def test_one_bin_is_the_corpus():
     bins = score_by_length(OUTPUTS, OUTPUTS, REFERENCES, edges=(100,))
-    assert [one.score for one in bins] == [bleu(OUTPUTS, REFERENCES)]
+    assert [length_bin.score for length_bin in bins] == [bleu(OUTPUTS, REFERENCES)]
 
 
 @pytest.mark.parametrize("metric", [bleu, chrf, ter, exact_match])
-def test_wrong_lists(metric, unchecked):
-    with pytest.raises(ValueError, match="outputs are 2 lines, but references 1"):
+def test_bad_lists(metric, unchecked):
+    with pytest.raises(ValueError, match="2 outputs, but 1 references"):
         metric(["a", "b"], ["a"])
-    with pytest.raises(ValueError, match="outputs are missing"):
+    with pytest.raises(ValueError, match="no outputs; give at least one"):
         metric([], [])
-    with pytest.raises(ValueError, match="references of line 2 are missing"):
+    with pytest.raises(ValueError, match="line 2 has no references"):
         metric(["a", "b"], [["a"], []])
     with pytest.raises(ValueError, match="lists of lines, not one string"):
         metric("ab", "ab")
 
 
-def test_wrong_bins():
-    with pytest.raises(ValueError, match="sources are 1 lines, but outputs 2"):
+def test_bad_bins():
+    with pytest.raises(ValueError, match="1 sources, but 2 outputs"):
         score_by_length(["a"], OUTPUTS, REFERENCES)
     for edges in [(), (3, 2), (2, 2), (0, 5)]:
-        with pytest.raises(ValueError, match="edges must be positive and rising"):
+        with pytest.raises(ValueError, match="edges must be positive and increasing"):
             score_by_length(OUTPUTS, OUTPUTS, REFERENCES, edges=edges)

@@ -1,4 +1,4 @@
-"""Ids for words that a vocabulary does not know, and back."""
+"""Tests of temporary ids for unknown words."""
 
 import pytest
 
@@ -11,45 +11,45 @@ from regard.text.copy_vocabulary import (
 from regard.text.special import END, UNKNOWN
 from regard.text.train import train_tokenizer
 
-KNOWN = train_tokenizer("words", ["the cat sat on the mat"], 50, lower=True)
+TOKENIZER = train_tokenizer("words", ["the cat sat on the mat"], 50, lower=True)
 
 
 def test_unknown_words_have_ids_beyond_the_vocabulary():
-    [one, other] = encode_copy_sources(KNOWN, ["The Zork sat on Bim zork", "bim"], 100)
-    size = KNOWN.size
+    [first, second] = encode_copy_sources(TOKENIZER, ["The Zork sat on Bim zork", "bim"], 100)
+    size = TOKENIZER.size
     words = ["zork", "bim"]
-    assert one.words == words
-    assert one.ids == [
-        *KNOWN.encode_ids(["the"])[0],
+    assert first.words == words
+    assert first.ids == [
+        *TOKENIZER.encode_ids(["the"])[0],
         size,
-        *KNOWN.encode_ids(["sat on"])[0],
+        *TOKENIZER.encode_ids(["sat on"])[0],
         size + 1,
         size,
     ]
-    assert other == ([size], ["bim"], 1)
-    assert decode_with_copies(KNOWN, one.ids, one.words) == "the zork sat on bim zork"
-    assert tokens_with_copies(KNOWN, [size + 1, END], one.words) == ["bim", "</s>"]
+    assert second == ([size], ["bim"], 1)
+    assert decode_with_copies(TOKENIZER, first.ids, first.words) == "the zork sat on bim zork"
+    assert tokens_with_copies(TOKENIZER, [size + 1, END], first.words) == ["bim", "</s>"]
 
 
-def test_a_summary_uses_the_words_of_its_document():
-    [source] = encode_copy_sources(KNOWN, ["zork sat"], 100)
-    [ids] = encode_copy_targets(KNOWN, ["ZORK met bim"], [source.words])
-    assert ids == [KNOWN.size, UNKNOWN, UNKNOWN]
-    assert decode_with_copies(KNOWN, ids, source.words) == "zork <unk> <unk>"
+def test_target_uses_the_unknown_words_of_its_source():
+    [source] = encode_copy_sources(TOKENIZER, ["zork sat"], 100)
+    [ids] = encode_copy_targets(TOKENIZER, ["ZORK met bim"], [source.words])
+    assert ids == [TOKENIZER.size, UNKNOWN, UNKNOWN]
+    assert decode_with_copies(TOKENIZER, ids, source.words) == "zork <unk> <unk>"
 
 
-def test_what_is_cut_off_has_no_id():
-    [one] = encode_copy_sources(KNOWN, ["zork sat bim"], 2)
-    assert one.words == ["zork"]
-    assert (len(one.ids), one.full_length) == (2, 3)
-    assert encode_copy_sources(KNOWN, [""], 5) == [([], [], 0)]
-    assert decode_with_copies(KNOWN, [END], []) == ""
+def test_truncated_words_have_no_id():
+    [encoding] = encode_copy_sources(TOKENIZER, ["zork sat bim"], 2)
+    assert encoding.words == ["zork"]
+    assert (len(encoding.ids), encoding.full_length) == (2, 3)
+    assert encode_copy_sources(TOKENIZER, [""], 5) == [([], [], 0)]
+    assert decode_with_copies(TOKENIZER, [END], []) == ""
 
 
 def test_the_name_of_a_special_token_is_a_word():
-    [one] = encode_copy_sources(KNOWN, ["</s> sat"], 5)
-    assert one.words == ["</s>"]
-    assert decode_with_copies(KNOWN, one.ids, one.words) == "</s> sat"
+    [encoding] = encode_copy_sources(TOKENIZER, ["</s> sat"], 5)
+    assert encoding.words == ["</s>"]
+    assert decode_with_copies(TOKENIZER, encoding.ids, encoding.words) == "</s> sat"
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_the_name_of_a_special_token_is_a_word():
         ("$500 (“so”).", ["$", "500", "(“", "so", "”", ")", "."]),
     ],
 )
-def test_marks_are_set_apart(text, tokens):
-    found = train_tokenizer("words", [text], 50, split_punctuation=True)
-    assert [found.token(number) for number in found.encode_ids([text])[0]] == tokens
-    assert found.is_word_level
+def test_split_punctuation(text, tokens):
+    tokenizer = train_tokenizer("words", [text], 50, split_punctuation=True)
+    assert [tokenizer.token(number) for number in tokenizer.encode_ids([text])[0]] == tokens
+    assert tokenizer.is_word_level
     assert not train_tokenizer("characters", ["a"], 50).is_word_level
