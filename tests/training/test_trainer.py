@@ -165,7 +165,7 @@ def test_averages_and_patience(tmp_path: Path):
     [
         ("weights.safetensors", lambda p: p.unlink(), "is not a run, there is no weights"),
         ("weights.safetensors", lambda p: p.write_bytes(b"abc"), "does not fit the settings"),
-        ("source.json", lambda p: p.write_text("{"), "not a tokeniser"),
+        ("source.json", lambda p: p.write_text("{"), "not a tokenizer"),
     ],
 )
 def test_a_damaged_run(tmp_path: Path, name: str, damage, says: str):
