@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from regard.attention.core import Attention
     from regard.attention.multihead import MultiHead
     from regard.attention.observe import intervene, observe
+    from regard.convert.run import export_run, import_run
     from regard.run import Run
     from regard.tasks.base import Prediction, Task
     from regard.tasks.load import load_settings, resolve_settings
@@ -31,7 +32,9 @@ __all__ = [
     "Run",
     "Task",
     "Trainer",
+    "export_run",
     "fit",
+    "import_run",
     "intervene",
     "load",
     "load_settings",
@@ -47,7 +50,9 @@ MODULES = {
     "Run": "regard.run",
     "Task": "regard.tasks.base",
     "Trainer": "regard.training.trainer",
+    "export_run": "regard.convert.run",
     "fit": "regard.training.fit",
+    "import_run": "regard.convert.run",
     "intervene": "regard.attention.observe",
     "load_settings": "regard.tasks.load",
     "observe": "regard.attention.observe",
@@ -56,7 +61,12 @@ MODULES = {
 
 
 def load(folder: str) -> "Run":
-    """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`)."""
+    """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
+
+    >>> import regard
+    >>> regard.load("runs/numbers").settings.task
+    'translate'
+    """
     from regard.run import Run
 
     return Run.load(folder)

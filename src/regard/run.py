@@ -5,8 +5,10 @@ config.toml  weights.safetensors  versions.json, and NAME.json for each vocabula
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import safetensors
@@ -15,13 +17,15 @@ import torch
 from torch import Tensor, nn
 
 import regard
+from regard.config.base import DataConfig
 from regard.config.dump import dumps
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record, check_split
+from regard.data.records import RecordData, matches_fields, to_records, write_records
 from regard.files import JsonObject, write_atomic
 from regard.tasks.base import AnyTask, Metrics, Prediction, ProgressCallback
-from regard.tasks.catalogue import find_task
+from regard.tasks.catalogue import find_task, table_classes
 from regard.tasks.load import load_settings, override_settings
 from regard.tasks.run_folder import (
     CHECKPOINTS_FOLDER,
@@ -38,7 +42,16 @@ Input = str | Record
 
 
 class Run:
-    """A model that predicts, scores, shows its attention, and is saved to a folder."""
+    """A model with its task, vocabularies and settings: it predicts, scores and shows attention.
+
+    `regard.fit` trains a run, `regard.load` loads one. Several threads may use a run at once. The
+    examples of the methods use the run of the example of `regard.fit`.
+
+    >>> import regard
+    >>> run = regard.load("runs/numbers")
+    >>> run.settings.task, run.settings.model.kind
+    ('translate', 'rnnsearch')
+    """
 
     task: AnyTask
 
@@ -75,7 +88,12 @@ class Run:
     # --- inference
 
     def __call__(self, item: Input) -> Prediction:
-        """Return the prediction for one line of text or record."""
+        """Return the prediction for one line of text or one record.
+
+        >>> run = regard.load("runs/numbers")
+        >>> run("one two") == run.predict(["one two"])[0]
+        True
+        """
         return self.predict([item])[0]
 
     def predict(
@@ -87,7 +105,12 @@ class Run:
     ) -> list[Prediction]:
         """Return a prediction for each line of text or record, in order.
 
-        `location` names the n-th input in error messages.
+        A record has the fields of the task's data; its target is not read. `location` names the
+        n-th input in error messages. `on_progress` is called with the number of finished inputs.
+
+        >>> run = regard.load("runs/numbers")
+        >>> [type(prediction.text) for prediction in run.predict(["one two", {"source": "two"}])]
+        [<class 'str'>, <class 'str'>]
         """
         return list(self.task.predict(self.records(items, location), on_progress=on_progress))
 
@@ -100,31 +123,70 @@ class Run:
 
     def score(
         self,
-        data: str | Sequence[Record] = "test",
+        data: str | RecordData = "test",
         *,
         on_progress: ProgressCallback | None = None,
     ) -> Metrics:
-        """Return the standard metrics of the task on a split of the run's data, or on records."""
-        records = self.read_split(data) if isinstance(data, str) else list(data)
-        return self.task.score(records, on_progress=on_progress)
+        """Return the standard metrics of the task on a split of the run's data, or on records.
+
+        Records are a list of dicts, a pandas DataFrame or a Dataset, as for `regard.fit`.
+
+        >>> run = regard.load("runs/numbers")
+        >>> scores = run.score([{"source": "one two", "target": "1 2"}])
+        >>> sorted(scores)[:3]
+        ['bleu', 'bleu_signature', 'chrf']
+        """
+        if isinstance(data, str):
+            return self.task.score(self.read_split(data), on_progress=on_progress)
+        with self.corpus_records(data) as records:
+            return self.task.score(records, on_progress=on_progress)
+
+    @contextmanager
+    def corpus_records(self, data: RecordData) -> Generator[list[Record]]:
+        """Read records as a corpus of the task would, and check them; others stay as they are."""
+        records = to_records(data)
+        tables = table_classes(self.settings.task, "data").values()
+        for table in tables:
+            if issubclass(table, DataConfig) and matches_fields(table, records[0]):
+                with TemporaryDirectory() as folder:
+                    values = write_records({"train": records}, table, Path(folder, "data"))
+                    values |= {"held_out": 0.0} if "held_out" in table.model_fields else {}
+                    yield list(build_corpus(table(**values)).read("train"))
+                return
+        yield records
 
     def attention(self, item: Input, target: str | None = None) -> AttentionMap:
-        """Return the attention of every layer and head for one line of text or record."""
+        """Return the attention of every layer and head for one line of text or one record.
+
+        `target` is an output to show instead of the model's own, for tasks that write text.
+
+        >>> run = regard.load("runs/numbers")
+        >>> attention = run.attention("one two", target="1 2")
+        >>> attention.layers[0].weights.shape          # heads, queries, keys
+        (1, 4, 8)
+        >>> attention.save("attention.html")
+        """
         if target is not None and not self.task.accepts_target:
-            raise ValueError(f"target: the task {self.task.name} has no output to be given")
+            raise ValueError(f"target: the task {self.task.name} does not write text; leave it out")
         return self.task.attention_map(self.records([item], "input")[0], target)
 
     def corpus(self) -> Corpus:
-        """Return the data that the settings name."""
+        """Return the data set of the settings."""
         return build_corpus(self.settings.data)
 
     def read_split(self, split: str) -> list[Record]:
+        """Return the records of a split of the data: train, dev or test."""
         corpus = self.corpus()
         check_split(split, corpus.splits)
         return list(corpus.read(split))
 
     def override(self, overrides: Sequence[str]) -> "Run":
-        """Return the same model under changed settings, such as `decode.width=10`."""
+        """Return the same model under changed settings.
+
+        >>> run = regard.load("runs/numbers")
+        >>> run.override(["decode.width=10"]).settings.decode.width
+        10
+        """
         if not overrides:
             return self
         settings = override_settings(self.settings, overrides)
@@ -133,7 +195,7 @@ class Run:
     # --- files
 
     def save(self, folder: Path | str) -> None:
-        """Write everything that `load` needs; each file is written whole or not at all."""
+        """Write all files that `load` needs; an interrupted write leaves no partial file."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         for name, vocabulary in self.vocabularies.items():
@@ -143,14 +205,14 @@ class Run:
         write_atomic(folder / CONFIG_FILE, to_portable(dumps(self.settings), folder).encode())
 
     def save_weights(self, folder: Path, weights: Mapping[str, Tensor]) -> None:
-        """Write weights, with what validation has tuned in the place of averages of it."""
+        """Write weights; values that validation has tuned replace their averages."""
         tensors = {**weights, **self.task.tuned_weights()}
         plain = {name: value.detach().clone() for name, value in tensors.items()}
         write_atomic(folder / WEIGHTS_FILE, safetensors.torch.save(plain))
 
     @classmethod
     def load(cls, folder: Path | str) -> "Run":
-        """Load the run in a folder; RUN/checkpoints/step-N has the weights after step N."""
+        """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`)."""
         folder, weights_path = Path(folder), Path(folder) / WEIGHTS_FILE
         if folder.parent.name == CHECKPOINTS_FOLDER:
             check_run_files(folder, (WEIGHTS_FILE,))

@@ -117,7 +117,7 @@ def test_parts_must_be_files_of_the_folder(folder):
         read_folder(folder)
     index.write_text(json.dumps({"weight_map": {"wte.weight": "part"}}))
     with pytest.raises(
-        ValueError, match="part: is missing, but model.safetensors.index.json names it"
+        ValueError, match=r"part: is missing, but model\.safetensors\.index\.json names it"
     ):
         read_folder(folder)
 

@@ -54,7 +54,8 @@ def own(request, tmp_path) -> Path:
 
 def test_out_and_back(own, tmp_path, transformers):
     export_run(own, tmp_path / "folder")
-    made, notes = import_run(tmp_path / "folder", tmp_path / "back")
+    notes: list[str] = []
+    made = import_run(tmp_path / "folder", tmp_path / "back", on_message=notes.append)
     assert not notes
     one, back = Run.load(own), Run.load(tmp_path / "back")
     assert type(back.task) is type(made.task) is type(one.task)

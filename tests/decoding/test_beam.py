@@ -268,5 +268,5 @@ def test_wrong_settings(story, settings, says):
 
 
 def test_nan_is_refused(table):
-    with pytest.raises(ValueError, match="position 0: the model.s log-probabilities are NaN"):
+    with pytest.raises(ValueError, match="position 0: the model's log-probabilities are NaN"):
         beam_search(table([0.1, 0.1, 0.1, math.nan]), [0], 1)

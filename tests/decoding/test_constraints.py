@@ -88,7 +88,10 @@ def test_no_repeated_ngrams(history, size):
         (Constraints(min_length=(1,)), "min_length holds 1 numbers for 2 inputs"),
         (Constraints(prefix=[[4]]), "prefix holds 1 lists for 2 inputs"),
         (Constraints(phrases=[[[4]]] * 3), "phrases holds 3 lists for 2 inputs"),
-        (Constraints(max_length=3, min_length=4), "input 0: min_length 4 must be from 0 to max_length 3"),
+        (
+            Constraints(max_length=3, min_length=4),
+            "input 0: min_length 4 must be from 0 to max_length 3",
+        ),
         (Constraints(max_length=[5, -1]), "input 1: min_length 0 must be from 0 to max_length -1"),
         (Constraints(min_length=-1), "input 0: min_length -1"),
         (Constraints(max_length=1, prefix=[[], [4, 5]]), "input 1: the prefix of 2 ids is longer"),

@@ -107,7 +107,7 @@ def test_phrases_are_refused(story):
 
 def test_nan_is_refused(table):
     model = table([0.1] * 4, [0.1, math.nan, 0.1, 0.1])
-    with pytest.raises(ValueError, match="position 1: the model.s log-probabilities are NaN"):
+    with pytest.raises(ValueError, match="position 1: the model's log-probabilities are NaN"):
         greedy_search(model, [0], 1, Constraints(max_length=4, min_length=3, forbidden=()))
 
 

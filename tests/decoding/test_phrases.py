@@ -186,7 +186,9 @@ def test_phrases_outrank_other_rules(story, seed):
 
 
 def test_phrases_that_do_not_fit(story):
-    with pytest.raises(ValueError, match="input 1: phrases of 3 ids do not fit after a prefix of 1"):
+    with pytest.raises(
+        ValueError, match="input 1: phrases of 3 ids do not fit after a prefix of 1"
+    ):
         beam_search(
             story(9),
             range(2),

@@ -267,7 +267,7 @@ def test_no_inputs(story):
 
 
 def test_nan_is_refused(table):
-    with pytest.raises(ValueError, match="position 0: the model.s log-probabilities are NaN"):
+    with pytest.raises(ValueError, match="position 0: the model's log-probabilities are NaN"):
         sample(table([0.1, 0.1, 0.1, math.nan]), [0], [0])
 
 

@@ -290,7 +290,7 @@ def test_check_survives_a_broken_file(run, tmp_path):
     )
     builder = TASKS[settings.task].builder()
     with pytest.raises(ValueError, match=broken.name) as error:
-        builder.check_data(settings, lambda name, total, records: records, lambda *_: None)
+        builder.check_data(settings, lambda _name, _total, records: records, lambda *_: None)
     assert "\n" not in str(error.value)
 
 

@@ -42,6 +42,13 @@ class Attention(nn.Module):
     The fused kernel (`F.scaled_dot_product_attention`) runs if the score is of the dot family, the
     normalizer is softmax, and there is neither a window nor an edit of the weights. Observation
     does not change the output.
+
+    >>> import torch
+    >>> from regard.attention.scores import Additive
+    >>> attention = Attention(Additive(query_dim=4, memory_dim=6, hidden_dim=5))
+    >>> memory = attention.remember(torch.randn(2, 7, 6))        # 2 texts, 7 slots, width 6
+    >>> attention(torch.randn(2, 1, 4), memory).shape            # one query for each text
+    torch.Size([2, 1, 6])
     """
 
     def __init__(

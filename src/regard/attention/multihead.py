@@ -26,6 +26,14 @@ class MultiHead(nn.Module):
 
     Vaswani et al. 2017, 3.2.2. The `heads` query heads share `groups` key/value heads. Fewer groups
     make the cache smaller (Ainslie et al. 2023); one group is multi-query attention (Shazeer 2019).
+
+    >>> import torch
+    >>> from regard.attention.core import Attention
+    >>> from regard.attention.scores import ScaledDot
+    >>> multihead = MultiHead(Attention(ScaledDot()), dim=8, heads=2)
+    >>> output, past = multihead.self_attend(torch.randn(3, 5, 8))
+    >>> output.shape
+    torch.Size([3, 5, 8])
     """
 
     def __init__(

@@ -42,8 +42,12 @@ def observe(
     dropout. With `detach=False` they keep their gradient, for a loss on the weights. Only calls in
     this thread are recorded. torch compiles a compiled model once more.
 
-        with observe(model) as weights:
-            model(batch)
+    >>> import regard
+    >>> run = regard.load("runs/numbers")
+    >>> with observe(run.model) as weights:
+    ...     prediction = run("one two")
+    >>> list(weights)
+    ['attention']
     """
     attentions = named_attentions(model)
     if names is not None:
@@ -67,8 +71,11 @@ def observe(
 def intervene(model: ModuleTree, edits: Mapping[str, Edit]) -> Generator[None]:
     """Edit the weights of the named attentions inside a `with` block, in this thread only.
 
-    with intervene(model, {"layers.0.self_attention": zero(heads=[3])}):
-        model(batch)
+    >>> import regard
+    >>> from regard.attention.observe import uniform
+    >>> run = regard.load("runs/numbers")
+    >>> with intervene(run.model, {"attention": uniform}):
+    ...     prediction = run("one two")
     """
     attentions = named_attentions(model)
     attentions = {name: find_attention(attentions, name, "edits") for name in edits}

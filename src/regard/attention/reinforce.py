@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from regard.attention.observe import ModuleTree
 from regard.attention.normalizers import (
     EnergyTensor,
     WeightTensor,
@@ -16,6 +15,7 @@ from regard.attention.normalizers import (
     sample_slot,
     softmax,
 )
+from regard.attention.observe import ModuleTree
 from regard.attention.validation import check_positive
 
 

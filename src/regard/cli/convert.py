@@ -19,9 +19,7 @@ def import_(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the new run.")],
 ) -> None:
     """Convert a Hugging Face folder (BERT, GPT-2, ViT, Marian and others) into a run."""
-    imported_run, notes = import_run(folder, run)
-    for line in notes:
-        print(line)
+    imported_run = import_run(folder, run)
     weights = sum(weight.numel() for weight in imported_run.model.parameters())
     print(
         f"{run}: {imported_run.settings.model.kind}, {weights:,} weights, task "

@@ -1,5 +1,6 @@
 """Convert Hugging Face folders into runs, and runs into folders."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,27 @@ from regard.training.trainer import check_folder_is_free
 PLACEHOLDER_LABELS = ("0", "1")  # classes of an imported encoder without a classifier
 
 
-def import_run(folder: Path | str, run_folder: Path) -> tuple[Run, tuple[str, ...]]:
-    """Convert a folder into a run with its tokenizer; return it, and notes on missing parts."""
-    imported = read_folder(folder)
+def import_run(
+    folder: Path | str, run_folder: Path | str, *, on_message: Callable[[str], None] = print
+) -> Run:
+    """Convert a folder of Hugging Face into a run with its tokenizer.
+
+    `on_message` receives a line for each part of the folder that is not converted.
+
+    >>> import regard
+    >>> run = regard.fit(
+    ...     "pretrain",
+    ...     [{"text": "one two three. two three four."}] * 4,
+    ...     {"kind": "bert", "dim": 8, "heads": 2, "layers": 1},
+    ...     steps=1,
+    ...     folder="runs/bert",
+    ...     progress=False,
+    ... )
+    >>> regard.export_run(run, "bert")          # transformers: AutoModel.from_pretrained("bert")
+    >>> regard.import_run("bert", "runs/imported").settings.model.kind
+    'bert'
+    """
+    run_folder, imported = Path(run_folder), read_folder(folder)
     if imported.kind not in TASK_OF_IMPORTED_MODEL:
         raise ValueError(
             f"{folder}: no task can run {imported.format}; use read_folder and "
@@ -35,7 +54,9 @@ def import_run(folder: Path | str, run_folder: Path) -> tuple[Run, tuple[str, ..
         run.model.load_state_dict(imported.weights)
     check_folder_is_free(run_folder, run.settings)
     run.save(run_folder)
-    return run, imported.notes
+    for note in imported.notes:
+        on_message(note)
+    return run
 
 
 def check_tokenizer_size(folder: Path | str, imported: ImportedModel) -> None:
@@ -86,15 +107,20 @@ def build_text_run(imported: ImportedModel) -> Run:
     return Run(resolved, {"text": imported.tokenizer})
 
 
-def export_run(folder: Path, target_folder: Path) -> None:
-    """Write the model of a run to a folder of Hugging Face; of a text classifier, its encoder."""
-    run = Run.load(folder)
+def export_run(run: Run | Path | str, folder: Path | str) -> None:
+    """Write the model of a run to a new folder that `from_pretrained` of transformers reads.
+
+    Of a text classifier, this is its encoder. BERT, GPT-2 and ViT can be exported; `import_run`
+    has an example.
+    """
+    location, folder = "export" if isinstance(run, Run) else str(run), Path(folder)
+    run = run if isinstance(run, Run) else Run.load(run)
     kind = run.settings.model.kind
     if kind not in TASK_OF_IMPORTED_MODEL:
         supported = ", ".join(TASK_OF_IMPORTED_MODEL)
-        raise ValueError(f"{folder}: {kind} cannot be exported; supported: {supported}")
+        raise ValueError(f"{location}: {kind} cannot be exported; supported: {supported}")
     if kind == "vit":
-        export_image_run(folder, run, target_folder)
+        export_image_run(location, run, folder)
         return
     tokenizer = run.vocabularies["text"]
     if not isinstance(tokenizer, ExternalTokenizer):
@@ -103,12 +129,12 @@ def export_run(folder: Path, target_folder: Path) -> None:
     try:
         weights = dict(run.task.exportable_model().state_dict())
     except ValueError as error:
-        raise ValueError(f"{folder}: {error}") from None
+        raise ValueError(f"{location}: {error}") from None
     settings["size"] = len(weights["words.weight"])
-    write_folder(target_folder, kind, settings, weights, tokenizer)
+    write_folder(folder, kind, settings, weights, tokenizer)
 
 
-def export_image_run(folder: Path, run: Run, target_folder: Path) -> None:
+def export_image_run(location: str, run: Run, folder: Path) -> None:
     """Write a classifier of images, with its classes and its preprocessing."""
     all_settings: Any = run.settings
     reading, head, start = all_settings.image, all_settings.head, all_settings.start
@@ -119,7 +145,7 @@ def export_image_run(folder: Path, run: Run, target_folder: Path) -> None:
         "image.size of unequal sides": reading.size[0] != reading.size[1],
     }
     if unsupported_names := [name for name, is_set in unsupported.items() if is_set]:
-        raise ValueError(f"{folder}: a run with {unsupported_names[0]} cannot be exported")
+        raise ValueError(f"{location}: a run with {unsupported_names[0]} cannot be exported")
     model = run.model
     settings = run.settings.model.model_dump(exclude={"kind"})
     settings |= {"size": reading.size[0], "channels": reading.channels}
@@ -128,6 +154,4 @@ def export_image_run(folder: Path, run: Run, target_folder: Path) -> None:
     )
     output = dict(model.head.output.state_dict())
     image_head = ImageHead(tuple(run.vocabularies["labels"].names), output, mean, std)
-    write_folder(
-        target_folder, "vit", settings, dict(model.encoder.state_dict()), image_head=image_head
-    )
+    write_folder(folder, "vit", settings, dict(model.encoder.state_dict()), image_head=image_head)

@@ -68,7 +68,13 @@ VocabularyLoader = Callable[[Path], RunAsset]
 
 @dataclass(frozen=True)
 class Prediction:
-    """The answer of a model to one record. Subclasses add fields and extend `as_dict`."""
+    """The answer of a model to one record. Subclasses add fields and extend `as_dict`.
+
+    >>> import regard
+    >>> prediction = regard.load("runs/numbers")("one two")
+    >>> sorted(prediction.as_dict())
+    ['log_prob', 'score', 'text']
+    """
 
     text: str
 
@@ -117,7 +123,15 @@ class Readout(NamedTuple):
 
 
 class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
-    """A model, its vocabularies, and everything that is asked of them."""
+    """A model with its vocabularies: examples, loss, predictions, metrics and attention maps.
+
+    Subclass it to add a task; CONTRIBUTING.md shows how. A run has its task in `run.task`.
+
+    >>> import regard
+    >>> task = regard.load("runs/numbers").task
+    >>> task.parse("one two", "line 1")
+    {'source': 'one two'}
+    """
 
     name: ClassVar[str]
     unit: ClassVar[str] = "tokens"  # what Loss.count counts

@@ -21,7 +21,11 @@ from regard.tasks.run_folder import from_portable
 
 
 def load_settings(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
-    """The settings in a file, or of a preset, changed by words such as `train.steps=50`."""
+    """Return the settings in a TOML file or of a preset, changed by overrides.
+
+    >>> load_settings("multi30k-transformer", ["train.steps=50"]).train.steps
+    50
+    """
     path = Path(path)
     if not path.exists() or path.is_dir():
         path = _preset_path(path)
@@ -35,7 +39,7 @@ def load_settings(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
 
 
 def parse_settings(text: str, overrides: Iterable[str] = (), *, name: str = "settings") -> Settings:
-    """The settings in a text; `name` is what messages call it."""
+    """Return the settings in TOML; `name` stands in error messages."""
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -46,7 +50,11 @@ def parse_settings(text: str, overrides: Iterable[str] = (), *, name: str = "set
 def resolve_settings(
     raw: Mapping[str, object], overrides: Iterable[str] = (), *, name: str = "settings"
 ) -> Settings:
-    """The settings in plain dictionaries; what they leave out has its default."""
+    """Return settings from plain tables; settings that are left out have their default.
+
+    >>> resolve_settings({"task": "classify", "model": {"kind": "han"}}).model.dim
+    200
+    """
     values = deepcopy(dict(raw))
     changed_keys = [_apply_override(values, word) for word in overrides]
     settings_class = _settings_class(values, name)

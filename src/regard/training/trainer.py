@@ -58,6 +58,15 @@ class Trainer:
     Each item is a `Step` or a `Validation`. Stop whenever you like: a new trainer of the same
     folder continues from the last checkpoint. torch's global random generator is restored after
     each item.
+
+    >>> import regard
+    >>> settings = regard.resolve_settings(
+    ...     {"data": {"kind": "dates", "size": 8, "held_out": 2}, "train": {"steps": 2}}
+    ... )
+    >>> for event in regard.Trainer(settings, "runs/dates"):
+    ...     print(event.number)
+    1
+    2
     """
 
     def __init__(

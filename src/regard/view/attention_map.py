@@ -83,6 +83,14 @@ class AttentionMap:
       inferred from the marks of subwords.
     - `image`: the PNG below a map of kind "grid", whose queries and keys are rows and columns.
     - `annotations`: gold links, alternative tokens, the tree of a search.
+
+    A notebook shows a map as its last expression. `save` writes HTML, SVG, PNG, PDF, JSON and more.
+
+    >>> weights = [[0.9, 0.1], [0.2, 0.8]]
+    >>> attention = AttentionMap(weights, queries=["eins", "zwei"], keys=["one", "two"])
+    >>> attention.save("map.html")
+    >>> AttentionMap.load("map.html").queries.tokens
+    ('eins', 'zwei')
     """
 
     def __init__(

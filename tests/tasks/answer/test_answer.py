@@ -49,7 +49,7 @@ EASY = {
 CONTEXT = "Ada met Bob-Ray in Rome, in 1912."
 
 
-def settings(kind: str, data=None, head=None, **train):
+def answer_settings(kind: str, data=None, head=None, **train):
     return resolve_settings(
         {
             "task": "answer",
@@ -62,22 +62,33 @@ def settings(kind: str, data=None, head=None, **train):
     )
 
 
-def random_run(kind: str, **more) -> Any:
-    config = settings(kind, **more)
+def random_run(kind: str, **options) -> Any:
+    """Return a run with large random weights."""
+    config = answer_settings(kind, **options)
     run = Run.create(config, build_corpus(config.data))
+    generator = torch.Generator().manual_seed(0)
     for weight in run.model.parameters():
-        torch.nn.init.normal_(weight, std=0.5)
+        torch.nn.init.normal_(weight, std=0.5, generator=generator)
     return run
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def run(request) -> Any:
+    return random_run(request.param)
+
+
+@pytest.fixture(scope="module")
+def bidaf_run() -> Any:
+    return random_run("bidaf")
 
 
 @pytest.mark.usefixtures("unchecked")  # the shapes are checked below
 def test_from_questions_to_answers(tmp_path):
-    """Facts that one key tells apart; two take longer (docs/results.md)."""
+    """Questions with one attribute; two attributes take longer (docs/results.md)."""
     data = {**EASY, "size": 64 * 60}
-    more = {"steps": 140, "learning_rate": 0.006, "validate_every": 140, "max_grad_norm": 5.0}
-    more |= {"examples_per_batch": 64}
-    wanted = settings("bidaf", data, **more)
-    list(Trainer(wanted, tmp_path / "run", lambda _: None))
+    train = {"steps": 140, "learning_rate": 0.006, "validate_every": 140, "max_grad_norm": 5.0}
+    settings = answer_settings("bidaf", data, **train, examples_per_batch=64)
+    list(Trainer(settings, tmp_path / "run", lambda _: None))
     run = Run.load(tmp_path / "run")
     scores = run.score("test")
     assert scores["exact"] > 90
@@ -89,14 +100,12 @@ def test_from_questions_to_answers(tmp_path):
     assert prediction.span.probability > 0.5
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_prediction_depends_on_its_record_alone(kind):
-    run = random_run(kind)
+def test_a_prediction_depends_only_on_its_record(run):
     records = list(Facts(6, **{**EASY, "max_answer_words": 3}).read("train"))
     records += [{"question": "a ?", "text": "word"}, {"question": "?", "text": "x " * 90}]
     counts: list[int] = []
     together = run.predict(records, on_progress=counts.append)
-    assert sum(counts) == len(records)  # whatever the number of windows
+    assert sum(counts) == len(records)  # records, not windows
     for record, prediction in zip(records, together, strict=True):
         alone = run(record)
         assert alone.answer == prediction.answer
@@ -119,49 +128,48 @@ def test_probabilities_sum_to_one(kind, monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_and_loading(tmp_path, kind):
-    list(Trainer(settings(kind, validate_every=2), tmp_path / "run", lambda _: None))
+    list(Trainer(answer_settings(kind, validate_every=2), tmp_path / "run", lambda _: None))
     run = Run.load(tmp_path / "run")
     assert run.task.negative_log_likelihood(run.corpus().read("dev")).count == 40
     assert list(run.score("dev")) == ["exact", "f1", "exact_signature", "loss", "questions"]
 
 
 class TestWindows:
-    def test_all_is_read(self):
+    def test_windows_cover_all_tokens(self):
         for count in range(1, 30):
-            for room in range(1, 12):
+            for size in range(1, 12):
                 for stride in range(1, 14):
-                    found = list(sliding_windows(count, room, stride))
-                    assert {n for one in found for n in range(*one)} == set(range(count))
-                    assert all(0 < last - first <= room for first, last in found)
+                    windows = list(sliding_windows(count, size, stride))
+                    assert {n for window in windows for n in range(*window)} == set(range(count))
+                    assert all(0 < last - first <= size for first, last in windows)
         assert list(sliding_windows(5, 5, 2)) == [(0, 5)]
         assert list(sliding_windows(6, 4, 2)) == [(0, 4), (2, 6)]
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_targets(self, kind):
-        """The answer is where it is in each window that has it, and nowhere in the others."""
+        """The target is the answer in each window that holds it, and none in the others."""
         run = random_run(kind, head={"stride": 5}, max_tokens=20)
         [record] = Facts(1, **{**EASY, "entities": 6}).read("train")
-        pairs = list(run.task.examples([record]))
-        assert len(pairs) > 2
+        examples = list(run.task.examples([record]))
+        assert len(examples) > 2
         words = record["answers"][0]["text"].split()
-        found = 0
-        for pair in pairs:
-            begin, first, last = pair.context_start, pair.start, pair.end
-            if first:
-                row = pair.row[begin + first - 1 : begin + last]
-                tokens = [run.vocabularies["text"].token(n) if kind != "bidaf" else n for n in row]
+        answered = 0
+        for example in examples:
+            if example.start:
+                context = example.row[example.context_start :]
+                span = context[example.start - 1 : example.end]
+                tokens = [run.vocabularies["text"].token(n) if kind != "bidaf" else n for n in span]
                 assert tokens == words
-                found += 1
+                answered += 1
             else:
-                assert last == 0
-        assert 0 < found < len(pairs)
+                assert example.end == 0
+        assert 0 < answered < len(examples)
 
-    def test_the_best_of_all_windows(self):
-        """Scores are against none at all, whatever else is in a window."""
-        run = random_run("bidaf", head={"stride": 4, "max_answer_tokens": 1})
-        places = [(n, n + 1) for n in range(9)]
+    def test_the_best_of_all_windows(self, bidaf_run):
+        """Scores are relative to no answer, whatever else is in a window."""
+        offsets = [(n, n + 1) for n in range(9)]
         scores = {(1, 1): 2.0, (7, 7): 3.0}
-        prediction = run.task.to_prediction("abcdefghi", places, scores, [2.5, 3.1])
+        prediction = bidaf_run.task.to_prediction("abcdefghi", offsets, scores, [2.5, 3.1])
         assert prediction.answer == "h"
         expected = (3.0 - torch.tensor([2.5, 3.1]).logsumexp(0)).exp().item()
         assert prediction.span.probability == pytest.approx(expected, rel=1e-5)
@@ -175,12 +183,13 @@ class TestWindows:
 class TestNoAnswer:
     DATA: ClassVar = {**EASY, "unanswerable": 0.5}
 
-    def test_it_has_to_be_allowed(self, tmp_path):
+    def test_it_must_be_allowed(self, tmp_path):
         with pytest.raises(ValueError, match=r"has no answer; set head\.allow_no_answer = true"):
-            Trainer(settings("bidaf", self.DATA), tmp_path / "run", lambda _: None)
+            Trainer(answer_settings("bidaf", self.DATA), tmp_path / "run", lambda _: None)
 
-    def test_the_threshold_is_kept(self, tmp_path):
-        config = settings("bidaf", self.DATA, {"allow_no_answer": True}, validate_every=2, ema=0.9)
+    def test_the_threshold_is_saved(self, tmp_path):
+        head = {"allow_no_answer": True}
+        config = answer_settings("bidaf", self.DATA, head, validate_every=2, ema=0.9)
         trainer = Trainer(config, tmp_path / "run", lambda _: None)
         list(trainer)
         run = Run.load(tmp_path / "run")
@@ -201,10 +210,9 @@ class TestNoAnswer:
         assert torch.equal(tuned["threshold"], run.model.threshold)
         assert run.task.metrics(records, run.predict(records))["f1"] == value
 
-    def test_without_permission_nothing_is_tuned(self):
-        run = random_run("bidaf")
-        run.task.validation_metric("exact", run.read_split("dev"))
-        assert run.task.tuned_weights() == {}
+    def test_without_no_answer_nothing_is_tuned(self, bidaf_run):
+        bidaf_run.task.validation_metric("exact", bidaf_run.read_split("dev"))
+        assert bidaf_run.task.tuned_weights() == {}
 
     def test_below_the_threshold_there_is_no_answer(self):
         run = random_run("bidaf", head={"allow_no_answer": True})
@@ -227,60 +235,63 @@ class TestNoAnswer:
         assert unanswered.with_threshold(0.0) == prediction
 
 
-class TestPlaces:
-    def test_words_and_marks(self):
-        found = split_words(CONTEXT)
-        assert " ".join(found.tokens) == "Ada met Bob - Ray in Rome , in 1912 ."
-        assert [CONTEXT[a:b] for a, b in found.offsets] == found.tokens
+class TestLayouts:
+    def test_words_and_punctuation(self):
+        words = split_words(CONTEXT)
+        assert " ".join(words.tokens) == "Ada met Bob - Ray in Rome , in 1912 ."
+        assert [CONTEXT[a:b] for a, b in words.offsets] == words.tokens
 
     @pytest.mark.parametrize("kind", ["wordpiece", "bpe", "byte_bpe", "unigram", "characters"])
-    def test_pieces_know_where_they_stand(self, kind):
+    def test_offsets_of_subwords(self, kind):
         text = "Zoë saw “Bob” in Curaçao."
-        made = train_tokenizer(kind, [text, CONTEXT] * 3, 300, lower=True)
-        layout = JoinedLayout(made, START, END, segments=True)
-        [cut] = layout.tokenize([text])
-        first, last = token_span(cut.offsets, text.index("Cura"), text.index("."))
-        start, end = cut.offsets[first][0], cut.offsets[last][1]
+        tokenizer = train_tokenizer(kind, [text, CONTEXT] * 3, 300, lower=True)
+        layout = JoinedLayout(tokenizer, START, END, segments=True)
+        [tokenized] = layout.tokenize([text])
+        first, last = token_span(tokenized.offsets, text.index("Cura"), text.index("."))
+        start, end = tokenized.offsets[first][0], tokenized.offsets[last][1]
         assert text[start:end].strip().startswith("Curaçao")
 
-    def test_covered(self):
-        places = [(0, 3), (4, 7), (7, 8)]
-        assert token_span(places, 4, 8) == (1, 2)
-        assert token_span(places, 5, 6) == (1, 1)  # a part of a word is the word
-        assert token_span(places, 3, 4) is None
+    def test_token_spans(self):
+        offsets = [(0, 3), (4, 7), (7, 8)]
+        assert token_span(offsets, 4, 8) == (1, 2)
+        assert token_span(offsets, 5, 6) == (1, 1)  # part of a word counts as the word
+        assert token_span(offsets, 3, 4) is None
 
     def test_joined(self):
         text = train_tokenizer("words", ["a b c d"], 20)
         layout = JoinedLayout(text, START, END, segments=True, is_word_level=True)
-        asked, context = layout.tokenize(["a b", "c zz d"])
-        row = layout.row(asked.tokens, context.tokens)
+        question, context = layout.tokenize(["a b", "c zz d"])
+        row = layout.row(question.tokens, context.tokens)
         assert row[0] == START
         assert [row[3], row[-1]] == [END, END]
         assert row[5] == UNKNOWN
-        found = layout.tensors([row, [*row[:-2], END]], [layout.context_start(asked.tokens)] * 2)
-        assert found["counts"].tolist() == [3, 2]
-        assert found["segments"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1, 0]]
+        starts = [layout.context_start(question.tokens)] * 2
+        inputs = layout.tensors([row, [*row[:-2], END]], starts)
+        assert inputs["counts"].tolist() == [3, 2]
+        assert inputs["segments"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1, 0]]
+        assert layout.token_ids(context.tokens) == context.tokens
 
-    def test_apart(self):
+    def test_separate(self):
         layout = SeparateLayout(train_tokenizer("words", ["a b c d"], 20))
-        found = layout.tensors([["a", "b", "zz"], ["c", "d"]], [2, 1])
-        assert found["question_valid"].tolist() == [[True, True], [True, False]]
-        assert found["ids"].tolist() == [[UNKNOWN], layout.text.encode_ids(["d"])[0]]
-        assert found["characters"].shape == (2, 1, 50)
+        inputs = layout.tensors([["a", "b", "zz"], ["c", "d"]], [2, 1])
+        assert inputs["question_valid"].tolist() == [[True, True], [True, False]]
+        assert inputs["ids"].tolist() == [[UNKNOWN], layout.text.encode_ids(["d"])[0]]
+        assert inputs["characters"].shape == (2, 1, 50)
+        assert layout.token_ids(["zz", "d"]) == inputs["ids"].flatten().tolist()
 
-    def test_picked(self):
+    def test_gather_context(self):
         energy = torch.arange(12.0).view(2, 6)
-        found = gather_context(energy, torch.tensor([2, 3]), torch.tensor([3, 1]))
+        gathered = gather_context(energy, torch.tensor([2, 3]), torch.tensor([3, 1]))
         inf = float("inf")
-        assert found.tolist() == [[0, 2, 3, 4], [6, 9, -inf, -inf]]
+        assert gathered.tolist() == [[0, 2, 3, 4], [6, 9, -inf, -inf]]
 
 
-def test_smoothing_is_over_what_is_there():
+def test_smoothing_is_over_valid_positions():
     energy = torch.tensor([[1.0, 2.0, -torch.inf], [0.5, 0.0, 1.0]])
-    true = torch.tensor([1, 2])
-    logs = [torch.tensor([1.0, 2.0]).log_softmax(0), torch.tensor([0.5, 0.0, 1.0]).log_softmax(0)]
-    by_hand = sum(-0.9 * one[n] - 0.1 * one.mean() for one, n in zip(logs, (1, 2), strict=True))
-    torch.testing.assert_close(negative_log_prob(energy, true, 0.1), by_hand)
+    target = torch.tensor([1, 2])
+    rows = [torch.tensor([1.0, 2.0]).log_softmax(0), torch.tensor([0.5, 0.0, 1.0]).log_softmax(0)]
+    expected = sum(-0.9 * row[n] - 0.1 * row.mean() for row, n in zip(rows, (1, 2), strict=True))
+    torch.testing.assert_close(negative_log_prob(energy, target, 0.1), expected)
 
 
 class TestPredictions:
@@ -308,9 +319,9 @@ class TestPredictions:
             (f"{'so ' * 30}\tcontext", "the question has 30 tokens, more than 20; shorten it"),
         ],
     )
-    def test_bad_lines(self, line, message):
+    def test_bad_lines(self, bidaf_run, line, message):
         with pytest.raises(ValueError, match=f"line 2: .*{message}"):
-            random_run("bidaf").predict(["a ?\tb", line], location="line {}")
+            bidaf_run.predict(["a ?\tb", line], location="line {}")
 
     def test_too_few_tokens(self):
         with pytest.raises(ValueError, match=r"train\.max_tokens: 1 tokens are too few"):
@@ -329,11 +340,11 @@ class TestPredictions:
         assert {len(row) for row in attention.weights} == {len(attention.context)}
         total = torch.tensor(attention.weights).sum(0)
         assert (total <= 1 + 1e-5).all()
-        if kind == "bidaf":  # which has no other attention
+        if kind == "bidaf":  # it has no other attention
             torch.testing.assert_close(total, torch.ones_like(total))
-        content = run.attention(record)
-        assert content.title == f"where was Ada ? {prediction.text}"
-        assert content.keys.tokens == tuple(attention.question)
+        attention_map = run.attention(record)
+        assert attention_map.title == f"where was Ada ? {prediction.text}"
+        assert attention_map.keys.tokens == tuple(attention.question)
         assert run.task.render(record, Surface()).startswith(prediction.text)
 
     def test_no_attention(self):
@@ -343,6 +354,6 @@ class TestPredictions:
             run.task.render(record, Surface())
 
 
-def test_no_answer_is_no_text():
+def test_no_answer_has_no_text():
     prediction = to_prediction("", [], 1.0)
     assert (prediction.answer, prediction.span) == ("", None)
