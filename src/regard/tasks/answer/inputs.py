@@ -8,7 +8,8 @@ b: rows   t: positions of a row, or of the context   j: words of a question   c:
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -24,7 +25,8 @@ WORD = re.compile(r"\w+|[^\w\s]")  # letters and digits, or one punctuation mark
 TokenT = TypeVar("TokenT", int, str)
 
 
-class TokenizedText(NamedTuple, Generic[TokenT]):
+@dataclass(frozen=True, slots=True)
+class TokenizedText(Generic[TokenT]):
     """Tokens of a text, and the characters that each covers.
 
     Tokens are ids, or words if the encoder reads characters.
@@ -98,8 +100,8 @@ class JoinedLayout:
         if not self.is_word_level:
             return [TokenizedText(*encoding) for encoding in self.text.encode_with_offsets(texts)]
         return [
-            TokenizedText(word_ids(self.text, words), offsets)
-            for words, offsets in map(split_words, texts)
+            TokenizedText(word_ids(self.text, words.tokens), words.offsets)
+            for words in map(split_words, texts)
         ]
 
     def token_ids(self, tokens: Sequence[int]) -> list[int]:
