@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from regard.attention.multihead import MultiHead
     from regard.attention.observe import intervene, observe
     from regard.convert.run import export_run, import_run
+    from regard.errors import InputError
     from regard.run import Run
     from regard.tasks.base import Prediction, Task
     from regard.tasks.load import load_settings, resolve_settings
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Attention",
     "AttentionMap",
+    "InputError",
     "MultiHead",
     "Prediction",
     "Run",
@@ -45,6 +47,7 @@ __all__ = [
 MODULES = {
     "Attention": "regard.attention.core",
     "AttentionMap": "regard.view.attention_map",
+    "InputError": "regard.errors",
     "MultiHead": "regard.attention.multihead",
     "Prediction": "regard.tasks.base",
     "Run": "regard.run",

@@ -23,6 +23,7 @@ from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record, check_split
 from regard.data.records import RecordData, matches_fields, to_records, write_records
+from regard.errors import InputError
 from regard.files import JsonObject, write_atomic
 from regard.tasks.base import AnyTask, Metrics, Prediction, ProgressCallback
 from regard.tasks.catalogue import find_task, table_classes
@@ -167,7 +168,7 @@ class Run:
         >>> attention.save("attention.html")
         """
         if target is not None and not self.task.accepts_target:
-            raise ValueError(f"target: the task {self.task.name} does not write text; leave it out")
+            raise InputError(f"target: the task {self.task.name} does not write text; leave it out")
         return self.task.attention_map(self.records([item], "input")[0], target)
 
     def corpus(self) -> Corpus:
@@ -226,7 +227,7 @@ class Run:
             run.model.load_state_dict(safetensors.torch.load_file(weights_path))
         except (safetensors.SafetensorError, RuntimeError) as error:
             reason = " ".join(str(error).split())[:200]
-            raise ValueError(f"{weights_path}: does not fit the settings ({reason})") from error
+            raise InputError(f"{weights_path}: does not fit the settings ({reason})") from error
         run.model.eval()
         return run
 

@@ -10,6 +10,7 @@ import typer
 import regard as package
 from regard.cli import app
 from regard.cli.app import COMMANDS, Command, build_app, main
+from regard.errors import InputError
 
 # The whole surface. A change here is a change for every user and every script: make it on purpose.
 SURFACE = {
@@ -128,10 +129,15 @@ def run(function, monkeypatch, capsys, *words) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (ValueError("steps must be positive,\n not 0"), "steps must be positive, not 0"),
+        (InputError("steps must be positive,\n not 0"), "steps must be positive, not 0"),
+        (InputError("no file \x1b]0;x\x07\u202e"), r"no file \x1b]0;x\x07\u202e"),
+        (
+            MemoryError(),
+            "not enough memory; use a smaller model, smaller batches or shorter inputs",
+        ),
         (FileNotFoundError(2, "No such file", "x.tsv"), "x.tsv: no such file"),
         (OSError("disk is full"), "disk is full"),
-        (ValueError(), "ValueError"),
+        (InputError(), "InputError"),
         (
             ModuleNotFoundError("No module", name="matplotlib.pyplot"),
             "matplotlib.pyplot is not installed: pip install 'regard[plot]'",
@@ -147,12 +153,26 @@ def test_our_errors_are_one_line_and_exit_code_1(error, said, monkeypatch, capsy
         run(fail, monkeypatch, capsys, "--debug")
 
 
-def test_a_bug_keeps_its_traceback(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModuleNotFoundError("No module named 'regard.nowhere'", name="regard.nowhere"),
+        ValueError("of a library \x1b[2J"),
+        KeyError("rows"),
+        RecursionError(),
+    ],
+)
+def test_a_bug_keeps_its_traceback_and_says_how_to_report_it(error, monkeypatch, capsys):
     def fail():
-        raise ModuleNotFoundError("No module named 'regard.nowhere'", name="regard.nowhere")
+        raise error
 
-    with pytest.raises(ModuleNotFoundError):
-        run(fail, monkeypatch, capsys)
+    code, message = run(fail, monkeypatch, capsys)
+    assert code == 1
+    assert message.startswith("Traceback (most recent call last)")
+    assert message.splitlines()[-1].startswith("regard: the error above is a bug in regard")
+    assert "\x1b" not in message
+    with pytest.raises(type(error)):
+        run(fail, monkeypatch, capsys, "--debug")
 
 
 def test_debug_by_the_environment(monkeypatch, capsys):

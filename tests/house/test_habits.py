@@ -137,6 +137,11 @@ def test_annotations_are_evaluated():
     assert offenders(postponed.findall) == {}
 
 
+def test_faults_of_the_user_have_one_class():
+    """The command line shows an InputError as one line, and takes any other error for a bug."""
+    assert offenders(re.compile(r"raise ValueError").findall) == {}
+
+
 def test_names_are_of_the_glossary():
     assert offenders(lambda text: set(given_names(text)) & OTHER_NAMES) == {}
     parts = {part for name in TEXTS for part in Path(name).with_suffix("").parts}

@@ -19,6 +19,7 @@ from regard.attention.scores import (
     Score,
 )
 from regard.attention.windows import PredictiveWindow
+from regard.errors import InputError
 
 SCORE_ALIASES = {"concat": "additive"}  # Luong's name for the same function
 
@@ -44,7 +45,7 @@ def build_attention(
     position. Luong's local-m is a mask: `masks.local`.
     """
     if window not in (None, "local_p"):
-        raise ValueError(f"window must be 'local_p' or None, not {window!r}")
+        raise InputError(f"window must be 'local_p' or None, not {window!r}")
     return Attention(
         build_score(score, query_dim, memory_dim, hidden_dim, slots, heads),
         build_normalizer(normalize),
@@ -77,7 +78,7 @@ def build_score(
             return Salience(memory_dim, query_dim, heads)
         case "location":
             if slots is None:
-                raise ValueError("slots is missing; the location score has one row for each slot")
+                raise InputError("slots is missing; the location score has one row for each slot")
             return LocationScore(query_dim, slots, heads)
         case _:
             raise NotImplementedError(f"score {name!r} is in the catalogue but not in build_score")
@@ -102,13 +103,13 @@ def check_component_name(argument: str, name: str, names: Iterable[str]) -> None
         [SCORE_ALIASES[name]] if name in SCORE_ALIASES else get_close_matches(name, names, 1)
     )
     hint = f"did you mean {suggestions[0]!r}?" if suggestions else f"choose from {', '.join(names)}"
-    raise ValueError(f"{argument}: unknown name {name!r}; {hint}")
+    raise InputError(f"{argument}: unknown name {name!r}; {hint}")
 
 
 def check_widths(name: str, query_width: int, memory_width: int, relation: str) -> None:
     if query_width != memory_width:
         full_query_width = query_width + 1 if name == "cosine" else query_width
-        raise ValueError(
+        raise InputError(
             f"score {name!r} needs a query {relation} the states of the memory, but their widths "
             f"are {full_query_width} and {memory_width}; 'general' and 'additive' take any widths"
         )

@@ -21,6 +21,7 @@ from regard.attention.validation import (
     check_sequence,
     check_width,
 )
+from regard.errors import InputError
 
 
 @dataclass
@@ -155,7 +156,7 @@ class Attention(nn.Module):
     def read(self, weights: Float[Tensor, "*b q k"], memory: Memory) -> Float[Tensor, "*b q dv"]:
         """context = weights @ values; `observe` and `intervene` act here."""
         if weights.shape[-1] != memory.slots:
-            raise ValueError(f"weights have {weights.shape[-1]} slots, but memory {memory.slots}")
+            raise InputError(f"weights have {weights.shape[-1]} slots, but memory {memory.slots}")
         weights = self.intercept(weights)
         if self.training and self.dropout:
             weights = F.dropout(weights, self.dropout)
@@ -217,11 +218,11 @@ class Attention(nn.Module):
     def check(self, query: Tensor, memory: Memory, bias: Tensor | None) -> None:
         check_sequence("query", query)
         if memory.slots == 0:
-            raise ValueError("memory has no slots; attention needs at least one")
+            raise InputError("memory has no slots; attention needs at least one")
         self.score.check(query, memory.keys)
         check_leading(query.shape[:-2], memory)
         if query.dtype != memory.keys.dtype and not torch.is_autocast_enabled(query.device.type):
-            raise ValueError(f"query is {query.dtype} but memory is {memory.keys.dtype}")
+            raise InputError(f"query is {query.dtype} but memory is {memory.keys.dtype}")
         if bias is not None:
             check_broadcasts_to("bias", bias.shape, (*query.shape[:-1], memory.slots))
         check_finite("query", query)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regard.attention.masks import Mask, causal
 from regard.attention.validation import can_broadcast, check_valid
+from regard.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class Memory:
 
     def __post_init__(self):
         if self.keys.ndim < 2 or self.values.ndim < 2:
-            raise ValueError("keys and values need at least two axes: slots and width")
+            raise InputError("keys and values need at least two axes: slots and width")
         if self.keys.shape[:-1] != self.values.shape[:-1]:
             keys_shape, values_shape = tuple(self.keys.shape), tuple(self.values.shape)
-            raise ValueError(
+            raise InputError(
                 f"keys of shape {keys_shape} do not fit values of shape {values_shape}"
             )
         if self.valid is not None:
@@ -70,11 +71,11 @@ class Memory:
             ours, theirs = getattr(self, name), getattr(later, name)
             if ours.shape[:-2] != theirs.shape[:-2] or ours.shape[-1] != theirs.shape[-1]:
                 actual, expected = tuple(theirs.shape), tuple(ours.shape)
-                raise ValueError(
+                raise InputError(
                     f"later has {name} of shape {actual}, which do not continue {expected}"
                 )
             if ours.dtype != theirs.dtype:
-                raise ValueError(f"later has {name} of {theirs.dtype}, this memory of {ours.dtype}")
+                raise InputError(f"later has {name} of {theirs.dtype}, this memory of {ours.dtype}")
         if torch.is_grad_enabled():
             return self.concatenate(later)
         store = self.store
@@ -112,7 +113,7 @@ class Memory:
     def trim(self, slots: int) -> "Memory":
         """Return the first `slots` slots only, to undo later appends."""
         if not 0 <= slots <= self.slots:
-            raise ValueError(f"slots must be between 0 and {self.slots}, not {slots}")
+            raise InputError(f"slots must be between 0 and {self.slots}, not {slots}")
         valid = None if self.valid is None else self.valid[..., :slots]
         keys, values = self.keys[..., :slots, :], self.values[..., :slots, :]
         return Memory(keys, values, valid)
@@ -207,6 +208,6 @@ def check_leading(lead: torch.Size, memory: Memory) -> None:
     shared = len(lead) >= 2 and len(memory_axes) == len(lead) and lead[-1] % memory_axes[-1] == 0
     if not (shared and can_broadcast(memory_axes[:-1], lead[:-1])):
         query_shape, memory_shape = tuple(lead), tuple(memory_axes)
-        raise ValueError(
+        raise InputError(
             f"query has leading axes {query_shape}, which do not fit the memory's {memory_shape}"
         )

@@ -11,6 +11,7 @@ from regard.attention.core import Attention
 from regard.attention.masks import Mask
 from regard.attention.memory import Memory
 from regard.attention.validation import check_finite, check_positive, check_width
+from regard.errors import InputError
 
 # (states [*b t d], first position) -> rotated states
 RotaryFunction = Callable[[Tensor, int], Tensor]
@@ -53,9 +54,9 @@ class MultiHead(nn.Module):
         check_positive("heads", heads)
         groups = heads if groups is None else groups
         if head_dim is None and dim % heads:
-            raise ValueError(f"dim {dim} is not a multiple of heads {heads}")
+            raise InputError(f"dim {dim} is not a multiple of heads {heads}")
         if groups < 1 or heads % groups:
-            raise ValueError(f"heads {heads} is not a multiple of groups {groups}")
+            raise InputError(f"heads {heads} is not a multiple of groups {groups}")
         self.dim, self.memory_dim = dim, memory_dim or dim
         self.head_dim = head_dim or dim // heads
         self.attention, self.heads, self.groups = attention, heads, groups

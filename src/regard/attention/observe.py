@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.attention.core import Attention, AttentionHook
+from regard.errors import InputError
 
 Edit = Callable[[Tensor], Tensor]  # weights [*b q k] -> weights of the same shape
 
@@ -105,7 +106,7 @@ def find_attention(attentions: Mapping[str, Attention], name: str, argument: str
             if suggestions
             else f"choose from {', '.join(attentions)}"
         )
-        raise ValueError(f"{argument}: the model has no attention {name!r}; {hint}")
+        raise InputError(f"{argument}: the model has no attention {name!r}; {hint}")
     return attentions[name]
 
 
@@ -120,7 +121,7 @@ def named_attentions(model: ModuleTree) -> dict[str, Attention]:
                 parts.pop()
             attentions[".".join(parts) or "attention"] = module
     if not attentions:
-        raise ValueError(f"model {type(model).__name__} has no attention to observe")
+        raise InputError(f"model {type(model).__name__} has no attention to observe")
     return attentions
 
 
@@ -142,7 +143,7 @@ def replace(replacement: Tensor, heads: Sequence[int] | None = None) -> Edit:
             return replace_heads(weights, replacement.to(weights).expand_as(weights), heads)
         except RuntimeError as error:
             new_shape, old_shape = tuple(replacement.shape), tuple(weights.shape)
-            raise ValueError(
+            raise InputError(
                 f"replacement of shape {new_shape} does not fit weights of shape {old_shape}"
             ) from error
 
@@ -154,10 +155,10 @@ def replace_heads(weights: Tensor, replacement: Tensor, heads: Sequence[int] | N
     if heads is None:
         return replacement
     if weights.ndim < 4:
-        raise ValueError(f"heads {list(heads)} do not exist; this attention has no heads")
+        raise InputError(f"heads {list(heads)} do not exist; this attention has no heads")
     count = weights.shape[-3]
     if not all(-count <= head < count for head in heads):
-        raise ValueError(f"heads {list(heads)} do not all exist; this attention has {count}")
+        raise InputError(f"heads {list(heads)} do not all exist; this attention has {count}")
     is_selected = torch.zeros(count, dtype=torch.bool, device=weights.device)
     is_selected[list(heads)] = True
     return torch.where(is_selected[:, None, None], replacement, weights)

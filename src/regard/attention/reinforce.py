@@ -17,6 +17,7 @@ from regard.attention.normalizers import (
 )
 from regard.attention.observe import ModuleTree
 from regard.attention.validation import check_positive
+from regard.errors import InputError
 
 
 class AttentionEpisode:
@@ -36,7 +37,7 @@ class AttentionEpisode:
             )
         if self.uses_expectation.shape[0] != energy.shape[0]:
             expected, actual = self.uses_expectation.shape[0], energy.shape[0]
-            raise ValueError(
+            raise InputError(
                 f"batch has {actual} sequences, but the episode began with {expected}; "
                 "use one `sample_attention` for each batch"
             )
@@ -47,7 +48,7 @@ class AttentionEpisode:
     ) -> Float[Tensor, " b"]:
         """Sum over steps, heads and attentions; `valid` marks the real steps (None: all)."""
         if not records:
-            raise ValueError(
+            raise InputError(
                 "the episode has no samples; run a model with hard attention inside "
                 "`with sample_attention(model)`"
             )
@@ -95,11 +96,11 @@ def sample_attention(
 ) -> Generator[AttentionEpisode]:
     """Sample the slots of each sequence, or read the expectation with rate `expectation_rate`."""
     if not 0 <= expectation_rate <= 1:
-        raise ValueError(f"expectation_rate must be in [0, 1], not {expectation_rate}")
+        raise InputError(f"expectation_rate must be in [0, 1], not {expectation_rate}")
     episode = AttentionEpisode(expectation_rate)
     samplers = [m for m in model.modules() if isinstance(m, ReinforceSampler)]
     if not samplers:
-        raise ValueError(
+        raise InputError(
             f"model {type(model).__name__} has no ReinforceSampler; "
             "build its attention with normalize='reinforce'"
         )
@@ -125,7 +126,7 @@ class ReinforceLoss(nn.Module):
         super().__init__()
         check_positive("weight", weight)
         if not 0 <= decay < 1:
-            raise ValueError(f"decay must be in [0, 1), not {decay}")
+            raise InputError(f"decay must be in [0, 1), not {decay}")
         self.weight, self.entropy, self.decay = weight, entropy, decay
         self.register_buffer("baseline", torch.zeros(()))
 

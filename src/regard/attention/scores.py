@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from regard.attention.additive import tanh_energy
 from regard.attention.matmul import matmul_shared_heads
 from regard.attention.validation import check_positive, check_width
+from regard.errors import InputError
 
 
 class Score(nn.Module, ABC):
@@ -155,7 +156,7 @@ class LocationScore(Score):
         super().check(query, keys)
         if keys.shape[-2] > self.slots:
             slots = keys.shape[-2]
-            raise ValueError(
+            raise InputError(
                 f"memory has {slots} slots, but the location score has at most {self.slots}"
             )
 

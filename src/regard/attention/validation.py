@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch._C._functorch import is_functorch_wrapped_tensor as is_transformed
 
+from regard.errors import InputError
+
 
 def check_finite(name: str, tensor: Tensor) -> None:
     """Reject NaN, which the fused kernel would treat as 0.
@@ -21,49 +23,49 @@ def check_finite(name: str, tensor: Tensor) -> None:
     lowest = values.numpy().min() if values.numel() else 0.0  # NaN if there is one
     if lowest != lowest:
         index = tuple(values.isnan().nonzero()[0].tolist())
-        raise ValueError(f"{name} holds NaN, first at {index} of shape {tuple(values.shape)}")
+        raise InputError(f"{name} holds NaN, first at {index} of shape {tuple(values.shape)}")
 
 
 def check_float(name: str, tensor: Tensor) -> None:
     if not tensor.is_floating_point():
-        raise ValueError(f"{name} must be floating point, not {tensor.dtype}")
+        raise InputError(f"{name} must be floating point, not {tensor.dtype}")
 
 
 def check_sequence(name: str, tensor: Tensor) -> None:
     """Check for floating-point vectors of shape [..., positions, width]."""
     check_float(name, tensor)
     if tensor.ndim < 2:
-        raise ValueError(
+        raise InputError(
             f"{name} must be [..., positions, width], not of shape {tuple(tensor.shape)}"
         )
 
 
 def check_width(name: str, tensor: Tensor, width: int) -> None:
     if tensor.shape[-1] != width:
-        raise ValueError(f"{name} must be {width} wide, not {tensor.shape[-1]}")
+        raise InputError(f"{name} must be {width} wide, not {tensor.shape[-1]}")
 
 
 def check_valid(valid: Tensor, shape: torch.Size) -> None:
     """Check that `valid` marks real slots of `shape`: (leading axes, slots)."""
     if valid.dtype != torch.bool:
-        raise ValueError(f"valid must be boolean (True: a real slot), not {valid.dtype}")
+        raise InputError(f"valid must be boolean (True: a real slot), not {valid.dtype}")
     check_broadcasts_to("valid", valid.shape, shape)
 
 
 def check_positive(name: str, number: int | float) -> None:
     if not number > 0:
-        raise ValueError(f"{name} must be positive, not {number}")
+        raise InputError(f"{name} must be positive, not {number}")
 
 
 def check_dropout(dropout: float) -> None:
     if not 0 <= dropout < 1:
-        raise ValueError(f"dropout must be in [0, 1), not {dropout}")
+        raise InputError(f"dropout must be in [0, 1), not {dropout}")
 
 
 def check_broadcasts_to(name: str, shape: Sequence[int], target_shape: Sequence[int]) -> None:
     """Check that `shape` broadcasts to `target_shape`, with a full last axis."""
     if not can_broadcast(shape, target_shape) or shape[-1] != target_shape[-1]:
-        raise ValueError(
+        raise InputError(
             f"{name} has shape {tuple(shape)}, which does not fit {tuple(target_shape)}"
         )
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from regard.attention.memory import Memory
 from regard.attention.validation import check_positive
+from regard.errors import InputError
 
 
 class PredictiveWindow(nn.Module):
@@ -25,7 +26,7 @@ class PredictiveWindow(nn.Module):
     ):
         super().__init__()
         if radius < 1:  # a smaller window could fall between two slots
-            raise ValueError(f"radius must be at least 1, not {radius}")
+            raise InputError(f"radius must be at least 1, not {radius}")
         self.radius = radius
         self.sigma = radius / 2 if sigma is None else sigma
         check_positive("sigma", self.sigma)

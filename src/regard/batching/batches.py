@@ -18,6 +18,7 @@ from regard.batching.example import SizedT, with_index
 from regard.batching.packed import PackedExamples
 from regard.data.corpus import Record
 from regard.data.mix import shuffled_stream
+from regard.errors import InputError
 from regard.files import JsonObject
 
 BatchT = TypeVar("BatchT")
@@ -43,7 +44,7 @@ class InMemoryExamples(Generic[SizedT]):
 
     def __init__(self, examples: Sequence[SizedT], seed: int = 0):
         if not examples:
-            raise ValueError("examples are missing: there is nothing to train on")
+            raise InputError("examples are missing: there is nothing to train on")
         self.examples, self.seed = examples, seed
 
     def windows(self, epoch: int, size: int, start: int = 0) -> Iterator[SortWindow[SizedT]]:
@@ -73,7 +74,7 @@ class StreamedExamples(Generic[SizedT]):
         packed: bool = True,
     ):
         if buffer < 1:
-            raise ValueError(f"buffer must be positive, not {buffer}")
+            raise InputError(f"buffer must be positive, not {buffer}")
         self.read, self.to_examples, self.seed, self.buffer = read, to_examples, seed, buffer
         self.packed = packed  # whether examples hold ids and numbers only
 
@@ -110,7 +111,7 @@ class Batches(Generic[SizedT, BatchT]):
         ranks: int = 1,
     ):
         if (tokens_per_batch is None) == (examples_per_batch is None):
-            raise ValueError(
+            raise InputError(
                 "the budget must be either tokens_per_batch or examples_per_batch, and not both"
             )
         for name, number in (
@@ -119,9 +120,9 @@ class Batches(Generic[SizedT, BatchT]):
             ("window_size", window_size),
         ):
             if number is not None and number < 1:
-                raise ValueError(f"{name} must be positive, not {number}")
+                raise InputError(f"{name} must be positive, not {number}")
         if not 0 <= rank < ranks:
-            raise ValueError(f"rank must be from 0 to {ranks - 1}, not {rank}")
+            raise InputError(f"rank must be from 0 to {ranks - 1}, not {rank}")
         self.examples, self.collate, self.seed = examples, collate, seed
         self.tokens_per_batch, self.examples_per_batch = tokens_per_batch, examples_per_batch
         self.window_size, self.rank, self.ranks = window_size, rank, ranks
@@ -135,7 +136,7 @@ class Batches(Generic[SizedT, BatchT]):
         batches = self.next_round()
         while batches is None:
             if self.is_new_epoch:
-                raise ValueError(f"an epoch has fewer batches than ranks ({self.ranks})")
+                raise InputError(f"an epoch has fewer batches than ranks ({self.ranks})")
             self.begin_epoch(self.epoch + 1)
             batches = self.next_round()
         return self.collate(batches[self.rank])

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.errors import InputError
 from regard.text.special import END, PAD, START
 
 
@@ -81,7 +82,7 @@ def with_index(example: SizedT, index: int) -> SizedT:
 def collate(examples: Sequence[Example]) -> Batch:
     """Return one padded batch."""
     if not examples:
-        raise ValueError("examples are missing: a batch has at least one")
+        raise InputError("examples are missing: a batch has at least one")
     source, source_valid = padded([[*example.source, END] for example in examples])
     target_in, target_valid = padded([[START, *example.target] for example in examples])
     target_out, _ = padded([[*example.target, END] for example in examples])

@@ -16,6 +16,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from regard.data.formats.images import ImageLike, ImageReader, Pixels
+from regard.errors import InputError
 
 BLACK = 0
 
@@ -50,7 +51,7 @@ class ImagePreprocessor:
 
 def stacked(pixels: Sequence[Pixels]) -> UInt8[Tensor, "b c h w"]:
     if not pixels:
-        raise ValueError("images are missing: a batch has at least one")
+        raise InputError("images are missing: a batch has at least one")
     return torch.from_numpy(np.stack(pixels)).permute(0, 3, 1, 2).contiguous()
 
 

@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
+from regard.errors import InputError
+
 ORDER_KEY = "order"
 
 
@@ -30,7 +32,7 @@ class RolloutBatches:
     ):
         for name, number in {"episodes_per_batch": episodes_per_batch, "passes": passes}.items():
             if number < 1:
-                raise ValueError(f"{name} must be positive, not {number}")
+                raise InputError(f"{name} must be positive, not {number}")
         self.play_rollout, self.episodes_per_batch, self.passes, self.collate = (
             play_rollout,
             episodes_per_batch,

@@ -6,6 +6,7 @@ from regard.batching.batches import InMemoryExamples, StreamedExamples
 from regard.batching.example import SizedT
 from regard.batching.packed import PackedExamples
 from regard.data.corpus import Record
+from regard.errors import InputError
 
 MAX_CHARACTERS_IN_MEMORY = 100_000_000
 
@@ -33,7 +34,7 @@ def store_examples(
             return InMemoryExamples(stored, seed)
     elif next(to_examples(read()), None) is not None:
         return StreamedExamples(read, to_examples, seed, shuffle_buffer, packed=packed)
-    raise ValueError("train: no example is left; is the data empty, or train.max_tokens small?")
+    raise InputError("train: no example is left; is the data empty, or train.max_tokens small?")
 
 
 def has_at_most(records: Iterable[Record], fields: Sequence[str], characters: int) -> bool:

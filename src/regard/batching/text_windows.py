@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from regard.errors import InputError
 from regard.text.special import PAD
 
 
@@ -114,9 +115,9 @@ def build_window(ids: Int[Tensor, "b t1"], valid: Tensor | None = None) -> TextW
 def check_window_sizes(ids: Tensor, rows: int, context: int) -> None:
     for name, number in (("rows", rows), ("context", context)):
         if number < 1:
-            raise ValueError(f"{name} must be positive, not {number}")
+            raise InputError(f"{name} must be positive, not {number}")
     if len(ids) - 1 < max(rows, context):
-        raise ValueError(
+        raise InputError(
             f"the text has {len(ids)} tokens, too few for {rows} rows and windows of {context}; "
             "give more text, or a smaller batch and context"
         )

@@ -13,6 +13,7 @@ import regard
 from regard.cli.options import GoldBaseOption, RunArgument
 from regard.data.corpus import Record, check_name
 from regard.data.formats.text_pairs import read_pairs
+from regard.errors import InputError
 from regard.files import JsonObject, write_atomic
 from regard.metrics.alignment import SYMMETRIZATIONS, agreement, best_links, strong_links
 from regard.metrics.alignment_files import GoldAlignment, Links, read_gold, to_pharaoh
@@ -130,7 +131,7 @@ def align(
     check_name("symmetrize", symmetrize, SYMMETRIZERS)
     check_options(dev, dev_gold, reverse, (layer, head, shift))
     if save is not None and not save.parent.is_dir():
-        raise ValueError(f"{save.parent}: there is no such folder; create it first")
+        raise InputError(f"{save.parent}: there is no such folder; create it first")
     extract_links = best_links if threshold is None else partial(strong_links, threshold=threshold)
     folders = [path for path in (folder, reverse) if path is not None]
     aligners = [
@@ -162,18 +163,18 @@ def check_options(
 ) -> None:
     """Check that the options fit together."""
     if dev and any(part is not None for part in selection):
-        raise ValueError("--dev selects layer, head and shift; leave out either it or them")
+        raise InputError("--dev selects layer, head and shift; leave out either it or them")
     if dev and dev_gold is None and reverse is None:
-        raise ValueError("--dev needs --dev-gold, or --reverse; give one of them")
+        raise InputError("--dev needs --dev-gold, or --reverse; give one of them")
     if dev_gold is not None and not dev:
-        raise ValueError("--dev-gold needs --dev; give the pairs of these links")
+        raise InputError("--dev-gold needs --dev; give the pairs of these links")
 
 
 def load_aligner(folder: Path, extract_links: LinkExtractor, *, target_to_source: bool) -> Aligner:
     """Return the aligner of the run in a folder."""
     aligner = Run.load(folder).task.aligner()
     if aligner is None:
-        raise ValueError(f"{folder}: the run has no attention to a source; give one that has")
+        raise InputError(f"{folder}: the run has no attention to a source; give one that has")
     aligner.extract_links, aligner.target_to_source = extract_links, target_to_source
     return aligner
 
@@ -196,7 +197,7 @@ def selection_from_options(
     selection = aligner.default_selection()._replace(shift=shift or 0)
     if layer is not None:
         if layer != "all" and not layer.isdecimal():
-            raise ValueError(f"--layer must be a number from 1, or 'all', not {layer!r}")
+            raise InputError(f"--layer must be a number from 1, or 'all', not {layer!r}")
         layer_index = (
             None if layer == "all" else option_index("--layer", int(layer), aligner.layers)
         )
@@ -204,7 +205,7 @@ def selection_from_options(
     if head is None:
         return selection
     if (layer is None or layer == "all") and aligner.layers > 1:
-        raise ValueError("--head needs --layer; give the layer of this head")
+        raise InputError("--head needs --layer; give the layer of this head")
     return selection._replace(head=option_index("--head", head, aligner.heads))
 
 
@@ -212,7 +213,7 @@ def option_index(option: str, number: int, count: int) -> int:
     """Convert the number of an option, which counts from 1, to an index."""
     if not 1 <= number <= count:
         bounds = f"from 1 to {count}" if count > 1 else "1"
-        raise ValueError(f"{option} must be {bounds}, not {number}")
+        raise InputError(f"{option} must be {bounds}, not {number}")
     return number - 1
 
 

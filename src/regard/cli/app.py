@@ -1,7 +1,9 @@
 """The command line: a table of commands, and how their errors are reported."""
 
 import os
+import re
 import sys
+import traceback
 from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated, NamedTuple, NoReturn
@@ -9,6 +11,8 @@ from typing import Annotated, NamedTuple, NoReturn
 import typer
 
 import regard
+from regard.errors import InputError
+from regard.view.sanitize import sanitize_terminals, sanitize_text
 
 EXIT_SUCCESS, EXIT_FAILURE, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
@@ -20,6 +24,11 @@ EXTRAS = {
     "fastapi": "serve",
     "uvicorn": "serve",
 }
+BUG_MESSAGE = (
+    "the error above is a bug in regard, not a fault of yours; please report it to its developers, "
+    "with these lines, your command and the output of `regard --version`"
+)
+OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)
 
 
 class Command(NamedTuple):
@@ -57,6 +66,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """Run one command and exit: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     arguments = sys.argv[1:] if arguments is None else arguments
     command = next((argument for argument in arguments if not argument.startswith("-")), None)
+    sanitize_terminals()
     try:
         code = build_app(command)(
             args=arguments or ["--help"], prog_name="regard", standalone_mode=False
@@ -75,10 +85,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         code = EXIT_FAILURE
     except KeyboardInterrupt:
         code = EXIT_INTERRUPTED
-    except (ValueError, OSError, ModuleNotFoundError) as error:
+    except Exception as error:
         message = _error_message(error)
-        if message is None or "--debug" in arguments or os.environ.get("REGARD_DEBUG"):
+        if "--debug" in arguments or os.environ.get("REGARD_DEBUG"):
             raise
+        if message is None:
+            sys.stderr.write(sanitize_text("".join(traceback.format_exception(error))))
+            message = BUG_MESSAGE
         _print_error(message)
         code = EXIT_FAILURE
     if code == EXIT_INTERRUPTED:
@@ -128,16 +141,25 @@ def _not_loaded() -> None:
 
 
 def _print_error(message: str) -> None:
-    print(f"regard: {message}", file=sys.stderr)
+    print(f"regard: {sanitize_text(message)}", file=sys.stderr)
 
 
 def _error_message(error: Exception) -> str | None:
-    """Return the error as one line, or None for a bug that needs its traceback."""
+    """Return the error as one line, or None for a bug, which needs its traceback."""
     match error:
         case OSError(filename=str() as path, strerror=str() as reason):
             return f"{path}: {reason[:1].lower()}{reason[1:]}"
         case ModuleNotFoundError(name=str() as name):
             extra = EXTRAS.get(name.partition(".")[0])
             return extra and f"{name} is not installed: pip install 'regard[{extra}]'"
-        case _:
+        case InputError() | OSError():
             return " ".join(str(error).split()) or type(error).__name__
+        case MemoryError() | RuntimeError() if is_out_of_memory(error):
+            return "not enough memory; use a smaller model, smaller batches or shorter inputs"
+        case _:
+            return None
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Return whether Python or torch could not allocate memory."""
+    return isinstance(error, MemoryError) or bool(OUT_OF_MEMORY.search(str(error)))

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from regard.cli.options import RunArgument
+from regard.errors import InputError
 from regard.run import Run
 from regard.tasks.base import Prediction
 from regard.tasks.protocols import Conversation
@@ -33,7 +34,7 @@ def chat(
         run = run.override([f"decode.seed={seed}"])
     task = run.task
     if not isinstance(task, Conversation):
-        raise ValueError(f"{folder}: the task {task.name} does not chat; give a run that does")
+        raise InputError(f"{folder}: the task {task.name} does not chat; give a run that does")
     task.check_can_reply(str(folder))
     is_interactive = sys.stdin.isatty()
     console = Console(highlight=False, markup=False)

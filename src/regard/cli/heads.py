@@ -8,6 +8,7 @@ import typer
 
 from regard.cli.options import JsonOption, RunArgument, SplitOption
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.explain.heads import (
     HeadName,
     HeadReport,
@@ -77,7 +78,7 @@ def heads(
     The most important heads come first: those whose removal increases the loss most.
     """
     if (keep_heads is None) != (save_run is None):
-        raise ValueError("--keep-heads and --save-run are given together; add the missing one")
+        raise InputError("--keep-heads and --save-run are given together; add the missing one")
     if save is not None:
         check_path(save)
         curve_points = curve_points or 8
@@ -88,7 +89,7 @@ def heads(
         measured_heads = measure_heads(run, records, progress.advance, with_metrics=with_metrics)
     full_loss, pruning_order = ablated_loss(run, records), names_by_importance(measured_heads)
     if keep_heads is not None and keep_heads > head_count:
-        raise ValueError(f"--keep-heads {keep_heads}: there are {head_count} heads; give fewer")
+        raise InputError(f"--keep-heads {keep_heads}: there are {head_count} heads; give fewer")
     curve = pruning_curve(run, records, pruning_order, curve_points) if curve_points else []
     if save_run is not None and keep_heads is not None:
         prune_heads(run, pruning_order[: head_count - keep_heads])

@@ -10,6 +10,7 @@ from rich.console import Console
 from regard.cli.faithfulness import render_split_faithfulness, render_text_faithfulness
 from regard.cli.options import RunArgument, SetOption
 from regard.cli.pager import print_paged
+from regard.errors import InputError
 from regard.explain.counterfactual import render_counterfactual
 from regard.explain.gradients import gradient_attention_map
 from regard.files import write_atomic
@@ -155,7 +156,7 @@ def look(
         print(render_split_faithfulness(run, split, limit))
         return
     if text is None:
-        raise ValueError("TEXT is missing; give an input for the run")
+        raise InputError("TEXT is missing; give an input for the run")
     if faithfulness:
         print(render_text_faithfulness(run, text))
         return
@@ -240,16 +241,16 @@ def check_options(
 ) -> None:
     """Check that the options fit together, before anything is computed."""
     if target is not None and not run.task.accepts_target:
-        raise ValueError(f"--target does not support the task {run.task.name}; leave it out")
+        raise InputError(f"--target does not support the task {run.task.name}; leave it out")
     if style is not None and not files:
-        raise ValueError("--style is for saved plots; give --save FILE with it")
+        raise InputError("--style is for saved plots; give --save FILE with it")
     if layer is not None and not files and not run.task.accepts_layer:
-        raise ValueError("--layer is for saved files; give --save FILE with it")
+        raise InputError("--layer is for saved files; give --save FILE with it")
 
 
 def check_not_step_table(step_table: bool) -> None:
     if step_table:
-        raise ValueError(
+        raise InputError(
             "--step-table is for the terminal; leave it out: the page of --save x.html has it"
         )
 
@@ -257,8 +258,8 @@ def check_not_step_table(step_table: bool) -> None:
 def check_side_by_side_options(files: Sequence[Path] | None, single: Mapping[str, object]) -> None:
     """Check that no option is given that is for a single map only."""
     if other_files := [path for path in files or () if path.suffix != ".html"]:
-        raise ValueError(f"{other_files[0]}: maps side by side need a web page; name it .html")
+        raise InputError(f"{other_files[0]}: maps side by side need a web page; name it .html")
     if given := [name for name, value in single.items() if value not in (None, False)]:
-        raise ValueError(
+        raise InputError(
             f"{given[0]} does not go with --compare-run and --compare-text; leave it out"
         )

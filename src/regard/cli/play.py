@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.options import RunArgument
+from regard.errors import InputError
 from regard.files import write_atomic
 from regard.run import Run
 from regard.tasks.protocols import MusicComposer
@@ -66,7 +67,7 @@ def play(
     composer = music_composer(folder, run)
     check_options(composer, save, piano_roll, {"max-length": max_length, "voices": voices})
     if temperature is not None and not 0 < temperature < math.inf:
-        raise ValueError(f"--temperature must be positive and finite, not {temperature}")
+        raise InputError(f"--temperature must be positive and finite, not {temperature}")
     decoding = {"max_length": max_length, "seed": seed, "temperature": temperature}
     run = run.override(
         [f"decode.{name}={value}" for name, value in decoding.items() if value is not None]
@@ -97,7 +98,7 @@ def music_composer(folder: Path, run: Run) -> MusicComposer:
     """Return the task of a run if it composes music."""
     task: object = run.task
     if not isinstance(task, MusicComposer):
-        raise ValueError(f"{folder}: the task {run.task.name} does not compose; give a music run")
+        raise InputError(f"{folder}: the task {run.task.name} does not compose; give a music run")
     return task
 
 
@@ -110,12 +111,12 @@ def check_options(
     """Check that this run supports the options, before any work is done."""
     suffixes = (*MIDI_SUFFIXES, composer.text_suffix)
     if save is not None and save.suffix not in suffixes:
-        raise ValueError(f"--save {save}: must end in {', '.join(suffixes)} for this run")
+        raise InputError(f"--save {save}: must end in {', '.join(suffixes)} for this run")
     if piano_roll is not None and piano_roll.suffix != ".png":
-        raise ValueError(f"--piano-roll {piano_roll}: must end in .png")
+        raise InputError(f"--piano-roll {piano_roll}: must end in .png")
     for name, value in options.items():
         if value is not None and name not in composer.play_options:
-            raise ValueError(f"--{name} does not support this kind of music; leave it out")
+            raise InputError(f"--{name} does not support this kind of music; leave it out")
 
 
 def decode_seed(run: Run) -> object:

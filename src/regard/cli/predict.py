@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from regard.cli.options import RunArgument, SetOption
+from regard.errors import InputError
 from regard.run import Run
 from regard.view.highlight import render_highlighted
 from regard.view.sequence import render_annotated_sequence
@@ -61,7 +62,7 @@ def decoded_lines(lines: Iterable[bytes]) -> list[str]:
         try:
             texts.append(line.decode("utf-8").rstrip("\r\n"))
         except UnicodeDecodeError as error:
-            raise ValueError(
+            raise InputError(
                 f"standard input:{number}: byte {error.start + 1} is 0x{line[error.start]:02x}, "
                 "which is not UTF-8; convert it, as with iconv -f LATIN1 -t UTF-8"
             ) from None

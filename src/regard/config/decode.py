@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, Positive
+from regard.errors import InputError
 
 
 class SearchConfig(Config):
@@ -21,7 +22,7 @@ class SearchConfig(Config):
     def _check_lengths(self) -> "SearchConfig":
         if self.min_length > self.max_length:
             conflict = f"min_length = {self.min_length} is more than max_length = {self.max_length}"
-            raise ValueError(f"{conflict}: no length is left")
+            raise InputError(f"{conflict}: no length is left")
         return self
 
 
@@ -56,7 +57,7 @@ class BeamConfig(SearchConfig):
     @model_validator(mode="after")
     def _check_n_best(self) -> "BeamConfig":
         if self.n_best > self.width:
-            raise ValueError(f"n_best = {self.n_best} is more than width = {self.width}")
+            raise InputError(f"n_best = {self.n_best} is more than width = {self.width}")
         return self
 
 

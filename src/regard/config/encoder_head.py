@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, Positive, Rate
+from regard.errors import InputError
 
 
 class HeadConfig(Config):
@@ -47,7 +48,7 @@ class StartConfig(Config):
     @model_validator(mode="after")
     def _check_start(self) -> "StartConfig":
         if self.freeze and self.lora_rank:
-            raise ValueError(
+            raise InputError(
                 "freeze and lora_rank are both set: with LoRA the encoder rests anyway"
             )
         return self

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, NonEmptyTuple, Positive
+from regard.errors import InputError
 
 
 class ImageConfig(Config):
@@ -39,18 +40,18 @@ class ImageConfig(Config):
                 expected_count = (
                     f"one value, or {self.channels}" if self.channels > 1 else "one value"
                 )
-                raise ValueError(
+                raise InputError(
                     f"{name} must have {expected_count}, not {len(getattr(self, name))}"
                 )
         if min(self.std) <= 0:
-            raise ValueError(f"std must be positive, not {min(self.std)}")
+            raise InputError(f"std must be positive, not {min(self.std)}")
         return self
 
 
 def check_patch_size(size: tuple[int, int], patch_size: int) -> None:
     """Raise an error unless an image can be cut into complete patches."""
     if size[0] % patch_size or size[1] % patch_size:
-        raise ValueError(
+        raise InputError(
             f"image.size = {list(size)} cannot be cut into patches of model.patch_size = "
             f"{patch_size}: "
             "make each side a multiple of it"
@@ -60,7 +61,7 @@ def check_patch_size(size: tuple[int, int], patch_size: int) -> None:
 def check_image_size(size: tuple[int, int], layers: int) -> None:
     """Raise an error if an image is too small for layers that each halve it."""
     if min(size) >> layers == 0:
-        raise ValueError(
+        raise InputError(
             f"data.image_size = {list(size)} is too small for embed.layers = {layers}, each of "
             f"which halves it: at least {2**layers} x {2**layers}"
         )

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive
+from regard.errors import InputError
 
 MIN_VOCABULARY_SIZES = {"byte_bpe": 260, "wordpiece": 6}
 
@@ -34,9 +35,9 @@ class TextConfig(Config):
     def _check_text(self) -> "TextConfig":
         min_size = MIN_VOCABULARY_SIZES.get(self.kind, 5)
         if self.size < min_size:
-            raise ValueError(f"size must be at least {min_size} for {self.kind}, not {self.size}")
+            raise InputError(f"size must be at least {min_size} for {self.kind}, not {self.size}")
         if self.split_punctuation and self.kind != "words":
-            raise ValueError(
+            raise InputError(
                 f"split_punctuation is for kind = 'words': {self.kind} cuts words up by itself"
             )
         return self

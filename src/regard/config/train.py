@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, Fraction, Positive, Rate
+from regard.errors import InputError
 
 # Of each pair one is given; giving the second on the command line takes the place of the first.
 ALTERNATIVES = {
@@ -217,7 +218,7 @@ class TrainConfig(Config):
             return values
         for name, alternative in ALTERNATIVES.items():
             if values.get(name) is not None and values.get(alternative) is not None:
-                raise ValueError(f"{name} and {alternative} are both given: take one of them out")
+                raise InputError(f"{name} and {alternative} are both given: take one of them out")
             if values.get(alternative) is not None:
                 values = {name: None, **values}
         return values
@@ -226,17 +227,17 @@ class TrainConfig(Config):
     def _check_train(self) -> "TrainConfig":
         for name in ("steps", "tokens_per_batch"):
             if getattr(self, name) is None and getattr(self, ALTERNATIVES[name]) is None:
-                raise ValueError(
+                raise InputError(
                     f"{name} and {ALTERNATIVES[name]} are both missing: give one of them"
                 )
         if self.average_checkpoints > self.keep_checkpoints:
             needed = f"average_checkpoints = {self.average_checkpoints} needs as many checkpoints"
-            raise ValueError(f"{needed}, but keep_checkpoints = {self.keep_checkpoints}: keep more")
+            raise InputError(f"{needed}, but keep_checkpoints = {self.keep_checkpoints}: keep more")
         if self.schedule.kind == "cosine" and self.steps is None:
-            raise ValueError("schedule.kind = 'cosine' must know its end: give steps, not epochs")
+            raise InputError("schedule.kind = 'cosine' must know its end: give steps, not epochs")
         if self.steps is not None and self.schedule.warmup > self.steps:
             warmup_setting = f"schedule.warmup = {self.schedule.warmup}"
-            raise ValueError(
+            raise InputError(
                 f"{warmup_setting} is more than steps = {self.steps}: it would never end"
             )
         return self

@@ -1,19 +1,20 @@
 """Checks of settings that depend on each other."""
 
 from regard.config.settings import Settings
+from regard.errors import InputError
 
 
 def check_windows(settings: Settings) -> None:
     """Check that a language model can read windows of the length that it is trained on."""
     train, model = settings.train, settings.model
     if train.carry_state and model.kind != "rnnlm":
-        raise ValueError(
+        raise InputError(
             f"train.carry_state is for rnnlm; {model.kind} cannot carry its state to the next "
             "window"
         )
     if model.kind == "gpt2" and train.context_length > model.max_positions:
         limit = f"train.context_length = {train.context_length} is more than model.max_positions"
-        raise ValueError(f"{limit} = {model.max_positions}: make one of them fit")
+        raise InputError(f"{limit} = {model.max_positions}: make one of them fit")
 
 
 def check_joint_vocabulary(settings: Settings) -> None:
@@ -22,15 +23,15 @@ def check_joint_vocabulary(settings: Settings) -> None:
     if settings.text.joint:
         return
     if model.kind == "pointer":
-        raise ValueError("model.kind = 'pointer' needs one vocabulary: set text.joint = true")
+        raise InputError("model.kind = 'pointer' needs one vocabulary: set text.joint = true")
     if model.kind == "transformer" and model.tie_embeddings == "all":
-        raise ValueError("model.tie_embeddings = 'all' needs one vocabulary: set text.joint = true")
+        raise InputError("model.tie_embeddings = 'all' needs one vocabulary: set text.joint = true")
 
 
 def check_word_tokenizer(settings: Settings) -> None:
     """Check that a model that reads characters gets complete words."""
     kind = settings.model.kind
     if kind in ("elmo", "bilstm_crf", "bidaf") and settings.text.kind != "words":
-        raise ValueError(
+        raise InputError(
             f"model.kind = {kind!r} reads the characters of words: set text.kind = 'words'"
         )

@@ -15,6 +15,7 @@ from regard.convert.formats import (
     SettingMapping,
     SettingValue,
 )
+from regard.errors import InputError
 from regard.files import JsonObject
 
 if TYPE_CHECKING:
@@ -30,19 +31,19 @@ def read_config(folder: Path) -> tuple[str, JsonObject, dict[str, int]]:
     config = read_json_object(path)
     name = config.get("model_type")
     if name not in FORMATS:
-        raise ValueError(
+        raise InputError(
             f"{path}: model_type {name!r} is not supported; supported: {', '.join(FORMATS)}"
         )
     model_format = FORMATS[name]
     for option, values in model_format.supported_values.items():
         if config.get(option, values[0]) not in values:
             actual, supported = json.dumps(config[option]), json.dumps(values[0])
-            raise ValueError(
+            raise InputError(
                 f"{path}: {option} = {actual} is not supported; supported: {supported}"
             )
     for option_a, option_b in model_format.equal_options:
         if config.get(option_a) != config.get(option_b):
-            raise ValueError(
+            raise InputError(
                 f"{path}: {option_a} ({config.get(option_a)}) and {option_b} "
                 f"({config.get(option_b)}) must be equal"
             )
@@ -61,7 +62,7 @@ def setting_value(config: JsonObject, field: SettingMapping, path: Path) -> Sett
     if field.ours == "activation":
         if value not in ACTIVATIONS:
             supported = ", ".join(ACTIVATIONS)
-            raise ValueError(
+            raise InputError(
                 f"{path}: {field.theirs} {value!r} is not supported; supported: {supported}"
             )
         return ACTIVATIONS[value]
@@ -69,7 +70,7 @@ def setting_value(config: JsonObject, field: SettingMapping, path: Path) -> Sett
     if kind is float and type(value) is int:
         value = float(value)
     if type(value) is not kind or (isinstance(value, int) and value < 0):
-        raise ValueError(f"{path}: {field.theirs} must be of type {kind.__name__}, not {value!r}")
+        raise InputError(f"{path}: {field.theirs} must be of type {kind.__name__}, not {value!r}")
     return value - field.offset if field.offset and isinstance(value, int) else value
 
 
@@ -86,13 +87,13 @@ def build_config(
     all_settings = {**defaults, **settings}
     for key, value in model_format.fixed_settings.items():
         if all_settings.get(key) != value:
-            raise ValueError(
+            raise InputError(
                 f"model.{key} = {all_settings.get(key)!r} cannot be exported as {name}; "
                 f"supported: {value!r}"
             )
     key = (name, all_settings.get("pretrain", "none"))
     if key not in ARCHITECTURES:
-        raise ValueError(f"model.pretrain = {key[1]!r} cannot be exported as {name}")
+        raise InputError(f"model.pretrain = {key[1]!r} cannot be exported as {name}")
     config: JsonObject = {"architectures": [ARCHITECTURES[key]], "model_type": name}
     for field in model_format.settings:
         value = all_settings[field.ours]
@@ -130,9 +131,9 @@ def read_json_object(path: Path) -> JsonObject:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ValueError(f"{path}: is missing; give a folder of Hugging Face") from None
+        raise InputError(f"{path}: is missing; give a folder of Hugging Face") from None
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: is not JSON ({error})") from None
+        raise InputError(f"{path}: is not JSON ({error})") from None
     if not isinstance(data, dict):
-        raise ValueError(f"{path}: must hold a JSON object, not a {type(data).__name__}")
+        raise InputError(f"{path}: must hold a JSON object, not a {type(data).__name__}")
     return data

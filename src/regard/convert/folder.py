@@ -34,6 +34,7 @@ from regard.convert.weights import (
     to_hugging_face,
     without_prefix,
 )
+from regard.errors import InputError
 from regard.files import JsonObject, write_atomic
 from regard.text.external import ExternalTokenizer, read_tokenizer
 
@@ -60,9 +61,9 @@ def read_folder(path: Path | str) -> ImportedModel:
     """Read a folder, and check that its tensors and its tokenizer fit the config."""
     folder = Path(path)
     if not folder.exists():
-        raise ValueError(f"{folder}: there is no such folder; give one with {CONFIG_FILE}")
+        raise InputError(f"{folder}: there is no such folder; give one with {CONFIG_FILE}")
     if not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; give the folder with config.json in it")
+        raise InputError(f"{folder}: is a file; give the folder with config.json in it")
     name, settings, special_ids = read_config(folder)
     model_format = FORMATS[name]
     tensors = without_prefix(model_format, read_tensors(folder))
@@ -75,7 +76,7 @@ def read_folder(path: Path | str) -> ImportedModel:
             key: t.shape for key, t in build_on_meta(model_format, settings).state_dict().items()
         }
     except ValueError as error:
-        raise ValueError(f"{folder / CONFIG_FILE}: {error}") from None
+        raise InputError(f"{folder / CONFIG_FILE}: {error}") from None
     weights = from_hugging_face(model_format, tensors, expected_shapes, folder)
     if model_format.modality == "images":
         return ImportedModel(
@@ -85,7 +86,7 @@ def read_folder(path: Path | str) -> ImportedModel:
     if tokenizer is None:
         notes = (missing_tokenizer_note(folder),)
     elif tokenizer.size > (rows := len(weights[model_format.embedding_name])):
-        raise ValueError(
+        raise InputError(
             f"{folder}: the tokenizer has ids up to {tokenizer.size - 1}, but the word embeddings "
             f"have {rows} rows; use the files of one model"
         )
@@ -115,11 +116,11 @@ def write_folder(
     """
     folder = Path(path)
     if model_type not in FORMATS:
-        raise ValueError(
+        raise InputError(
             f"model_type {model_type!r} is not supported; supported: {', '.join(FORMATS)}"
         )
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"{folder}: exists already; name a new or an empty folder")
+        raise InputError(f"{folder}: exists already; name a new or an empty folder")
     config = build_config(model_type, settings, special_ids)
     float_weights = {key: tensor.to(torch.float32) for key, tensor in weights.items()}
     exported = to_hugging_face(FORMATS[model_type], float_weights)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from regard.convert.config import CONFIG_FILE, read_json_object
+from regard.errors import InputError
 from regard.files import JsonObject
 
 HEAD_PREFIX = "classifier"
@@ -41,13 +42,13 @@ def pop_image_head(folder: Path, tensors: dict[str, Tensor]) -> ImageHead:
         if not isinstance(id2label, dict) or sorted(id2label, key=str) != sorted(
             map(str, range(len(id2label)))
         ):
-            raise ValueError(
+            raise InputError(
                 f"{folder / CONFIG_FILE}: id2label must have the name of each class, from 0"
             )
         labels = tuple(str(id2label[str(number)]) for number in range(len(id2label)))
         shapes = {part: tuple(tensor.shape) for part, tensor in present.items()}
         if set(present) != {"weight", "bias"} or any(s[0] != len(labels) for s in shapes.values()):
-            raise ValueError(
+            raise InputError(
                 f"{folder}: the shapes of {HEAD_PREFIX} ({shapes}) do not fit {len(labels)} labels"
             )
     normalization = {}
@@ -65,7 +66,7 @@ def channel_values(value: object, folder: Path, key: str) -> tuple[float, ...]:
     values = value if isinstance(value, list) else [value]
     numbers = tuple(float(number) for number in values if isinstance(number, int | float))
     if not numbers or len(numbers) < len(values):
-        raise ValueError(f"{folder / PREPROCESSOR_FILE}: {key} must be numbers, not {value!r}")
+        raise InputError(f"{folder / PREPROCESSOR_FILE}: {key} must be numbers, not {value!r}")
     return numbers
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from regard.convert.folder import ImportedModel, read_folder, write_folder
 from regard.convert.image_head import ImageHead
+from regard.errors import InputError
 from regard.run import Run
 from regard.tasks.catalogue import TASK_OF_IMPORTED_MODEL
 from regard.tasks.load import resolve_settings
@@ -39,14 +40,14 @@ def import_run(
     """
     run_folder, imported = Path(run_folder), read_folder(folder)
     if imported.kind not in TASK_OF_IMPORTED_MODEL:
-        raise ValueError(
+        raise InputError(
             f"{folder}: no task can run {imported.format}; use read_folder and "
             "build_imported_model of regard.convert.folder"
         )
     if imported.image_head is None:
         check_tokenizer_size(folder, imported)
     if (run_folder / CONFIG_FILE).is_file():
-        raise ValueError(f"{run_folder}: holds a run already; use another folder")
+        raise InputError(f"{run_folder}: holds a run already; use another folder")
     if imported.image_head is not None:
         run = build_image_run(folder, imported, imported.image_head)
     else:
@@ -62,10 +63,10 @@ def import_run(
 def check_tokenizer_size(folder: Path | str, imported: ImportedModel) -> None:
     """Check that there is a tokenizer as large as the word embeddings."""
     if imported.tokenizer is None:
-        raise ValueError(*imported.notes)
+        raise InputError(*imported.notes)
     rows = imported.settings["size"]
     if rows != imported.tokenizer.size:
-        raise ValueError(
+        raise InputError(
             f"{folder}: the word embeddings have {rows} rows, but the tokenizer has "
             f"{imported.tokenizer.size} tokens; remove the unused rows first"
         )
@@ -84,7 +85,7 @@ def build_image_run(folder: Path | str, imported: ImportedModel, image_head: Ima
     }
     if len(set(image_head.labels)) < len(image_head.labels):
         duplicate = next(name for name in image_head.labels if image_head.labels.count(name) > 1)
-        raise ValueError(
+        raise InputError(
             f"{folder}: two classes are called {duplicate!r}; give them different names"
         )
     resolved = resolve_settings(raw)
@@ -118,7 +119,7 @@ def export_run(run: Run | Path | str, folder: Path | str) -> None:
     kind = run.settings.model.kind
     if kind not in TASK_OF_IMPORTED_MODEL:
         supported = ", ".join(TASK_OF_IMPORTED_MODEL)
-        raise ValueError(f"{location}: {kind} cannot be exported; supported: {supported}")
+        raise InputError(f"{location}: {kind} cannot be exported; supported: {supported}")
     if kind == "vit":
         export_image_run(location, run, folder)
         return
@@ -129,7 +130,7 @@ def export_run(run: Run | Path | str, folder: Path | str) -> None:
     try:
         weights = dict(run.task.exportable_model().state_dict())
     except ValueError as error:
-        raise ValueError(f"{location}: {error}") from None
+        raise InputError(f"{location}: {error}") from None
     settings["size"] = len(weights["words.weight"])
     write_folder(folder, kind, settings, weights, tokenizer)
 
@@ -145,7 +146,7 @@ def export_image_run(location: str, run: Run, folder: Path) -> None:
         "image.size of unequal sides": reading.size[0] != reading.size[1],
     }
     if unsupported_names := [name for name, is_set in unsupported.items() if is_set]:
-        raise ValueError(f"{location}: a run with {unsupported_names[0]} cannot be exported")
+        raise InputError(f"{location}: a run with {unsupported_names[0]} cannot be exported")
     model = run.model
     settings = run.settings.model.model_dump(exclude={"kind"})
     settings |= {"size": reading.size[0], "channels": reading.channels}

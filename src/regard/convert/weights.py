@@ -13,6 +13,7 @@ from torch import Tensor
 
 from regard.convert.config import read_json_object
 from regard.convert.formats import ModelFormat, TensorMapping
+from regard.errors import InputError
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin")
@@ -39,30 +40,30 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
         if not isinstance(file_by_tensor, dict) or not all(
             isinstance(p, str) for p in file_by_tensor.values()
         ):
-            raise ValueError(f"{folder / INDEX_FILE}: weight_map must name the file of each tensor")
+            raise InputError(f"{folder / INDEX_FILE}: weight_map must name the file of each tensor")
         tensors: dict[str, Tensor] = {}
         for file_name in sorted(set(file_by_tensor.values())):
             if Path(file_name).name != file_name:
-                raise ValueError(
+                raise InputError(
                     f"{folder / INDEX_FILE}: {file_name!r} is not a file of this folder"
                 )
             tensors |= read_tensor_file(folder / file_name)
         return tensors
     if any((folder / name).exists() for name in PICKLE_FILES):
-        raise ValueError(
+        raise InputError(
             f"{folder}: the weights are a pickle, which may contain code and is never loaded; "
             f"if you trust it, convert it in that folder: {CONVERT_COMMAND}"
         )
-    raise ValueError(f"{folder / WEIGHTS_FILE}: is missing; give a folder with safetensors")
+    raise InputError(f"{folder / WEIGHTS_FILE}: is missing; give a folder with safetensors")
 
 
 def read_tensor_file(path: Path) -> dict[str, Tensor]:
     try:
         tensors = safetensors.torch.load_file(path)
     except FileNotFoundError:
-        raise ValueError(f"{path}: is missing, but {INDEX_FILE} names it") from None
+        raise InputError(f"{path}: is missing, but {INDEX_FILE} names it") from None
     except safetensors.SafetensorError as error:
-        raise ValueError(f"{path}: is damaged ({error}); download it again") from None
+        raise InputError(f"{path}: is damaged ({error}); download it again") from None
     return {
         name: tensor.to(torch.float32) if tensor.is_floating_point() else tensor
         for name, tensor in tensors.items()
@@ -167,7 +168,7 @@ def locate_tensor(model_format: ModelFormat, ours: str) -> TensorLocation:
             groups = match.groupdict()
             name = mapping.theirs.replace("{i}", groups.get("i", ""))
             return TensorLocation(name.replace("*", groups.get("kind", "")), mapping)
-    raise ValueError(
+    raise InputError(
         f"{ours}: {model_format.prefix.rstrip('.')} of Hugging Face has no such tensor"
     )
 
@@ -177,4 +178,4 @@ def raise_if_any(folder: Path, problem: str, names: Collection[str]) -> None:
         return
     first = ", ".join(list(names)[:MAX_LISTED_NAMES])
     rest = f" and {len(names) - MAX_LISTED_NAMES} more" if len(names) > MAX_LISTED_NAMES else ""
-    raise ValueError(f"{folder}: tensors {problem}: {first}{rest}")
+    raise InputError(f"{folder}: tensors {problem}: {first}{rest}")

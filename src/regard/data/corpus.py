@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any, Protocol, runtime_checkable
 
+from regard.errors import InputError
+
 Record = dict[str, Any]
 """{"source": …, "target": …} for translation; other tasks have other fields."""
 
@@ -48,4 +50,4 @@ def check_name(label: str, name: str, names: Iterable[str]) -> None:
     if name not in names:
         close_matches = get_close_matches(name, names, 1)
         hint = f"; did you mean {close_matches[0]!r}?" if close_matches else ""
-        raise ValueError(f"{label} must be one of {', '.join(names)}, not {name!r}{hint}")
+        raise InputError(f"{label} must be one of {', '.join(names)}, not {name!r}{hint}")

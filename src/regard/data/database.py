@@ -14,6 +14,7 @@ from pathlib import Path
 
 from regard.data.formats.lines import check_file, read_text
 from regard.data.formats.text_pairs import path_suffix
+from regard.errors import InputError
 from regard.files import write_atomic
 
 Row = dict[str, str]
@@ -31,12 +32,12 @@ class Database:
 
     def __init__(self, rows: Sequence[Mapping[str, str]], slot_columns: Sequence[str]):
         if slot_columns and not rows:
-            raise ValueError("no rows; add at least one")
+            raise InputError("no rows; add at least one")
         self.rows: list[Row] = [dict(row) for row in rows]
         self.columns = list(dict.fromkeys(name for row in self.rows for name in row))
         for name in slot_columns:
             if name not in self.columns:
-                raise ValueError(f"no column {name!r}; choose from {', '.join(self.columns)}")
+                raise InputError(f"no column {name!r}; choose from {', '.join(self.columns)}")
         self.slot_columns = list(slot_columns)
 
     def __bool__(self) -> bool:
@@ -111,13 +112,13 @@ class Database:
             case ".sqlite" | ".sqlite3" | ".db":
                 rows = sqlite_rows(Path(path))
             case suffix:
-                raise ValueError(
+                raise InputError(
                     f"{path}: unknown suffix {suffix!r}; a database is .csv, .json or .sqlite"
                 )
         try:
             return cls([{n: cell_text(v) for n, v in row.items()} for row in rows], slot_columns)
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise InputError(f"{path}: {error}") from None
 
 
 def cell_text(value: object) -> str:
@@ -133,7 +134,7 @@ def csv_rows(path: Path | str) -> list[dict[str, object]]:
     for cells in reader:
         if cells and len(cells) != len(header):
             location = f"{path}:{reader.line_num}"
-            raise ValueError(
+            raise InputError(
                 f"{location}: {len(cells)} cells, but {len(header)} columns; "
                 "give each row one cell a column"
             )
@@ -146,9 +147,9 @@ def json_rows(path: Path | str) -> list[dict[str, object]]:
     try:
         rows = json.loads(read_text(path))
     except ValueError as error:
-        raise ValueError(f"{path}: not JSON ({error})") from None
+        raise InputError(f"{path}: not JSON ({error})") from None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise ValueError(f"{path}: must be a list of objects, one for each row")
+        raise InputError(f"{path}: must be a list of objects, one for each row")
     return rows
 
 
@@ -159,11 +160,11 @@ def sqlite_rows(path: Path) -> Iterable[dict[str, object]]:
             connection.row_factory = sqlite3.Row
             tables = [row[0] for row in connection.execute(TABLES_QUERY)]
             if len(tables) != 1:
-                raise ValueError(f"{path}: must have one table, not {len(tables)}")
+                raise InputError(f"{path}: must have one table, not {len(tables)}")
             table_name = tables[0].replace('"', '""')
             rows = connection.execute(f'SELECT * FROM "{table_name}"').fetchall()  # noqa: S608 - quoted
     except sqlite3.DatabaseError as error:
-        raise ValueError(f"{path}: not an SQLite database ({error})") from None
+        raise InputError(f"{path}: not an SQLite database ({error})") from None
     return [dict(row) for row in rows]
 
 

@@ -19,6 +19,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+from regard.errors import InputError
+
 BLOCK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30.0  # without a byte
 MAX_FRUITLESS_TRIES = 4  # consecutive tries without a new byte
@@ -61,11 +63,11 @@ def fetch_file(source: RemoteFile, path: Path) -> Path:
         if mirror and not _is_url(mirror):
             packed = Path(mirror).expanduser() / source.mirror_path
             if not packed.is_file():
-                raise ValueError(f"{packed}: the mirror (REGARD_MIRROR) lacks this file")
+                raise InputError(f"{packed}: the mirror (REGARD_MIRROR) lacks this file")
             _unpack(packed, source, path, str(packed))
             return path
         if not mirror and not source.url:
-            raise ValueError(
+            raise InputError(
                 f"{source.mirror_path}: no server has this file, which was extracted from "
                 "an archive; set REGARD_MIRROR to a folder or an address that has it"
             )
@@ -113,16 +115,16 @@ def _download(url: str, part: Path) -> None:
             except HTTPError as error:
                 reason = f"HTTP {error.code} {error.reason}"
                 if error.code not in TRANSIENT_STATUSES:
-                    raise ValueError(_unreachable_message(url, reason)) from None
+                    raise InputError(_unreachable_message(url, reason)) from None
             except URLError as error:
-                raise ValueError(_unreachable_message(url, str(error.reason))) from None
+                raise InputError(_unreachable_message(url, str(error.reason))) from None
             except (OSError, http.client.HTTPException) as error:
                 reason = str(error) or type(error).__name__
             has_grown = part.exists() and part.stat().st_size > before
             fruitless_tries = 0 if has_grown else fruitless_tries + 1
             if fruitless_tries:
                 time.sleep(FIRST_PAUSE_SECONDS * 2**fruitless_tries / 2)
-    raise ValueError(f"{url}: {reason}; repeat the command to resume the download")
+    raise InputError(f"{url}: {reason}; repeat the command to resume the download")
 
 
 def _unreachable_message(url: str, reason: str) -> str:
@@ -138,7 +140,7 @@ def _transfer(url: str, part: Path, start: int, on_progress: Callable[[int, int]
     if start:
         headers["Range"] = f"bytes={start}-"
     if not _is_url(url):
-        raise ValueError(f"{url}: not an http address")
+        raise InputError(f"{url}: not an http address")
     request = Request(url, headers=headers)  # noqa: S310 (checked above)
     try:
         response = urlopen(request, timeout=TIMEOUT_SECONDS)  # noqa: S310
@@ -178,14 +180,14 @@ def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
             os.fsync(file.fileno())
         if digest.hexdigest() != source.sha256:
             actual, expected = digest.hexdigest()[:12], source.sha256[:12]
-            raise ValueError(
+            raise InputError(
                 f"{name}: SHA-256 of the text is {actual}…, not {expected}…; "
                 "the file is damaged or of another version"
             )
         draft.replace(path)
     except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, KeyError) as error:
         reason = " ".join(str(error).split())
-        raise ValueError(f"{name}: damaged ({reason})") from None
+        raise InputError(f"{name}: damaged ({reason})") from None
     finally:
         draft.unlink(missing_ok=True)
 

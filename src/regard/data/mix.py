@@ -5,6 +5,7 @@ from random import Random
 from typing import TypeVar
 
 from regard.data.corpus import SPLITS, Corpus, Record, check_split
+from regard.errors import InputError
 
 T = TypeVar("T")
 
@@ -20,12 +21,12 @@ class MixedCorpus:
         self, corpora: Sequence[Corpus], weights: Sequence[int | float], *, seed: int = 0
     ) -> None:
         if not corpora:
-            raise ValueError("corpora are empty; a mix needs at least one")
+            raise InputError("corpora are empty; a mix needs at least one")
         if len(corpora) != len(weights):
-            raise ValueError(f"{len(weights)} weights for {len(corpora)} corpora; give one each")
+            raise InputError(f"{len(weights)} weights for {len(corpora)} corpora; give one each")
         for weight in weights:
             if not 0 < weight < float("inf"):
-                raise ValueError(f"weights must be positive, not {weight}")
+                raise InputError(f"weights must be positive, not {weight}")
         for corpus in corpora:
             check_split("train", corpus.splits)
         self.corpora, self.weights, self.seed = tuple(corpora), tuple(weights), seed
@@ -58,7 +59,7 @@ class MixedCorpus:
                 streams[index] = self.corpora[index].read("train")
                 record = next(streams[index], None)
                 if record is None:
-                    raise ValueError(f"{self.corpora[index].describe()}: no training records")
+                    raise InputError(f"{self.corpora[index].describe()}: no training records")
             yield record
 
     def describe(self) -> str:

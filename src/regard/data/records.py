@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from regard.config.base import DataConfig
 from regard.data.corpus import SPLITS, Record, check_split
+from regard.errors import InputError
 from regard.files import JsonObject, write_atomic
 
 SPLIT_ALIASES = {
@@ -73,10 +74,10 @@ def to_records(data: RecordData, location: str = "data") -> list[Record]:
         for number, row in enumerate(data, 1):
             if not isinstance(row, Mapping):
                 found = type(row).__name__
-                raise ValueError(f"{location}: record {number} must be a dict, not {found}")
+                raise InputError(f"{location}: record {number} must be a dict, not {found}")
             records.append(dict(row))
     if not records:
-        raise ValueError(f"{location}: there are no records; give at least one")
+        raise InputError(f"{location}: there are no records; give at least one")
     return records
 
 
@@ -107,7 +108,7 @@ def split_records(data: RecordData | Mapping[str, RecordData]) -> dict[str, list
         check_split(split, SPLITS)
         splits[split] = to_records(part, f"data, {name}")
     if "train" not in splits:
-        raise ValueError(f"data: there is no split 'train' among {', '.join(data)}")
+        raise InputError(f"data: there is no split 'train' among {', '.join(data)}")
     return splits
 
 
@@ -123,11 +124,11 @@ def find_table(tables: Iterable[type[DataConfig]], record: Record) -> type[DataC
         if matches_fields(table, record):
             return table
     if not candidates:
-        raise ValueError("data: this task makes its own data; name its kind or leave it out")
+        raise InputError("data: this task makes its own data; name its kind or leave it out")
     expected = " or ".join(
         f"({', '.join(fields)})" for table in candidates for fields in table.record_fields
     )
-    raise ValueError(f"data: records must have the fields {expected}, not ({', '.join(record)})")
+    raise InputError(f"data: records must have the fields {expected}, not ({', '.join(record)})")
 
 
 def write_records(
@@ -145,7 +146,7 @@ def write_records(
         if not folder.exists():
             draft.replace(folder)
         elif not is_same_folder(draft, folder):
-            raise ValueError(f"{folder}: holds other records; take another folder for this run")
+            raise InputError(f"{folder}: holds other records; take another folder for this run")
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     values: JsonObject = {"kind": table.model_fields["kind"].default}

@@ -11,6 +11,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
+from regard.errors import InputError
+
 TagScheme = Literal["bio", "iob1", "bioes"]
 OUTSIDE = "O"
 SCHEME_LETTERS: dict[TagScheme, str] = {"bio": "BI", "iob1": "BI", "bioes": "BIES"}
@@ -52,7 +54,7 @@ def tags_from_spans(spans: Iterable[TagSpan], length: int, scheme: TagScheme = "
     tags, previous = [OUTSIDE] * length, TagSpan("", 0, 0)
     for span in sorted(spans, key=lambda item: item.start):
         if not previous.end <= span.start < span.end <= length:
-            raise ValueError(f"{span} overlaps {previous}, or is outside the {length} words")
+            raise InputError(f"{span} overlaps {previous}, or is outside the {length} words")
         letters = ["B", *"I" * (span.end - span.start - 1)]
         if scheme == "bioes":
             letters[-1] = "S" if len(letters) == 1 else "E"

@@ -17,6 +17,7 @@ from regard.decoding.penalties import check_penalty, length_penalty
 from regard.decoding.phrases import PhraseTracker
 from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import topk_candidates
+from regard.errors import InputError
 from regard.text.special import END, START
 
 
@@ -153,9 +154,9 @@ class FinishedOutputs:
 
 def check_settings(width: int, n_best: int, alpha: float, patience: float) -> None:
     if width < 1:
-        raise ValueError(f"width must be 1 or more, not {width}")
+        raise InputError(f"width must be 1 or more, not {width}")
     if not 1 <= n_best <= width:
-        raise ValueError(f"n_best must be from 1 to width ({width}), not {n_best}")
+        raise InputError(f"n_best must be from 1 to width ({width}), not {n_best}")
     check_penalty("alpha", alpha)
     if not patience > 0:
-        raise ValueError(f"patience must be positive, not {patience}")
+        raise InputError(f"patience must be positive, not {patience}")

@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard.errors import InputError
+
 
 def sample_keys(
     logits: Float[Tensor, " k"], generator: torch.Generator, count: int | None = None
@@ -20,7 +22,7 @@ def sample_keys(
     if count is None:
         return uniform < logits.double().sigmoid()
     if not 0 <= count <= len(logits):
-        raise ValueError(f"count must be from 0 to {len(logits)}, the number of keys, not {count}")
+        raise InputError(f"count must be from 0 to {len(logits)}, the number of keys, not {count}")
     odds = (logits.double() - logits.double().amax()).exp().tolist()
     sums = symmetric_sums(odds, count)
     is_on, remaining = list[bool](), count

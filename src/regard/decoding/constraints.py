@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.errors import InputError
 from regard.text.special import END, PAD, START
 
 # The least log-probability of a forced token: with -inf, the search could not rank what follows.
@@ -65,7 +66,7 @@ class BatchConstraints:
         for name, ids in self.named_ids():
             for token_id in ids:
                 if not 0 <= token_id < size:
-                    raise ValueError(f"{name}: there is no id {token_id} in a vocabulary of {size}")
+                    raise InputError(f"{name}: there is no id {token_id} in a vocabulary of {size}")
 
     def named_ids(self) -> Iterator[tuple[str, Sequence[int]]]:
         yield "forbidden", self.constraints.forbidden
@@ -124,7 +125,7 @@ def numbers_per_input(name: str, setting: int | Sequence[int], count: int) -> li
     """Return one number for each input."""
     numbers = [setting] * count if isinstance(setting, int) else list(setting)
     if len(numbers) != count:
-        raise ValueError(f"{name} holds {len(numbers)} numbers for {count} inputs; give one each")
+        raise InputError(f"{name} holds {len(numbers)} numbers for {count} inputs; give one each")
     return numbers
 
 
@@ -132,28 +133,28 @@ def lists_per_input(name: str, setting: Sequence[Sequence[T]], count: int) -> li
     """Return one list for each input; an empty setting gives empty lists."""
     lists = [list(values) for values in setting] or [[] for _ in range(count)]
     if len(lists) != count:
-        raise ValueError(f"{name} holds {len(lists)} lists for {count} inputs; give one each")
+        raise InputError(f"{name} holds {len(lists)} lists for {count} inputs; give one each")
     return lists
 
 
 def check_constraints(constraints: Constraints) -> None:
     if constraints.no_repeat_ngram < 0:
-        raise ValueError(
+        raise InputError(
             f"no_repeat_ngram must be 0 (off) or more, not {constraints.no_repeat_ngram}"
         )
     if END in constraints.forbidden:
-        raise ValueError(f"forbidden holds the end token ({END}); every output needs it")
+        raise InputError(f"forbidden holds the end token ({END}); every output needs it")
     required = [
         *constraints.prefix,
         *(phrase for phrases in constraints.phrases for phrase in phrases),
     ]
     for ids in required:
         if END in ids:
-            raise ValueError(
+            raise InputError(
                 f"prefix and phrases may not contain the end token ({END}): {list(ids)}"
             )
     if not all(len(phrase) for phrases in constraints.phrases for phrase in phrases):
-        raise ValueError("phrases: a phrase is empty; leave it out")
+        raise InputError("phrases: a phrase is empty; leave it out")
 
 
 def check_lengths(
@@ -161,10 +162,10 @@ def check_lengths(
 ) -> None:
     for index, (limit, floor, prefix) in enumerate(zip(limits, floors, prefixes, strict=True)):
         if not 0 <= floor <= limit:
-            raise ValueError(
+            raise InputError(
                 f"input {index}: min_length {floor} must be from 0 to max_length {limit}"
             )
         if len(prefix) > limit:
-            raise ValueError(
+            raise InputError(
                 f"input {index}: the prefix of {len(prefix)} ids is longer than max_length {limit}"
             )

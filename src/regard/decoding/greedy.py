@@ -12,6 +12,7 @@ from torch import Tensor
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import fast_argmax
+from regard.errors import InputError
 from regard.text.special import END, START
 
 TokenChooser = Callable[[Tensor, Tensor, int], Tensor]
@@ -59,7 +60,7 @@ def generate(
     if the constraints forbid every token.
     """
     if batch_constraints.constraints.phrases:
-        raise ValueError("phrases are for beam search only; use it, or leave them out")
+        raise InputError("phrases are for beam search only; use it, or leave them out")
     rows = torch.arange(batch_constraints.count * copies)
     outputs = [Hypothesis([], 0.0, 0.0)] * len(rows)
     owners, tokens = rows // copies, torch.full_like(rows, START)
@@ -94,5 +95,5 @@ def generate(
 def check_count(count: int) -> int:
     """Return the number of inputs, which may be 0."""
     if count < 0:
-        raise ValueError(f"count must be the number of inputs in the memory, not {count}")
+        raise InputError(f"count must be the number of inputs in the memory, not {count}")
     return count

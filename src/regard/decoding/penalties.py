@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.decoding.stepper import Hypothesis
+from regard.errors import InputError
 
 MIN_COVERAGE = 1e-9  # differs: a position without weight (sparsemax) costs log 1e-9, not infinity
 
@@ -45,7 +46,7 @@ def rerank(
     check_penalty("alpha", alpha)
     check_penalty("beta", beta)
     if [len(group) for group in hypotheses] != [len(group) for group in weights]:
-        raise ValueError("weights must hold one attention map for each output of each input")
+        raise InputError("weights must hold one attention map for each output of each input")
     return [
         sorted(
             (with_coverage_penalty(*pair, alpha, beta) for pair in zip(outputs, maps, strict=True)),
@@ -64,4 +65,4 @@ def with_coverage_penalty(
 
 def check_penalty(name: str, number: float) -> None:
     if not 0 <= number < torch.inf:
-        raise ValueError(f"{name} must be 0 or more, not {number}")
+        raise InputError(f"{name} must be 0 or more, not {number}")

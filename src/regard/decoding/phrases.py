@@ -17,6 +17,7 @@ from torch import Tensor
 from regard.decoding.beams import Beams, Candidates
 from regard.decoding.constraints import MIN_FORCED_LOG_PROB, BatchConstraints
 from regard.decoding.topk import topk_candidates
+from regard.errors import InputError
 from regard.text.special import END
 
 
@@ -83,7 +84,7 @@ class PhraseTracker:
         ):
             prefix_length = len(batch_constraints.prefixes[input_index])
             if prefix_length + start.remaining > limit:
-                raise ValueError(
+                raise InputError(
                     f"input {input_index}: phrases of {start.remaining} ids do not fit after a "
                     f"prefix of {prefix_length}; raise max_length ({limit})"
                 )

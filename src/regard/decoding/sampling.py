@@ -17,6 +17,7 @@ from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constra
 from regard.decoding.greedy import check_count, generate
 from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import PIECE_SIZE, topk_candidates
+from regard.errors import InputError
 
 GOLDEN_GAMMA = -0x61C8864680B583EB  # 2^64 / the golden ratio, odd, as a signed number
 ROUNDING_TOLERANCE = 1e-6  # of the mass that top_p keeps
@@ -40,15 +41,15 @@ class SamplingOptions:
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < float("inf"):
-            raise ValueError(
+            raise InputError(
                 f"temperature must be positive and finite, not {self.temperature}; "
                 "use greedy search for the likeliest token at each step"
             )
         if self.top_k is not None and self.top_k < 1:
-            raise ValueError(f"top_k must be 1 or more, not {self.top_k}")
+            raise InputError(f"top_k must be 1 or more, not {self.top_k}")
         for name, share in (("top_p", self.top_p), ("min_p", self.min_p)):
             if share is not None and not 0 < share <= 1:
-                raise ValueError(f"{name} must be in (0, 1], not {share}")
+                raise InputError(f"{name} must be in (0, 1], not {share}")
 
 
 PLAIN_SAMPLING = SamplingOptions()
@@ -70,7 +71,7 @@ def sample(
     the number of copies. Log-probabilities are those before temperature and truncation.
     """
     if copies < 1:
-        raise ValueError(f"copies must be 1 or more, not {copies}")
+        raise InputError(f"copies must be 1 or more, not {copies}")
     if not check_count(len(seeds)):
         return []
     batch_constraints = BatchConstraints(constraints, len(seeds))

@@ -14,6 +14,7 @@ from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constra
 from regard.decoding.greedy import choose_likeliest, generate
 from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import topk_candidates
+from regard.errors import InputError
 from regard.text.special import END, START
 
 
@@ -76,7 +77,7 @@ def alternatives(
     For the alternatives at position i of an output, the prefix is its first i ids.
     """
     if constraints.prefix or constraints.phrases:
-        raise ValueError("constraints must have no prefix and no phrases here; use `prefixes`")
+        raise InputError("constraints must have no prefix and no phrases here; use `prefixes`")
     if not prefixes:
         return []
     batch_constraints = BatchConstraints(replace(constraints, prefix=prefixes), len(prefixes))
@@ -183,4 +184,4 @@ def teacher_forced_steps(
 def check_ids_in_vocabulary(ids: Sequence[int], size: int) -> None:
     for token_id in ids:
         if not 0 <= token_id < size:
-            raise ValueError(f"outputs: there is no id {token_id} in a vocabulary of {size}")
+            raise InputError(f"outputs: there is no id {token_id} in a vocabulary of {size}")

@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.errors import InputError
+
 MemoryT = TypeVar("MemoryT")
 MemoryT_contra = TypeVar("MemoryT_contra", contravariant=True)
 StateT = TypeVar("StateT")
@@ -52,12 +54,12 @@ class Ensemble(Generic[MemoryT, StateT]):
 
     def __init__(self, steppers: Sequence[Stepper[MemoryT, StateT]]):
         if not steppers:
-            raise ValueError("steppers is empty; an ensemble needs at least one")
+            raise InputError("steppers is empty; an ensemble needs at least one")
         self.steppers = tuple(steppers)
 
     def start(self, memory: Sequence[MemoryT]) -> tuple[StateT, ...]:
         if len(memory) != len(self.steppers):
-            raise ValueError(
+            raise InputError(
                 f"memory has {len(memory)} parts for {len(self.steppers)} steppers; give one each"
             )
         return tuple(
@@ -76,7 +78,7 @@ class Ensemble(Generic[MemoryT, StateT]):
         )
         sizes = [log_probs.shape[1] for log_probs in member_log_probs]
         if len(set(sizes)) > 1:
-            raise ValueError(f"steppers must share one vocabulary, but theirs have {sizes} tokens")
+            raise InputError(f"steppers must share one vocabulary, but theirs have {sizes} tokens")
         return torch.stack(member_log_probs).logsumexp(0) - math.log(len(member_log_probs)), states
 
     def select(self, state: tuple[StateT, ...], rows: Int[Tensor, " m"]) -> tuple[StateT, ...]:
@@ -88,6 +90,6 @@ class Ensemble(Generic[MemoryT, StateT]):
 def check_log_probs(log_probs: Float[Tensor, "*n"], position: int) -> None:
     """Raise an error for NaN; it suffices to check the best of a row, because NaN ranks highest."""
     if log_probs.isnan().any():
-        raise ValueError(
+        raise InputError(
             f"position {position}: the model's log-probabilities are NaN; check its weights"
         )

@@ -8,6 +8,7 @@ import torch
 from regard.config.settings import Settings
 from regard.config.train import TrainConfig
 from regard.data.database import Database
+from regard.errors import InputError
 from regard.metrics.comparison import ModelResult, Number
 from regard.run import Run
 from regard.tasks.base import ProgressCallback
@@ -36,7 +37,7 @@ def check_models(models: Mapping[str, Settings]) -> None:
                 groups = task.parameter_groups()
                 with_rate_multipliers(task.model, groups, settings.train.rate_multipliers)
         except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
+            raise InputError(f"{name}: {error}") from error
 
 
 def check_training_lengths(models: Mapping[str, Settings], runs: Path) -> None:
@@ -52,7 +53,7 @@ def check_training_lengths(models: Mapping[str, Settings], runs: Path) -> None:
                 f"was trained for {entry_step(log[-1])} steps, but its config ends after "
                 f"{expected_end}"
             )
-            raise ValueError(f"{runs / name}: {problem}; train as long, or use other --runs")
+            raise InputError(f"{runs / name}: {problem}; train as long, or use other --runs")
 
 
 def final_step(train: TrainConfig, log: Sequence[LogEntry]) -> int | None:

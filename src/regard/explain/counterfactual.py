@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 import torch
 
 from regard.attention.observe import find_attention, intervene, named_attentions
+from regard.errors import InputError
 from regard.explain.heads import ablation_edits, head_counts
 from regard.run import Run
 
@@ -37,9 +38,9 @@ def parse_heads(run: Run, words: Sequence[str]) -> list[tuple[str, int]]:
         if not number:
             heads += [(name, head) for head in range(max(head_count, 1))]
         elif not head_count:
-            raise ValueError(f"--ablate {word}: {name} has no heads; leave out the number")
+            raise InputError(f"--ablate {word}: {name} has no heads; leave out the number")
         elif not number.isdecimal() or not 1 <= int(number) <= head_count:
-            raise ValueError(f"--ablate {word}: {name} has heads from 1 to {head_count}")
+            raise InputError(f"--ablate {word}: {name} has heads from 1 to {head_count}")
         else:
             heads.append((name, int(number) - 1))
     return heads
@@ -56,7 +57,7 @@ def full_head_name(run: Run, word: str) -> str:
     names = run.task.attention_names()
     layer, head = int(match[1]), match[2]
     if not 1 <= layer <= len(names):
-        raise ValueError(f"--ablate {word}: there are layers from L1 to L{len(names)}")
+        raise InputError(f"--ablate {word}: there are layers from L1 to L{len(names)}")
     return names[layer - 1] if head is None else f"{names[layer - 1]}:{head}"
 
 

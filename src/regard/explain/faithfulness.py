@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention.observe import Edit, intervene, join_calls, observe
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.layers.embedding import Embedding
 from regard.metrics.rank_correlation import kendall_tau, top_overlap
 from regard.run import Run
@@ -60,7 +61,7 @@ def faithfulness(run: Run, record: Record, seed: int = 0) -> FaithfulnessReport:
     model = run.model.eval()
     scorer = run.task.readout(record)
     if len(scorer.removable) < 2:
-        raise ValueError("--faithfulness needs a text of two tokens or more; give a longer one")
+        raise InputError("--faithfulness needs a text of two tokens or more; give a longer one")
     positions = list(scorer.removable)
     with torch.no_grad():
         label = None if scorer.predict_class is None else scorer.predict_class(scorer.ids)
@@ -138,7 +139,7 @@ def gradient_per_token(model: nn.Module, scorer: Readout) -> list[float]:
         for hook in hooks:
             hook.remove()
     if not embeddings:
-        raise ValueError("--faithfulness needs a model that embeds tokens; this one does not")
+        raise InputError("--faithfulness needs a model that embeds tokens; this one does not")
     [gradient] = torch.autograd.grad(log_p, embeddings)
     return (gradient * embeddings[0]).sum(-1).abs().flatten()[: len(scorer.ids)].tolist()
 

@@ -16,6 +16,7 @@ from regard.attention.core import Attention
 from regard.attention.multihead import MultiHead
 from regard.attention.observe import Edit, intervene, named_attentions, observe, zero
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.layers.embedding import Embedding
 from regard.layers.evoformer import GatedAttention
 from regard.metrics.alignment import agreement
@@ -239,9 +240,9 @@ def prune_heads(run: Run, names: Sequence[HeadName]) -> None:
     for name, head in names:
         module = modules.get(attentions[name])
         if module is None:
-            raise ValueError(f"{name}: this attention has no heads; it cannot be pruned")
+            raise InputError(f"{name}: this attention has no heads; it cannot be pruned")
         if module.groups != module.heads:
-            raise ValueError(f"{name}: heads share their values; they cannot be pruned one by one")
+            raise InputError(f"{name}: heads share their values; they cannot be pruned one by one")
         rows = slice(head * module.head_dim, (head + 1) * module.head_dim)
         module.to_value.weight[rows] = 0
         if module.has_bias:

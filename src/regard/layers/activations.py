@@ -11,6 +11,7 @@ from torch._C._functorch import is_functorch_wrapped_tensor as is_transformed
 from torch.autograd.function import once_differentiable
 
 from regard.attention.autograd import AutogradContext
+from regard.errors import InputError
 
 ActivationFunction = Callable[[Tensor], Tensor]
 
@@ -60,5 +61,5 @@ ACTIVATIONS: dict[str, ActivationFunction] = {
 
 def build_activation(name: str) -> ActivationFunction:
     if name not in ACTIVATIONS:
-        raise ValueError(f"activation: unknown name {name!r}; choose from {', '.join(ACTIVATIONS)}")
+        raise InputError(f"activation: unknown name {name!r}; choose from {', '.join(ACTIVATIONS)}")
     return ACTIVATIONS[name]

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
+from regard.errors import InputError
 
 RecurrentState = tuple[Tensor, ...]  # state[0] is the output h; state[1] is the c of an LSTM
 Recurrence = Callable[[Tensor, RecurrentState], RecurrentState]  # (projected input, state) -> state
@@ -70,7 +71,7 @@ class Cell(nn.Module):
     def init_gate_bias(self, gate: int, name: str, bias: float) -> None:
         """Set the initial bias of a gate; all of it goes into bias_ih, nothing into bias_hh."""
         if not math.isfinite(bias):
-            raise ValueError(f"{name} must be finite, not {bias}")
+            raise InputError(f"{name} must be finite, not {bias}")
         with torch.no_grad():
             self.bias_ih[gate * self.hidden_dim : (gate + 1) * self.hidden_dim] = bias
 
@@ -125,7 +126,7 @@ class Cell(nn.Module):
     def check(self, x: Tensor, state: RecurrentState) -> None:
         """Check shapes and dtypes. `Recurrent.forward` checks the values of a whole sequence."""
         if x.ndim != 2:
-            raise ValueError(f"x must be [batch, input_dim], not {list(x.shape)}")
+            raise InputError(f"x must be [batch, input_dim], not {list(x.shape)}")
         check_width("x", x, self.input_dim)
         check_dtype("x", x, self.weight_hh)
         check_state(state, [(x.shape[0], width) for width in self.state_widths], self.weight_hh)
@@ -214,7 +215,7 @@ class LSTM(Cell):
         state_clip: float | None = None,
     ):
         if projection_dim is not None and not 0 < projection_dim < hidden_dim:
-            raise ValueError(
+            raise InputError(
                 f"projection_dim must be between 1 and hidden_dim - 1, not {projection_dim}"
             )
         if state_clip is not None:
@@ -284,7 +285,7 @@ class GRU(Cell):
     ):
         super().__init__(input_dim, hidden_dim, layer_norm)
         if reset not in ("after", "before"):
-            raise ValueError(f"reset must be 'after' or 'before', not {reset!r}")
+            raise InputError(f"reset must be 'after' or 'before', not {reset!r}")
         self.reset = reset
         self.init_gate_bias(1, "keep_bias", keep_bias)
 
@@ -347,15 +348,15 @@ class GRU(Cell):
 def check_dtype(name: str, tensor: Tensor, weight: Tensor) -> None:
     """Check for the dtype of the weights; under autocast, torch casts by itself."""
     if tensor.dtype != weight.dtype and not torch.is_autocast_enabled(weight.device.type):
-        raise ValueError(f"{name} must be {weight.dtype} like the weights, not {tensor.dtype}")
+        raise InputError(f"{name} must be {weight.dtype} like the weights, not {tensor.dtype}")
 
 
 def check_state(state: RecurrentState, shapes: Sequence[tuple[int, ...]], weight: Tensor) -> None:
     if len(state) != len(shapes):
-        raise ValueError(f"state must have {len(shapes)} tensors, not {len(state)}")
+        raise InputError(f"state must have {len(shapes)} tensors, not {len(state)}")
     for part, shape in zip(state, shapes, strict=True):
         if part.shape != shape:
-            raise ValueError(f"state must be of shape {list(shape)}, not {list(part.shape)}")
+            raise InputError(f"state must be of shape {list(shape)}, not {list(part.shape)}")
         check_dtype("state", part, weight)
 
 

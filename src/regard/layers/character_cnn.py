@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_valid
+from regard.errors import InputError
 from regard.layers.embedding import Embedding
 
 
@@ -49,7 +50,7 @@ class CharacterCNN(nn.Module):
     ):
         super().__init__()
         if not filters:
-            raise ValueError("filters is empty; give pairs of (width, count)")
+            raise InputError("filters is empty; give pairs of (width, count)")
         for width, count in filters:
             check_positive("filters: width", width)
             check_positive("filters: count", count)
@@ -68,7 +69,7 @@ class CharacterCNN(nn.Module):
 
     def forward(self, words: Int[Tensor, "n c"]) -> Float[Tensor, "n d"]:
         if words.shape[1] < self.max_filter_width:
-            raise ValueError(
+            raise InputError(
                 f"words have {words.shape[1]} characters, but the widest filter has "
                 f"{self.max_filter_width}; pad them"
             )

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard.attention.validation import check_finite, check_positive, check_valid
+from regard.errors import InputError
 from regard.layers.positions import check_states
 
 
@@ -54,7 +55,7 @@ class CausalConvolution(nn.Module):
     def check_past(self, past: Tensor, states: Tensor) -> None:
         needed = (states.shape[0], self.lookback, self.dim)
         if past.shape != needed:
-            raise ValueError(f"past must have shape {needed}, not {tuple(past.shape)}")
+            raise InputError(f"past must have shape {needed}, not {tuple(past.shape)}")
 
 
 class GatedConvolution(nn.Module):

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_valid
+from regard.errors import InputError
 
 MIN_FORWARD_PROBABILITY = 1e-300  # relative to the likeliest tag; the log of 0 has no gradient
 FORBIDDEN_SCORE = -1e4  # exp of it is 0; with -inf, gradients would be NaN
@@ -51,7 +52,7 @@ class CRF(nn.Module):
         for name, (rule, default) in zip(("may", "may_begin", "may_end"), rules, strict=True):
             permitted = default if rule is None else rule
             if permitted.shape != default.shape:
-                raise ValueError(
+                raise InputError(
                     f"constraints of {tags} tags must have shape {tuple(default.shape)}, not "
                     f"{tuple(permitted.shape)}"
                 )

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
+from regard.errors import InputError
 from regard.layers.cells import check_dtype
 
 
@@ -33,7 +34,7 @@ class Embedding(nn.Module):
         check_positive("size", size)
         check_positive("dim", dim)
         if padding is not None and not 0 <= padding < size:
-            raise ValueError(f"padding must be an id between 0 and {size - 1}, not {padding}")
+            raise InputError(f"padding must be an id between 0 and {size - 1}, not {padding}")
         self.padding = padding
         self.scale = math.sqrt(dim) if scaled else 1.0
         self.std = 1 / math.sqrt(dim) if init_std is None else init_std
@@ -51,7 +52,7 @@ class Embedding(nn.Module):
 
     def forward(self, ids: Int[Tensor, "*b"]) -> Float[Tensor, "*b d"]:
         if ids.dtype not in (torch.int64, torch.int32):
-            raise ValueError(f"ids must be int64 or int32, not {ids.dtype}")
+            raise InputError(f"ids must be int64 or int32, not {ids.dtype}")
         if torch.compiler.is_compiling():
             vectors = F.embedding(ids, self.weight, self.padding)
         else:
@@ -59,7 +60,7 @@ class Embedding(nn.Module):
             try:
                 vectors = F.embedding(ids, self.weight, self.padding)
             except IndexError:
-                raise ValueError(self.id_range_message(ids)) from None
+                raise InputError(self.id_range_message(ids)) from None
         return vectors * self.scale if self.scale != 1.0 else vectors
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:

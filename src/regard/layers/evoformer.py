@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from regard.attention.core import Attention
 from regard.attention.scores import ScaledDot
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 
 PairTensor = Float[Tensor, "b r r p"]
 BOTH_DIRECTIONS = (False, True)
@@ -180,7 +181,7 @@ class EvoformerBlock(nn.Module):
         super().__init__()
         if triangles not in get_args(TriangleUpdates):
             choices = ", ".join(get_args(TriangleUpdates))
-            raise ValueError(f"triangles must be one of {choices}, not {triangles!r}")
+            raise InputError(f"triangles must be one of {choices}, not {triangles!r}")
         check_dropout(dropout)
         check_dropout(pair_dropout)
         self.dropout, self.pair_dropout = dropout, pair_dropout

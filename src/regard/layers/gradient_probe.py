@@ -7,6 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.validation import check_finite
+from regard.errors import InputError
 from regard.layers.cells import RecurrentState
 
 
@@ -24,7 +25,7 @@ def gradient_by_distance(
     of an LSTM, are held fixed: the gradient is that of h_k alone.
     """
     if inputs.ndim != 3 or not inputs.numel():
-        raise ValueError(f"inputs must be [batch, steps, input_dim], not {list(inputs.shape)}")
+        raise InputError(f"inputs must be [batch, steps, input_dim], not {list(inputs.shape)}")
     check_finite("inputs", inputs)
     with torch.enable_grad():
         state = (state[0].detach().requires_grad_(), *(part.detach() for part in state[1:]))
@@ -36,6 +37,6 @@ def gradient_by_distance(
             hidden.append(state[0])
         final = loss(state[0])
     if final.ndim:
-        raise ValueError(f"loss must return a scalar, not a tensor of shape {list(final.shape)}")
+        raise InputError(f"loss must return a scalar, not a tensor of shape {list(final.shape)}")
     gradients = torch.autograd.grad(final, hidden[::-1], materialize_grads=True)
     return torch.stack([gradient.norm(dim=-1).mean() for gradient in gradients])

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.attention.memory import grid_to_slots
 from regard.attention.validation import check_finite, check_float, check_positive
+from regard.errors import InputError
 from regard.layers.cells import check_dtype
 
 ImageSize = int | tuple[int, int]  # height and width, or one number for a square
@@ -41,7 +42,7 @@ class ImageEncoder(nn.Module):
             layers if pooling_layers is None else pooling_layers,
         )
         if not 0 <= self.pooling_layers <= layers:
-            raise ValueError(
+            raise InputError(
                 f"pooling_layers must be between 0 and layers ({layers}), not {pooling_layers}"
             )
         self.look = nn.Sequential()
@@ -64,7 +65,7 @@ class ImageEncoder(nn.Module):
         height, width = images.shape[2:]
         if 0 in self.grid(height, width):
             min_side = 2**self.pooling_layers
-            raise ValueError(
+            raise InputError(
                 f"images of {height} x {width} pixels are too small; "
                 f"they need at least {min_side} x {min_side}"
             )
@@ -79,7 +80,7 @@ def build_convolutional_stem(channels: int, dim: int, factor: int) -> nn.Sequent
     """
     steps = factor.bit_length() - 1
     if factor != 2**steps or not steps:
-        raise ValueError(f"patch_size must be 2, 4, 8, … for a convolutional stem, not {factor}")
+        raise InputError(f"patch_size must be 2, 4, 8, … for a convolutional stem, not {factor}")
     stem, in_channels = nn.Sequential(), channels
     for step in range(steps):
         out_channels = max(dim >> (steps - 1 - step), 1)
@@ -102,7 +103,7 @@ def resize_position_table(
         return table
     n_extra_rows = len(table) - grid[0] * grid[1]
     if n_extra_rows < 0:
-        raise ValueError(f"table has {len(table)} rows, too few for {grid[0]} x {grid[1]} patches")
+        raise InputError(f"table has {len(table)} rows, too few for {grid[0]} x {grid[1]} patches")
     position_grid = table[n_extra_rows:].T.unflatten(1, grid)[None]
     resized = F.interpolate(position_grid, new_grid, mode="bicubic", align_corners=False)
     return torch.cat([table[:n_extra_rows], grid_to_slots(resized)[0]])
@@ -120,7 +121,7 @@ def check_images(images: Tensor, channels: int, weight: Tensor) -> None:
     """Check shape, dtype and values of a batch of images."""
     if images.ndim != 4 or images.shape[1] != channels:
         expected_shape = f"[batch, {channels}, height, width]"
-        raise ValueError(f"images must have shape {expected_shape}, not {tuple(images.shape)}")
+        raise InputError(f"images must have shape {expected_shape}, not {tuple(images.shape)}")
     check_float("images", images)
     check_dtype("images", images, weight)
     check_finite("images", images)

@@ -14,6 +14,7 @@ from torch.nn.utils import parametrize
 
 from regard.attention.multihead import MultiHead
 from regard.attention.validation import check_positive
+from regard.errors import InputError
 
 LORA_SCALE = 2.0
 
@@ -45,7 +46,7 @@ def add_lora(model: nn.Module, rank: int) -> int:
         for layer in (module.to_query, module.to_value)
     ]
     if not layers:
-        raise ValueError(f"model {type(model).__name__} has no multi-head attention to adapt")
+        raise InputError(f"model {type(model).__name__} has no multi-head attention to adapt")
     for layer in layers:
         parametrize.register_parametrization(layer, "weight", Lora(layer.weight, rank))
     return len(layers)

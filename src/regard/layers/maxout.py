@@ -6,6 +6,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.validation import check_positive
+from regard.errors import InputError
 
 
 def maxout(x: Float[Tensor, "*b wide"], pieces: int = 2) -> Float[Tensor, "*b d"]:
@@ -15,7 +16,7 @@ def maxout(x: Float[Tensor, "*b wide"], pieces: int = 2) -> Float[Tensor, "*b d"
     its rows in another order. This is faster, because the maximum runs over whole vectors.
     """
     if x.shape[-1] % pieces:
-        raise ValueError(f"x is {x.shape[-1]} wide, which is not a multiple of {pieces} pieces")
+        raise InputError(f"x is {x.shape[-1]} wide, which is not a multiple of {pieces} pieces")
     return x.unflatten(-1, (pieces, -1)).amax(-2)
 
 

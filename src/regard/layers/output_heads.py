@@ -16,6 +16,7 @@ from regard.attention.core import Attention
 from regard.attention.multihead import AttentionPooling
 from regard.attention.scores import Salience
 from regard.attention.validation import check_dropout, check_positive, check_width
+from regard.errors import InputError
 from regard.layers.dropout import dropout
 
 Pooling = Literal["first", "last", "mean", "max", "attention"]
@@ -36,9 +37,9 @@ def build_pooling(
     weights.
     """
     if name not in get_args(Pooling):
-        raise ValueError(f"pooling must be one of {', '.join(get_args(Pooling))}, not {name!r}")
+        raise InputError(f"pooling must be one of {', '.join(get_args(Pooling))}, not {name!r}")
     if name != "attention" and queries != 1:
-        raise ValueError(f"queries must be 1 for pooling {name!r}; only 'attention' has several")
+        raise InputError(f"queries must be 1 for pooling {name!r}; only 'attention' has several")
     match name:
         case "first":
             return FirstPooling()

@@ -19,6 +19,7 @@ from jaxtyping import Complex, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_float, check_positive
+from regard.errors import InputError
 from regard.layers.cells import check_dtype
 
 # (positions [*t], dim, base) -> features [*t dim]
@@ -30,7 +31,7 @@ MIN_CACHED_POSITIONS = 256  # computed together, so that most steps of decoding 
 def check_states(states: Tensor, dim: int, weight: Tensor | None = None) -> None:
     """Check shape and dtype of states [batch, positions, dim]."""
     if states.ndim != 3 or states.shape[2] != dim:
-        raise ValueError(f"states must be [batch, positions, {dim}], not {list(states.shape)}")
+        raise InputError(f"states must be [batch, positions, {dim}], not {list(states.shape)}")
     check_float("states", states)
     if weight is not None:
         check_dtype("states", states, weight)
@@ -176,18 +177,18 @@ class LearnedPositions(nn.Module):
     def check_end(self, end: int) -> None:
         limit = self.weight.shape[0]
         if end > limit:
-            raise ValueError(f"states reach position {end}, but the table has only {limit}")
+            raise InputError(f"states reach position {end}, but the table has only {limit}")
 
 
 def check_start(start: int) -> None:
     if start < 0:
-        raise ValueError(f"start must be 0 or more, not {start}")
+        raise InputError(f"start must be 0 or more, not {start}")
 
 
 def row_positions(start: Int[Tensor, " b"], states: Float[Tensor, "b t d"]) -> Int[Tensor, "b t"]:
     """Return positions from one start for each row; those below 0 (padding) become 0."""
     if start.shape != states.shape[:1] or start.is_floating_point():
-        raise ValueError(
+        raise InputError(
             f"start must be an integer, or one integer for each of {states.shape[0]} rows, "
             f"not {start.dtype} of shape {list(start.shape)}"
         )
@@ -211,9 +212,9 @@ class RelativeBias(nn.Module):
         check_positive("heads", heads)
         buckets_per_side = buckets if causal else buckets // 2
         if buckets_per_side < 2 or (not causal and buckets % 2):
-            raise ValueError(f"buckets must be at least 2 for each side, not {buckets} in total")
+            raise InputError(f"buckets must be at least 2 for each side, not {buckets} in total")
         if max_distance <= buckets_per_side // 2:
-            raise ValueError(
+            raise InputError(
                 f"max_distance must be greater than {buckets_per_side // 2}, not {max_distance}"
             )
         self.causal, self.buckets_per_side = causal, buckets_per_side
@@ -277,7 +278,7 @@ class RotaryPositions(nn.Module):
         check_float("x", x)
         if x.ndim < 2 or x.shape[-1] % 2:
             shape = list(x.shape)
-            raise ValueError(f"x must be [..., positions, even width] for a rotation, not {shape}")
+            raise InputError(f"x must be [..., positions, even width] for a rotation, not {shape}")
         length, dim = x.shape[-2:]
         # half precision is rotated in float32
         precise_dtype = torch.promote_types(x.dtype, torch.float32)

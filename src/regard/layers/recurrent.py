@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_finite, check_positive, check_width
+from regard.errors import InputError
 from regard.layers.cells import Cell, Kernel, Recurrence, RecurrentState, check_dtype, check_state
 from regard.layers.dropout import dropout
 
@@ -31,7 +32,7 @@ class Packing(NamedTuple):
     def from_valid(cls, valid: Bool[Tensor, "b t"]) -> "Packing | None":
         """Return the packing, or None if every step of every row is real."""
         if bool((valid[:, 1:] & ~valid[:, :-1]).any()):
-            raise ValueError("valid must be padded on the right: a real step follows a padded one")
+            raise InputError("valid must be padded on the right: a real step follows a padded one")
         sizes = tuple(n for n in valid.sum(0).tolist() if n)
         batch, steps = valid.shape
         if sum(sizes) == batch * steps:
@@ -101,9 +102,9 @@ class Recurrent(nn.Module):
         rates = {"dropout": dropout, "input_dropout": input_dropout, "state_dropout": state_dropout}
         for name, rate in rates.items():
             if not 0 <= rate < 1:
-                raise ValueError(f"{name} must be in [0, 1), not {rate}")
+                raise InputError(f"{name} must be in [0, 1), not {rate}")
         if dropout and layers == 1:
-            raise ValueError(f"dropout {dropout} needs at least two layers; it acts between them")
+            raise InputError(f"dropout {dropout} needs at least two layers; it acts between them")
         self.input_dim, self.hidden_dim, self.layers = input_dim, hidden_dim, layers
         self.directions = 2 if bidirectional else 1
         self.dropout, self.input_dropout, self.state_dropout = dropout, input_dropout, state_dropout
@@ -148,12 +149,12 @@ class Recurrent(nn.Module):
         Values are not checked: a search for NaN takes half the time of a small step.
         """
         if self.directions == 2:
-            raise ValueError("step needs a layer of one direction, but this one is bidirectional")
+            raise InputError("step needs a layer of one direction, but this one is bidirectional")
         if masks is None and self.has_variational_dropout:
-            raise ValueError("masks is missing; draw it once for each sequence: draw_masks(batch)")
+            raise InputError("masks is missing; draw it once for each sequence: draw_masks(batch)")
         cells = self.stack
         if x.ndim != 2:
-            raise ValueError(f"x must be [batch, input_dim], not {list(x.shape)}")
+            raise InputError(f"x must be [batch, input_dim], not {list(x.shape)}")
         check_width("x", x, self.input_dim)
         check_dtype("x", x, cells[0].weight_hh)
         check_state(state, self.state_shapes(x.shape[0]), cells[0].weight_hh)
@@ -188,7 +189,7 @@ class Recurrent(nn.Module):
         ours = [weight for cell in self.stack for weight in cell.weights]
         theirs = list(other.parameters())
         if [weight.shape for weight in ours] != [weight.shape for weight in theirs]:
-            raise ValueError(f"other must have the sizes of this layer, not {other}")
+            raise InputError(f"other must have the sizes of this layer, not {other}")
         with torch.no_grad():
             for weight, source in zip(ours, theirs, strict=True):
                 weight.copy_(source)
@@ -265,10 +266,10 @@ class Recurrent(nn.Module):
 
     def check(self, inputs: Tensor, valid: Tensor | None, state: RecurrentState | None) -> None:
         if inputs.ndim != 3:
-            raise ValueError(f"inputs must be [batch, steps, input_dim], not {list(inputs.shape)}")
+            raise InputError(f"inputs must be [batch, steps, input_dim], not {list(inputs.shape)}")
         check_width("inputs", inputs, self.input_dim)
         if not inputs.numel():
-            raise ValueError(
+            raise InputError(
                 f"inputs must have at least one row and one step, not shape {list(inputs.shape)}"
             )
         check_dtype("inputs", inputs, self.stack[0].weight_hh)
@@ -282,9 +283,9 @@ class Recurrent(nn.Module):
 
     def check_valid(self, valid: Tensor, shape: torch.Size) -> None:
         if valid.dtype != torch.bool:
-            raise ValueError(f"valid must be boolean (True: a real step), not {valid.dtype}")
+            raise InputError(f"valid must be boolean (True: a real step), not {valid.dtype}")
         if valid.shape != shape:
-            raise ValueError(f"valid must be {list(shape)} like inputs, not {list(valid.shape)}")
+            raise InputError(f"valid must be {list(shape)} like inputs, not {list(valid.shape)}")
 
     def state_shapes(self, batch: int) -> list[tuple[int, ...]]:
         """Return the shapes of the tensors in a state."""

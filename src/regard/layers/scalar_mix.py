@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.validation import check_positive
+from regard.errors import InputError
 
 
 class ScalarMix(nn.Module):
@@ -26,7 +27,7 @@ class ScalarMix(nn.Module):
 
     def forward(self, layers: Float[Tensor, "b l t d"]) -> Float[Tensor, "b t d"]:
         if layers.shape[1] != len(self.s):
-            raise ValueError(f"layers must have {len(self.s)} layers, not {layers.shape[1]}")
+            raise InputError(f"layers must have {len(self.s)} layers, not {layers.shape[1]}")
         if self.layer_norm:
             layers = F.layer_norm(layers, layers.shape[-1:])
         return torch.einsum("l,bltd->btd", self.gamma * self.s.softmax(0), layers)

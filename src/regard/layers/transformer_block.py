@@ -21,6 +21,7 @@ from regard.attention.memory import Memory
 from regard.attention.multihead import MultiHead
 from regard.attention.scores import ScaledDot
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.activations import ActivationFunction
 from regard.layers.dropout import dropout
 from regard.layers.positions import check_states
@@ -81,9 +82,9 @@ class TransformerBlock(nn.Module):
     ):
         super().__init__()
         if norm not in ("post", "pre"):
-            raise ValueError(f"norm must be 'post' or 'pre', not {norm!r}")
+            raise InputError(f"norm must be 'post' or 'pre', not {norm!r}")
         if attention is not None and attention_dropout is not None:
-            raise ValueError(
+            raise InputError(
                 f"attention_dropout ({attention_dropout}) has no effect on a custom attention; "
                 "build that attention with its own dropout"
             )
@@ -110,7 +111,7 @@ class TransformerBlock(nn.Module):
     ) -> Memory:
         """Return the `memory` for `forward`; it serves for all steps."""
         if self.cross_attention is None:
-            raise ValueError("remember needs a block with memory_dim, which this one does not have")
+            raise InputError("remember needs a block with memory_dim, which this one does not have")
         heads = self.cross_attention
         check_states(states, heads.memory_dim, heads.out.weight)
         return self.cross_attention.remember(states, valid)
@@ -137,13 +138,13 @@ class TransformerBlock(nn.Module):
 
         if self.cross_attention is not None and self.cross_norm is not None:
             if memory is None:
-                raise ValueError("memory is missing; make it with remember() of this block")
+                raise InputError("memory is missing; make it with remember() of this block")
             inner = self.cross_norm(states) if self.is_pre_norm else states
             states = self.add_residual(
                 states, self.cross_attention(inner, memory, start=start), self.cross_norm
             )
         elif memory is not None:
-            raise ValueError("memory needs a block with memory_dim, which this one does not have")
+            raise InputError("memory needs a block with memory_dim, which this one does not have")
 
         inner = self.feed_norm(states) if self.is_pre_norm else states
         return self.add_residual(states, self.feed(inner), self.feed_norm), slots
@@ -166,7 +167,7 @@ class TransformerStack(nn.Module):
         super().__init__()
         layers = list(blocks)
         if not layers:
-            raise ValueError("blocks is empty; a stack needs at least one")
+            raise InputError("blocks is empty; a stack needs at least one")
         self.layers, last = nn.ModuleList(layers), layers[-1]
         self.norm = nn.LayerNorm(last.dim, last.feed_norm.eps) if last.is_pre_norm else None
 

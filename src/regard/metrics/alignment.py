@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Num
 
+from regard.errors import InputError
 from regard.metrics.alignment_files import GoldAlignment, Link, Links, read_gold, read_links
 
 
@@ -49,7 +50,7 @@ class Agreement:
 def agreement(predicted: Sequence[Iterable[Link]], gold: Sequence[GoldAlignment]) -> Agreement:
     """Compare predicted with gold alignments; counts are summed over all sentences."""
     if len(predicted) != len(gold):
-        raise ValueError(
+        raise InputError(
             f"{len(predicted)} predicted alignments, but {len(gold)} gold ones; give one each"
         )
     counts = [0, 0, 0, 0]
@@ -72,7 +73,7 @@ def agreement_from_files(
     links = read_links(predicted, base)
     golds = read_gold(gold, gold_base)
     if len(links) != len(golds):
-        raise ValueError(
+        raise InputError(
             f"{predicted} has {len(links)} lines, but {gold} has {len(golds)} sentences; "
             f"the first without a partner is {min(len(links), len(golds)) + 1}"
         )
@@ -176,7 +177,7 @@ def word_weights(
     """
     piece_weights = np.asarray(weights, dtype=np.float64)
     if piece_weights.shape != (len(target_words), len(source_words)):
-        raise ValueError(
+        raise InputError(
             f"weights must be [{len(target_words)} target pieces, {len(source_words)} source "
             f"pieces], not {piece_weights.shape}"
         )
@@ -211,6 +212,6 @@ def strong_links(
 ) -> Links:
     """Link each target word to all source words with at least this weight."""
     if not threshold > 0:
-        raise ValueError(f"threshold must be positive, not {threshold}")
+        raise InputError(f"threshold must be positive, not {threshold}")
     matrix = np.asarray(weights, dtype=np.float64)
     return frozenset((int(i), int(j)) for j, i in np.argwhere(matrix >= threshold))

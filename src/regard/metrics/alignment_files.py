@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.errors import InputError
+
 Link = tuple[int, int]
 Links = frozenset[Link]
 PairLengths = tuple[int, int]  # words of the source and of the target
@@ -36,7 +38,7 @@ def parse_links(line: str, location: str, base: int = 0, size: PairLengths | Non
     """Parse a line of Pharaoh format for a pair of this size; errors name `location`."""
     pairs = list(parse_marked_links(line, location, base, size))
     if any(mark != "-" for _, mark in pairs):
-        raise ValueError(f"{location}: possible links are for gold files; use i-j, or read_gold")
+        raise InputError(f"{location}: possible links are for gold files; use i-j, or read_gold")
     return frozenset(link for link, _ in pairs)
 
 
@@ -69,7 +71,7 @@ def read_gold(
     if NUMBERED_LINK_PATTERN.fullmatch(first.strip()):
         return parse_numbered_gold(path, lines, base, sentences, sizes)
     if sentences is not None and sentences != len(lines):
-        raise ValueError(
+        raise InputError(
             f"{path} has {len(lines)} lines, but there are {sentences} sentences; give a line each"
         )
     alignments = []
@@ -102,13 +104,13 @@ def parse_numbered_gold(
             continue
         match = NUMBERED_LINK_PATTERN.fullmatch(line.strip())
         if match is None:
-            raise ValueError(
+            raise InputError(
                 f"{path}:{line_number}: expected 'sentence i j S', not {line.strip()!r}"
             )
         sentence = int(match[1])
         if sentence < 1 or (sentences is not None and sentence > sentences):
             valid_range = "counted from 1" if sentences is None else f"1 to {sentences}"
-            raise ValueError(
+            raise InputError(
                 f"{path}:{line_number}: no sentence {sentence}; sentences are {valid_range}"
             )
         size = None if sizes is None else sizes[sentence - 1]
@@ -132,7 +134,7 @@ def parse_marked_links(
     for piece in line.split():
         match = LINK_PATTERN.fullmatch(piece)
         if match is None:
-            raise ValueError(f"{location}: expected links like 0-0 2-1, not {piece!r}")
+            raise InputError(f"{location}: expected links like 0-0 2-1, not {piece!r}")
         yield zero_based_link(match[1], match[3], base, location, size), match[2]
 
 
@@ -140,9 +142,9 @@ def zero_based_link(i: str, j: str, base: int, location: str, size: PairLengths 
     """Return the link counted from 0, and check that it is within its pair."""
     link = int(i) - base, int(j) - base
     if min(link) < 0:
-        raise ValueError(f"{location}: no word 0, as words are counted from {base}")
+        raise InputError(f"{location}: no word 0, as words are counted from {base}")
     if size is not None and (link[0] >= size[0] or link[1] >= size[1]):
-        raise ValueError(
+        raise InputError(
             f"{location}: link {i} to {j} is out of range: counted from {base}, the pair has "
             f"{size[0]} source and {size[1]} target words; correct the link or the base"
         )
@@ -156,4 +158,4 @@ def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             try:
                 yield line_number, line.decode("utf-8").rstrip("\r\n")
             except UnicodeDecodeError:
-                raise ValueError(f"{path}:{line_number}: not UTF-8; convert the file") from None
+                raise InputError(f"{path}:{line_number}: not UTF-8; convert the file") from None

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from regard.errors import InputError
+
 ANSWER_SIGNATURE = "squad|normalised|best of the true answers|v:1"
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -46,11 +48,11 @@ def answer_f1(prediction: str, reference: str) -> float:
 def answer_scores(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> AnswerScores:
     """Score one answer a question; `references` are all accepted answers, or an empty list."""
     if len(predictions) != len(references):
-        raise ValueError(
+        raise InputError(
             f"{len(predictions)} answers for {len(references)} questions; give one for each"
         )
     if not references:
-        raise ValueError("no questions; give at least one")
+        raise InputError("no questions; give at least one")
     accepted_answers = [accepted or [""] for accepted in references]
     rows = [
         (
@@ -91,7 +93,7 @@ def best_threshold(
     returned.
     """
     if not len(scores) == len(predictions) == len(references):
-        raise ValueError(
+        raise InputError(
             f"{len(scores)} scores, {len(predictions)} answers, {len(references)} questions; "
             "give equally many"
         )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.data.synthetic.environments import Environments, EnvironmentSpec, Floats, Ints
+from regard.errors import InputError
 
 MAX_ARM_STATES = 300_000  # visited by `optimal_return`: some seconds
 Policy = Callable[[EnvironmentSpec, Ints, Floats, np.random.Generator], Ints]
@@ -30,7 +31,7 @@ class MeanReturn(NamedTuple):
 def mean_return(returns: Sequence[float] | Floats) -> MeanReturn:
     values = np.asarray(returns, np.float64)
     if values.size < 1:
-        raise ValueError("no returns; give at least one")
+        raise InputError("no returns; give at least one")
     deviation = float(values.std(ddof=1)) if values.size > 1 else math.inf
     return MeanReturn(float(values.mean()), deviation / math.sqrt(values.size))
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 
+from regard.errors import InputError
 from regard.metrics.language import check_sums
 
 # The cost in the figures of Graves et al. 2014, "bits per sequence"
@@ -21,7 +22,7 @@ def bits_per_sequence(loss: float, sequences: int) -> float:
 def wrong_bits(predicted: Sequence[int], target: Sequence[int]) -> int:
     """Return the number of bits in which two sequences of vectors differ; vectors are numbers."""
     if len(predicted) != len(target):
-        raise ValueError(
+        raise InputError(
             f"predicted has {len(predicted)} vectors, but target has {len(target)}; "
             "give equally many"
         )

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 
+from regard.errors import InputError
 from regard.metrics.translation import MetricScore, References, corpus_score, reference_lists
 
 MAX_NGRAM_ORDER, SIGMA = 4, 6.0
@@ -97,7 +98,7 @@ def cider_similarity(
 def pointing_accuracy(locations: Sequence[tuple[Pixel, Pixel]], boxes: Sequence[Box]) -> float:
     """Return the percentage of words whose attention peaks (row, column) inside their box."""
     if not locations or len(locations) != len(boxes):
-        raise ValueError(
+        raise InputError(
             f"{len(locations)} locations and {len(boxes)} boxes; give one of both for each word"
         )
     hits = sum(

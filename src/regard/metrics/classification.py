@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from regard.errors import InputError
+
 
 class SuccessRate(NamedTuple):
     """The share of successes, with the half-width of its 95 % confidence interval."""
@@ -34,7 +36,7 @@ def accuracy(predictions: Sequence[str], targets: Sequence[str]) -> float:
 def success_rate(successes: Sequence[bool]) -> SuccessRate:
     """Return the share of successes, with 1.96 standard errors as its margin."""
     if not successes:
-        raise ValueError("no trials; give at least one")
+        raise InputError("no trials; give at least one")
     rate = sum(successes) / len(successes)
     return SuccessRate(rate, 1.96 * math.sqrt(rate * (1 - rate) / len(successes)))
 
@@ -47,7 +49,7 @@ def confusion_matrix(
     labels = observed_labels(predictions, targets) if labels is None else labels
     for label in observed_labels(predictions, targets):
         if label not in labels:
-            raise ValueError(f"labels must contain every class; add {label!r}")
+            raise InputError(f"labels must contain every class; add {label!r}")
     counts = Counter(zip(targets, predictions, strict=True))
     return [[counts[row, column] for column in labels] for row in labels]
 
@@ -108,8 +110,8 @@ def observed_labels(predictions: Sequence[str], targets: Sequence[str]) -> list[
 
 def check_pairing(predictions: Sequence[str], targets: Sequence[str]) -> None:
     if len(predictions) != len(targets):
-        raise ValueError(
+        raise InputError(
             f"{len(predictions)} predictions for {len(targets)} targets; give one for each"
         )
     if not targets:
-        raise ValueError("no targets; give at least one")
+        raise InputError("no targets; give at least one")

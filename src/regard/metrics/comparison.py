@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from regard.errors import InputError
+
 Number = int | float
 Numbers = Sequence[Number]
 
@@ -58,7 +60,7 @@ def mean(numbers: Numbers) -> float:
 def standard_deviation(numbers: Numbers) -> float:
     """sqrt(sum (x - mean)^2 / (n - 1))"""
     if len(numbers) < 2:
-        raise ValueError(f"a deviation needs at least two numbers, not {len(numbers)}")
+        raise InputError(f"a deviation needs at least two numbers, not {len(numbers)}")
     center = mean(numbers)
     return math.sqrt(math.fsum((x - center) ** 2 for x in numbers) / (len(numbers) - 1))
 
@@ -72,7 +74,7 @@ def concatenated_records(
     Each record is once in the groups of each size; an incomplete last group is dropped.
     """
     if max_group_size < 1:
-        raise ValueError(f"max_group_size must be at least 1, not {max_group_size}")
+        raise InputError(f"max_group_size must be at least 1, not {max_group_size}")
     return [
         {side: " ".join(record[side] for record in group) for side in ("source", "target")}
         for size in range(1, max_group_size + 1)

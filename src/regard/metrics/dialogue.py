@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+from regard.errors import InputError
+
 
 def distinct_ngrams(texts: Sequence[str], size: int) -> float:
     """Return the share of different n-grams among all, 0 to 1 (Li et al. 2016)."""
     if size < 1:
-        raise ValueError(f"size must be at least 1, not {size}")
+        raise InputError(f"size must be at least 1, not {size}")
     unique, total = set[tuple[str, ...]](), 0
     for text in texts:
         words = text.split()
@@ -22,7 +24,7 @@ def entity_match(offers: Sequence[dict[str, str] | None], goals: Sequence[dict[s
     A dialogue without an offer is no match. A slot of the goal with the value "any" fits all.
     """
     if len(offers) != len(goals):
-        raise ValueError(f"{len(offers)} offers for {len(goals)} goals; give one for each")
+        raise InputError(f"{len(offers)} offers for {len(goals)} goals; give one for each")
     matches = [
         row is not None
         and all(v == "any" or row.get(n, "").casefold() == v.casefold() for n, v in goal.items())

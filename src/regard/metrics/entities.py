@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from regard.errors import InputError
 from regard.metrics.classification import ClassScores, scores_from_counts
 
 ENTITY_SIGNATURE = "entities|micro|conlleval|v:1"
@@ -25,7 +26,7 @@ def entity_scores(
 ) -> EntityScores:
     """Score the spans of each sentence; each span counts once, whatever its length."""
     if len(predictions) != len(targets):
-        raise ValueError(
+        raise InputError(
             f"{len(predictions)} predictions for {len(targets)} sentences; give one for each"
         )
     correct_counts, predicted_counts, target_counts = Counter[str](), Counter[str](), Counter[str]()

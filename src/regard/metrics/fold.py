@@ -6,6 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import InputError
+
 UNKNOWN_STATE = "?"  # excluded from all metrics
 DistanceMatrix = NDArray[np.float64]
 
@@ -18,7 +20,7 @@ def residue_accuracy(predictions: Sequence[str], targets: Sequence[str]) -> floa
             correct += predicted_state == target_state
             total += target_state != UNKNOWN_STATE
     if not total:
-        raise ValueError("no known target states; give at least one")
+        raise InputError("no known target states; give at least one")
     return correct / total
 
 
@@ -52,7 +54,7 @@ def segment_overlap(predictions: Sequence[str], targets: Sequence[str]) -> float
                 )
                 weighted_overlap += (intersection + allowance) / union * (end - start)
     if not total:
-        raise ValueError("no known target states; give at least one")
+        raise InputError("no known target states; give at least one")
     return weighted_overlap / total
 
 
@@ -90,6 +92,6 @@ def triangle_bounds(
 def top_precision(scores: Sequence[float], is_contact: Sequence[bool], count: int) -> float:
     """Return the share of contacts among the `count` pairs with the highest scores, 0 to 1."""
     if not scores:
-        raise ValueError("no pairs; give at least one")
+        raise InputError("no pairs; give at least one")
     top_pairs = sorted(range(len(scores)), key=lambda pair: -scores[pair])[: max(1, count)]
     return sum(is_contact[pair] for pair in top_pairs) / len(top_pairs)

@@ -5,6 +5,8 @@ The functions take sums and counts, because a mean of means is wrong for batches
 
 import math
 
+from regard.errors import InputError
+
 
 def perplexity(loss: float, tokens: int) -> float:
     """exp(loss / tokens): the number of equally likely tokens with the same uncertainty.
@@ -35,6 +37,6 @@ def bits_per_character(loss: float, characters: int) -> float:
 
 def check_sums(loss: float, name: str, count: int) -> None:
     if count < 1:
-        raise ValueError(f"{name} must be at least 1, not {count}")
+        raise InputError(f"{name} must be at least 1, not {count}")
     if not loss >= 0:
-        raise ValueError(f"loss must be a sum of negative log-likelihoods, at least 0, not {loss}")
+        raise InputError(f"loss must be a sum of negative log-likelihoods, at least 0, not {loss}")

@@ -8,6 +8,7 @@ The mean is over all steps of all pieces, not over the means of pieces.
 import math
 from collections.abc import Iterable, Sequence
 
+from regard.errors import InputError
 from regard.metrics.language import check_sums
 
 SIGNATURE_TEMPLATE = "nll|keys:88,sum|steps:mean|log:e|first:{}|v:1"
@@ -27,7 +28,7 @@ def step_nll(probabilities: Sequence[float], sounding: Iterable[int]) -> float:
     """-log p of one step, from the probabilities of all keys and the indices of sounding keys."""
     sounding_keys = set(sounding)
     if sounding_keys and not 0 <= min(sounding_keys) <= max(sounding_keys) < len(probabilities):
-        raise ValueError(
+        raise InputError(
             f"sounding must be keys from 0 to {len(probabilities) - 1}, not {sounding_keys}"
         )
     key_probabilities = [

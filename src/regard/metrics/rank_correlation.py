@@ -3,6 +3,8 @@
 import math
 from collections.abc import Sequence
 
+from regard.errors import InputError
+
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
     """tau-b = (concordant - discordant) / sqrt(pairs untied in first * pairs untied in second).
@@ -10,7 +12,7 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float:
     It is nan if all numbers of one sequence are equal (Kendall 1945).
     """
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} and {len(second)} numbers; give equally many")
+        raise InputError(f"{len(first)} and {len(second)} numbers; give equally many")
     concordance, untied_first, untied_second = 0, 0, 0
     for n in range(len(first)):
         for m in range(n):

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from regard.errors import InputError
 from regard.metrics.translation import References, reference_lists
 
 
@@ -24,7 +25,7 @@ def rouge(outputs: Sequence[str], references: References, *, stem: bool = True) 
     """
     references_per_output = reference_lists(outputs, references)
     if find_spec("rouge_score") is None:
-        raise ValueError("ROUGE needs rouge-score: pip install 'regard[rouge]'")
+        raise InputError("ROUGE needs rouge-score: pip install 'regard[rouge]'")
     names = ["rouge1", "rouge2", "rougeL"]
     if any(
         "\n" in reference.strip()

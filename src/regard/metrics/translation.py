@@ -13,6 +13,8 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
+from regard.errors import InputError
+
 # One reference or several for each output
 References = Sequence[str] | Sequence[Sequence[str]]
 LENGTH_EDGES = (10, 20, 30, 40, 50)
@@ -104,11 +106,11 @@ def score_by_length(
     """
     references_per_output = reference_lists(outputs, references)
     if len(sources) != len(outputs):
-        raise ValueError(
+        raise InputError(
             f"{len(sources)} sources, but {len(outputs)} outputs; give one source each"
         )
     if not edges or list(edges) != sorted(set(edges)) or edges[0] < 1:
-        raise ValueError(f"edges must be positive and increasing, not {list(edges)}")
+        raise InputError(f"edges must be positive and increasing, not {list(edges)}")
     indices_by_bin: list[list[int]] = [[] for _ in range(len(edges) + 1)]
     for index, source in enumerate(sources):
         indices_by_bin[bisect_left(edges, len(source.split()))].append(index)
@@ -138,11 +140,11 @@ def corpus_score(metric: Metric, outputs: Sequence[str], references: References)
 def reference_lists(outputs: Sequence[str], references: References) -> list[list[str]]:
     """Return a list of references for each output; errors for wrong numbers of them."""
     if isinstance(outputs, str) or isinstance(references, str):
-        raise ValueError("outputs and references must be lists of lines, not one string")
+        raise InputError("outputs and references must be lists of lines, not one string")
     if not outputs:
-        raise ValueError("no outputs; give at least one")
+        raise InputError("no outputs; give at least one")
     if len(outputs) != len(references):
-        raise ValueError(
+        raise InputError(
             f"{len(outputs)} outputs, but {len(references)} references; give one or more each"
         )
     references_per_output = [
@@ -154,7 +156,7 @@ def reference_lists(outputs: Sequence[str], references: References) -> list[list
         for line_number, output_references in enumerate(references_per_output, 1)
         if not output_references
     ]:
-        raise ValueError(f"line {lines_without_reference[0]} has no references; give at least one")
+        raise InputError(f"line {lines_without_reference[0]} has no references; give at least one")
     return references_per_output
 
 

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout, check_positive, check_valid
+from regard.errors import InputError
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -103,7 +104,7 @@ class Bert(nn.Module):
         """Encode tokens; `segments` is 0 or 1, the text of each token (None: all 0)."""
         check_valid(valid, ids.shape)
         if ids.shape[1] > self.max_positions:
-            raise ValueError(
+            raise InputError(
                 f"ids have {ids.shape[1]} positions, but max_positions is {self.max_positions}"
             )
         words = self.position(self.words(ids))
@@ -112,7 +113,7 @@ class Bert(nn.Module):
                 self.segments.weight[0] if segments is None else self.segments(segments)
             )
         elif segments is not None:
-            raise ValueError("segments must be None for a model with segments=0")
+            raise InputError("segments must be None for a model with segments=0")
         states, _ = self.encoder(dropout(self.norm(words), self.dropout, self.training), valid)
         pooled = None if self.pooler is None else self.pooler(states[:, 0]).tanh()
         return EncoderStates(states, valid, pooled)
@@ -120,7 +121,7 @@ class Bert(nn.Module):
     def masked_word_states(self, states: Float[Tensor, "*n d"]) -> Float[Tensor, "*n d"]:
         """Transform states at masked positions into the inputs of `output`."""
         if self.guess is None or self.guess_norm is None:
-            raise ValueError("model has no head for masked words; set pretrain='masked' or 'both'")
+            raise InputError("model has no head for masked words; set pretrain='masked' or 'both'")
         return self.guess_norm(self.activation(self.guess(states)))
 
     def logits(self, states: Float[Tensor, "*n d"]) -> Float[Tensor, "*n v"]:
@@ -134,6 +135,6 @@ class Bert(nn.Module):
 
 def check_pretrain(pretrain: str, pooler: bool) -> None:
     if pretrain not in ("none", "masked", "both"):
-        raise ValueError(f"pretrain must be 'none', 'masked' or 'both', not {pretrain!r}")
+        raise InputError(f"pretrain must be 'none', 'masked' or 'both', not {pretrain!r}")
     if pretrain == "both" and not pooler:
-        raise ValueError("pretrain='both' needs pooler=True; the second task reads its vector")
+        raise InputError("pretrain='both' needs pooler=True; the second task reads its vector")

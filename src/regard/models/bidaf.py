@@ -24,6 +24,7 @@ from regard.attention.core import Attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Dot, Trilinear
 from regard.attention.validation import check_dropout
+from regard.errors import InputError
 from regard.layers.cells import LSTM
 from regard.layers.character_cnn import CharacterCNN, Highway
 from regard.layers.dropout import dropout
@@ -64,7 +65,7 @@ class Bidaf(nn.Module):
         super().__init__()
         check_dropout(dropout)
         if not use_words and not use_characters:
-            raise ValueError(
+            raise InputError(
                 "use_words and use_characters are both False; the model needs one of them"
             )
         self.dropout = dropout
@@ -105,7 +106,7 @@ class Bidaf(nn.Module):
     ) -> SpanStates:
         """Encode the words of the context: states are [G; M], ends are [G; M2]."""
         if not bool(question_valid.any(1).all()):
-            raise ValueError("question_valid has a row without a real word")
+            raise InputError("question_valid has a row without a real word")
         context = self.contextual_states(ids, characters, valid)
         question = self.contextual_states(question_ids, question_characters, question_valid)
         flow = self.attention_flow(context, valid, question, question_valid)

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.cells import GRU, LSTM, Cell, Elman
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -54,12 +55,12 @@ class BiRnn(nn.Module):
         check_dropout(dropout)
         check_positive("hops", hops)
         if cell not in CELLS:
-            raise ValueError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
+            raise InputError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
         if pooling not in get_args(PoolingKind):
             poolings = ", ".join(get_args(PoolingKind))
-            raise ValueError(f"pooling must be one of {poolings}, not {pooling!r}")
+            raise InputError(f"pooling must be one of {poolings}, not {pooling!r}")
         if hops > 1 and pooling != "attention":
-            raise ValueError(f"hops {hops} needs pooling='attention', not {pooling!r}")
+            raise InputError(f"hops {hops} needs pooling='attention', not {pooling!r}")
         self.dropout = dropout
         self.words = Embedding(size, dim)
         self.recurrent = Recurrent(

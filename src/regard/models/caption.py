@@ -26,6 +26,7 @@ from regard.attention.build import build_attention
 from regard.attention.memory import Memory
 from regard.attention.reinforce import ReinforceLoss
 from regard.attention.validation import check_dropout
+from regard.errors import InputError
 from regard.layers.cells import LSTM
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -293,7 +294,7 @@ def grid_size(image: ImageEncoder, size: tuple[int, int]) -> tuple[int, int]:
     if not rows or not columns:
         min_side = 2**image.pooling_layers
         problem = f"size = {list(size)} is too small for pooling_layers = {image.pooling_layers}"
-        raise ValueError(f"{problem}; each side must have at least {min_side} pixels")
+        raise InputError(f"{problem}; each side must have at least {min_side} pixels")
     return rows, columns
 
 
@@ -301,4 +302,4 @@ def check_size(images: Tensor, size: tuple[int, int], image: ImageEncoder) -> No
     check_images(images, image.channels, image.out.weight)
     if tuple(images.shape[2:]) != size:
         have = " x ".join(map(str, images.shape[2:]))
-        raise ValueError(f"images have {have} pixels, but the model is for {size[0]} x {size[1]}")
+        raise InputError(f"images have {have} pixels, but the model is for {size[0]} x {size[1]}")

@@ -6,6 +6,8 @@ from importlib import import_module
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, NamedTuple
 
+from regard.errors import InputError
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -60,19 +62,19 @@ def build_model(kind: str, settings: Mapping[str, object]) -> "nn.Module":
     parameters = model_settings(kind)
     for name in settings:
         if name not in parameters:
-            raise ValueError(f"{kind}: unknown setting {name!r}; {suggestion(name, parameters)}")
+            raise InputError(f"{kind}: unknown setting {name!r}; {suggestion(name, parameters)}")
     missing = [
         n for n, p in parameters.items() if p.default is Parameter.empty and n not in settings
     ]
     if missing:
-        raise ValueError(f"{kind}: {missing[0]} is missing from the settings")
+        raise InputError(f"{kind}: {missing[0]} is missing from the settings")
     return model_type(**settings)
 
 
 def model_class(kind: str) -> "type[nn.Module]":
     """The class of this name, imported now."""
     if kind not in MODELS:
-        raise ValueError(f"kind: there is no model {kind!r}; {suggestion(kind, MODELS)}")
+        raise InputError(f"kind: there is no model {kind!r}; {suggestion(kind, MODELS)}")
     module, _, name = MODELS[kind].import_path.partition(":")
     return getattr(import_module(module), name)
 

@@ -23,6 +23,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.cells import LSTM
 from regard.layers.character_cnn import CharacterCNN
 from regard.layers.dropout import dropout
@@ -71,7 +72,7 @@ class Elmo(nn.Module):
         check_dropout(dropout)
         check_positive("layers", layers)
         if hidden_dim < dim:
-            raise ValueError(f"hidden_dim must be at least dim ({dim}), not {hidden_dim}")
+            raise InputError(f"hidden_dim must be at least dim ({dim}), not {hidden_dim}")
         self.dropout, self.width = dropout, 2 * dim
         self.words = CharacterCNN(
             characters,
@@ -101,7 +102,7 @@ class Elmo(nn.Module):
 
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         if self.output is None:
-            raise ValueError("model has no softmax; build it with the size of the vocabulary")
+            raise InputError("model has no softmax; build it with the size of the vocabulary")
         return self.output(states)
 
     def encode(self, characters: Int[Tensor, "b t c"], valid: Bool[Tensor, "b t"]) -> EncoderStates:

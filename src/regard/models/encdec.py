@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout
+from regard.errors import InputError
 from regard.layers.cells import GRU, LSTM
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -236,4 +237,4 @@ def select_rows(mask: Tensor | None, rows: Tensor) -> Tensor | None:
 
 def check_init(init: str) -> None:
     if init not in ("paper", "scaled"):
-        raise ValueError(f"init must be 'paper' or 'scaled', not {init!r}")
+        raise InputError(f"init must be 'paper' or 'scaled', not {init!r}")

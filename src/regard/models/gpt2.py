@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from regard.attention.masks import causal
 from regard.attention.memory import Memory
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -110,10 +111,10 @@ class Gpt2(nn.Module):
         """Continue from `state`; return the state at each token, which predicts the next one."""
         rows, past = state
         if len(ids) != rows:
-            raise ValueError(f"ids have {len(ids)} rows, but the state has {rows}")
+            raise InputError(f"ids have {len(ids)} rows, but the state has {rows}")
         start = 0 if past is None else past[0].slots
         if start + ids.shape[1] > self.max_positions:
-            raise ValueError(
+            raise InputError(
                 f"ids reach position {start + ids.shape[1]}, but max_positions is "
                 f"{self.max_positions}; read fewer tokens, or begin with a new state"
             )

@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout
+from regard.errors import InputError
 from regard.layers.cells import GRU
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -48,7 +49,7 @@ class Han(nn.Module):
         super().__init__()
         check_dropout(dropout)
         if pooling not in ("attention", "mean"):
-            raise ValueError(f"pooling must be 'attention' or 'mean', not {pooling!r}")
+            raise InputError(f"pooling must be 'attention' or 'mean', not {pooling!r}")
         self.dropout = dropout
         self.width = self.pooled_width = width = 2 * hidden_dim
         # differs: eq. 3 has one bias in h~; torch's GRU has a second one at U h (it starts at 0)

@@ -23,6 +23,7 @@ from regard.attention.core import Attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.tape_lstm import FusedTapeLSTM, FusedTapeState, Tape, TapeLSTM
@@ -176,7 +177,7 @@ class LstmnFusion(nn.Module):
         check_dropout(dropout)
         check_positive("layers", layers)
         if fusion not in ("deep", "shallow"):
-            raise ValueError(f"fusion must be 'deep' or 'shallow', not {fusion!r}")
+            raise InputError(f"fusion must be 'deep' or 'shallow', not {fusion!r}")
         hidden_dim = hidden_dim or dim
         align_dim = align_dim or hidden_dim
         self.dropout, self.deep = dropout, fusion == "deep"

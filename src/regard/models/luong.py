@@ -31,6 +31,7 @@ from regard.attention.masks import local
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive, General, Score
 from regard.attention.validation import check_dropout
+from regard.errors import InputError
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -91,9 +92,9 @@ class Luong(nn.Module):
         super().__init__()
         check_dropout(dropout)
         if window not in (None, "local_m", "local_p"):
-            raise ValueError(f"window must be None, 'local_m' or 'local_p', not {window!r}")
+            raise InputError(f"window must be None, 'local_m' or 'local_p', not {window!r}")
         if init not in ("paper", "scaled"):
-            raise ValueError(f"init must be 'paper' or 'scaled', not {init!r}")
+            raise InputError(f"init must be 'paper' or 'scaled', not {init!r}")
         hidden_dim = hidden_dim or dim
         self.dim, self.dropout = dim, dropout
         self.input_feeding, self.reverse = input_feeding, reverse

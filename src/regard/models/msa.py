@@ -21,6 +21,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_valid
+from regard.errors import InputError
 from regard.layers.embedding import Embedding
 from regard.layers.encoder_states import PairStates
 from regard.layers.evoformer import EvoformerBlock, TriangleUpdates
@@ -53,7 +54,7 @@ class Msa(nn.Module):
         super().__init__()
         check_positive("layers", layers)
         if max_relative_position < 0:
-            raise ValueError(
+            raise InputError(
                 f"max_relative_position must be 0 or more, not {max_relative_position}"
             )
         self.width, self.pooled_width, self.pair_width = dim, None, pair_dim
@@ -91,7 +92,7 @@ class Msa(nn.Module):
         check_valid(valid, ids[:, 0].shape)
         if (pair_features is None) != (self.feature_projection is None):
             expected = f"{self.features} features per pair" if self.features else "None"
-            raise ValueError(f"pair_features must be {expected} for this model")
+            raise InputError(f"pair_features must be {expected} for this model")
         m, z = self.embed(ids, pair_features)
         for block in self.blocks:
             m, z = block(m, z, valid, sequence_valid)

@@ -36,6 +36,7 @@ from torch import Tensor, nn
 from regard.attention.core import Attention
 from regard.attention.scores import Cosine
 from regard.attention.validation import check_positive, check_sequence, check_width
+from regard.errors import InputError
 from regard.layers.cells import LSTM, Recurrence, RecurrentState
 from regard.layers.memory_access import (
     AccessResult,
@@ -92,9 +93,9 @@ class Ntm(nn.Module):
         for name, size in {**sizes, "read_heads": read_heads, "write_heads": write_heads}.items():
             check_positive(name, size)
         if 2 * max_shift + 1 > slots:
-            raise ValueError(f"max_shift ({max_shift}) must be less than half of slots ({slots})")
+            raise InputError(f"max_shift ({max_shift}) must be less than half of slots ({slots})")
         if controller not in ("feedforward", "lstm"):
-            raise ValueError(f"controller must be feedforward or lstm, not {controller!r}")
+            raise InputError(f"controller must be feedforward or lstm, not {controller!r}")
         self.source_size, self.slots, self.slot_dim = source_size, slots, slot_dim
         self.read_heads, self.write_heads, self.max_shift = read_heads, write_heads, max_shift
         self.gradient_clip = gradient_clip

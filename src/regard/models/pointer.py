@@ -35,6 +35,7 @@ from regard.attention.core import Attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive
 from regard.attention.validation import check_dropout
+from regard.errors import InputError
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -99,7 +100,7 @@ class Pointer(nn.Module):
         check_dropout(dropout)
         if source_size != target_size:
             sizes = f"{source_size} and {target_size} entries"
-            raise ValueError(f"pointer needs one vocabulary for both sides, not two of {sizes}")
+            raise InputError(f"pointer needs one vocabulary for both sides, not two of {sizes}")
         self.dim, self.size, self.dropout = dim, target_size, dropout
         self.copying, self.coverage = copying, coverage
         align_dim = align_dim or hidden_dim

@@ -28,6 +28,7 @@ from regard.attention.build import build_attention
 from regard.attention.memory import Memory
 from regard.attention.multihead import MultiHead
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -84,7 +85,7 @@ class Rnmt(nn.Module):
         check_positive("layers", layers)
         check_positive("heads", heads)
         if query_state not in ("previous", "current"):
-            raise ValueError(f"query_state must be 'previous' or 'current', not {query_state!r}")
+            raise InputError(f"query_state must be 'previous' or 'current', not {query_state!r}")
         hidden_dim, upper_count = hidden_dim or dim, (decoder_layers or layers) - 1
         lstm = partial(LSTM, layer_norm=layer_norm)
         self.dim, self.current, self.dropout = dim, query_state == "current", dropout

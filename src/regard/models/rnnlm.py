@@ -21,6 +21,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout
+from regard.errors import InputError
 from regard.layers.cells import GRU, LSTM, Elman
 from regard.layers.cells import RecurrentState as Cells
 from regard.layers.dropout import dropout
@@ -70,7 +71,7 @@ class Rnnlm(nn.Module):
         super().__init__()
         check_dropout(dropout)
         if cell not in CELLS:
-            raise ValueError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
+            raise InputError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
         hidden_dim = hidden_dim or dim
         self.dropout = dropout
         self.words = Embedding(size, dim, bias=tie_embeddings)

@@ -26,6 +26,7 @@ from regard.attention.build import build_attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive
 from regard.attention.validation import check_dropout
+from regard.errors import InputError
 from regard.layers.cells import GRU
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -82,9 +83,9 @@ class RnnSearch(nn.Module):
         super().__init__()
         check_dropout(dropout)
         if readout not in ("previous", "current"):
-            raise ValueError(f"readout must be 'previous' or 'current', not {readout!r}")
+            raise InputError(f"readout must be 'previous' or 'current', not {readout!r}")
         if init not in ("paper", "scaled"):
-            raise ValueError(f"init must be 'paper' or 'scaled', not {init!r}")
+            raise InputError(f"init must be 'paper' or 'scaled', not {init!r}")
         hidden_dim = hidden_dim or dim
         align_dim, output_dim = align_dim or hidden_dim, output_dim or hidden_dim
         self.dim, self.current = dim, readout == "current"

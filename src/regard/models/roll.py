@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from regard.attention.masks import causal
 from regard.attention.memory import Memory
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.activations import build_activation
 from regard.layers.cells import GRU, LSTM, Cell, Elman
 from regard.layers.cells import RecurrentState as Cells
@@ -64,7 +65,7 @@ class RollRnn(nn.Module):
         super().__init__()
         check_dropout(dropout)
         if cell not in CELLS:
-            raise ValueError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
+            raise InputError(f"cell must be one of {', '.join(CELLS)}, not {cell!r}")
         self.dropout = dropout
         self.layers = Recurrent(
             CELLS[cell],

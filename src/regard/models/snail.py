@@ -29,6 +29,7 @@ from regard.attention.masks import causal
 from regard.attention.memory import Memory
 from regard.attention.scores import ScaledDot
 from regard.attention.validation import check_positive, check_sequence, check_width
+from regard.errors import InputError
 from regard.layers.convolution import GatedConvolution
 
 SnailLayerState = Tensor | Memory | None  # inputs (convolution) or slots (attention) so far
@@ -99,7 +100,7 @@ class Snail(nn.Module):
         super().__init__()
         check_positive("steps", steps)
         if dilation not in (1, 2):
-            raise ValueError(f"dilation must be 1, or 2 as in the paper, not {dilation}")
+            raise InputError(f"dilation must be 1, or 2 as in the paper, not {dilation}")
         self.source_size = source_size
         self.inner = None if dim is None else nn.Linear(source_size, dim)
         self.layers = nn.ModuleList()
@@ -144,5 +145,5 @@ def read_block(block: str) -> tuple[int | None, int, int]:
     match = BLOCK.fullmatch(block.strip())
     sizes = [int(size) for size in match.groups() if size is not None] if match else []
     if match is None or not all(sizes):
-        raise ValueError(f"blocks: unknown block {block!r}; write TC(filters) or A(keys, values)")
+        raise InputError(f"blocks: unknown block {block!r}; write TC(filters) or A(keys, values)")
     return (sizes[0], 0, 0) if len(sizes) == 1 else (None, sizes[0], sizes[1])

@@ -23,6 +23,7 @@ from regard.attention.build import build_attention
 from regard.attention.masks import causal
 from regard.attention.memory import Memory
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -185,15 +186,15 @@ def build_positions(positions: str, max_positions: int) -> Callable[[int], nn.Mo
 
 def check_choices(positions: str, tie_embeddings: str, source_size: int, target_size: int) -> None:
     if positions not in ("sinusoidal", "halves", "learned"):
-        raise ValueError(
+        raise InputError(
             f"positions must be 'sinusoidal', 'halves' or 'learned', not {positions!r}"
         )
     if tie_embeddings not in ("none", "decoder", "all"):
-        raise ValueError(
+        raise InputError(
             f"tie_embeddings must be 'none', 'decoder' or 'all', not {tie_embeddings!r}"
         )
     if tie_embeddings == "all" and source_size != target_size:
-        raise ValueError(
+        raise InputError(
             f"tie_embeddings='all' needs one vocabulary, but source_size {source_size} is not "
             f"target_size {target_size}; use 'decoder', or train one tokenizer on both sides"
         )

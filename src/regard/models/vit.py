@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from regard.attention.memory import grid_to_slots
 from regard.attention.validation import check_dropout, check_positive
+from regard.errors import InputError
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.encoder_states import EncoderStates
@@ -99,7 +100,7 @@ class Vit(nn.Module):
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Return the rows and columns of patches in an image of this size."""
         if not height or not width or height % self.patch_size or width % self.patch_size:
-            raise ValueError(
+            raise InputError(
                 f"images of {height} x {width} pixels cannot be cut into patches of "
                 f"{self.patch_size} x {self.patch_size}; each side must be a multiple of it"
             )
@@ -136,4 +137,4 @@ def build_stem(
         return convolution
     if kind == "convolution":
         return build_convolutional_stem(channels, dim, patch_size)
-    raise ValueError(f"stem must be 'patch' or 'convolution', not {kind!r}")
+    raise InputError(f"stem must be 'patch' or 'convolution', not {kind!r}")

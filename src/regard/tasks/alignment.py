@@ -18,6 +18,7 @@ from regard.batching.batches import iterate_by_length
 from regard.batching.example import Batch, Example, collate
 from regard.data.corpus import Record
 from regard.data.formats.text_pairs import read_pairs
+from regard.errors import InputError
 from regard.metrics.alignment import Agreement, agreement, best_links, flipped, word_weights
 from regard.metrics.alignment_files import GoldAlignment, Links, parse_links, read_gold
 from regard.models.protocols import Model
@@ -114,9 +115,9 @@ class Aligner:
         ):
             if index is not None and not 0 <= index < count:
                 last = f"0 to {count - 1}" if count > 1 else "0 only"
-                raise ValueError(f"{name} must be {last}, not {index}")
+                raise InputError(f"{name} must be {last}, not {index}")
         if selection.shift not in (0, 1):
-            raise ValueError(f"shift must be 0 or 1, not {selection.shift}")
+            raise InputError(f"shift must be 0 or 1, not {selection.shift}")
         return selection
 
     def links(

@@ -33,6 +33,7 @@ from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import Model
 from regard.tasks.comparison import Comparison
@@ -172,7 +173,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
 
     def compile(self) -> None:
         """Compile the parts of the model that training runs."""
-        raise ValueError(f"train.compile does not support the task {self.name}")
+        raise InputError(f"train.compile does not support the task {self.name}")
 
     # --- inference
 
@@ -199,7 +200,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     ) -> Metrics:
         """Return the standard metrics of the task, with signatures where metrics have any."""
         if not records:
-            raise ValueError("records are missing: there is nothing to score")
+            raise InputError("records are missing: there is nothing to score")
         predictions = self.predict(records, on_progress=on_progress)
         return {
             **self.metrics(records, predictions),
@@ -216,7 +217,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
         """Return the metric that chooses the best weights; may tune a decision threshold."""
         metrics = self.metrics(records, self.predict(records))
         if name not in metrics:
-            raise ValueError(f"train.metric = {name!r} is not known for this data and model")
+            raise InputError(f"train.metric = {name!r} is not known for this data and model")
         return float(metrics[name])
 
     def tuned_weights(self) -> dict[str, Tensor]:
@@ -250,7 +251,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
 
     def exportable_model(self) -> Model:
         """Return the model, or its encoder, that can be written in another format."""
-        raise ValueError(f"the task {self.name} cannot be exported")
+        raise InputError(f"the task {self.name} cannot be exported")
 
     def aligner(self) -> "Aligner | None":
         """Return what links source and target words by attention, if the task has both."""
@@ -258,11 +259,11 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
 
     def readout(self, record: Record) -> Readout:  # noqa: ARG002
         """Return what tests of faithfulness need."""
-        raise ValueError(f"--faithfulness does not support the task {self.name}")
+        raise InputError(f"--faithfulness does not support the task {self.name}")
 
     def forced_attention(self, record: Record, links: Sequence[str]) -> dict[str, Edit]:  # noqa: ARG002
         """Return edits that force output words to attend to given input words."""
-        raise ValueError(f"--force-attention does not support the task {self.name}")
+        raise InputError(f"--force-attention does not support the task {self.name}")
 
 
 def batches_by_length(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from regard.config.base import Config
 from regard.config.errors import choice_message, classes_by_kind
 from regard.config.settings import Settings
+from regard.errors import InputError
 
 if TYPE_CHECKING:
     from regard.tasks.base import AnyTaskBuilder
@@ -129,7 +130,7 @@ def tasks_of_model(kind: str) -> tuple[str, ...]:
 def find_task(name: str) -> TaskEntry:
     """Return the entry of a task; an unknown name is an error with the nearest one."""
     if name not in TASKS:
-        raise ValueError(f"task: {choice_message(list(TASKS), name)}")
+        raise InputError(f"task: {choice_message(list(TASKS), name)}")
     return TASKS[name]
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from regard.config.settings import Settings
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.view.terminal import Surface
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Comparison:
         """Raise an error for an option that the task does not support."""
         for name, default in ComparisonOptions()._asdict().items():
             if getattr(options, name) != default and name not in cls.supported_options:
-                raise ValueError(f"--{name.replace('_', '-')} does not support the task {task}")
+                raise InputError(f"--{name.replace('_', '-')} does not support the task {task}")
 
     def comparison_notes(self, models: Mapping[str, Settings]) -> list[str]:
         """Return what a reader must know to compare the numbers."""

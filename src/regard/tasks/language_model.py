@@ -29,6 +29,7 @@ from regard.decoding.prompts import (
     prompt_state,
 )
 from regard.decoding.stepper import Hypothesis
+from regard.errors import InputError
 from regard.models.catalogue import build_model
 from regard.models.protocols import AnyLanguageModel, LanguageModel, require_model
 from regard.tasks.base import ExampleT, ProgressCallback, Task
@@ -185,7 +186,7 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         most `max_prefixes` beginnings are read, and `max_tokens` tokens after what was typed.
         """
         if count < 1:
-            raise ValueError(f"count must be 1 or more, not {count}")
+            raise InputError(f"count must be 1 or more, not {count}")
         self.model.eval()
         typed = self.token_bytes.resume_point(text)
         max_tokens = int(min(max_tokens + len(typed.tail), self.max_positions / 2))
@@ -252,7 +253,7 @@ def end_id(text: AnyTokenizer) -> int:
     if isinstance(text, Tokenizer):
         return END
     if text.special.end is None:
-        raise ValueError("the vocabulary has no token for the end of a text")
+        raise InputError("the vocabulary has no token for the end of a text")
     return text.special.end
 
 

@@ -15,6 +15,7 @@ from regard.config.errors import BARE_KEY, choice_message, first_error
 from regard.config.presets import preset_paths
 from regard.config.settings import Settings
 from regard.config.train import ALTERNATIVES
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.tasks.catalogue import DEFAULT_TASK, TASKS
 from regard.tasks.run_folder import from_portable
@@ -34,7 +35,7 @@ def load_settings(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
+        raise InputError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
     return parse_settings(from_portable(text, path.parent), overrides, name=str(path))
 
 
@@ -43,7 +44,7 @@ def parse_settings(text: str, overrides: Iterable[str] = (), *, name: str = "set
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(_toml_error(text, name, str(error))) from None
+        raise InputError(_toml_error(text, name, str(error))) from None
     return resolve_settings(raw, overrides, name=name)
 
 
@@ -67,7 +68,7 @@ def resolve_settings(
             for key in changed_keys
         )
         source = "command line" if from_command_line else name
-        raise ValueError(f"{source}: {f'{key_path}: ' if key_path else ''}{message}") from None
+        raise InputError(f"{source}: {f'{key_path}: ' if key_path else ''}{message}") from None
 
 
 def override_settings(settings: Settings, overrides: Iterable[str]) -> Settings:
@@ -88,7 +89,7 @@ def _settings_class(values: Mapping[str, object], name: str) -> type[Settings]:
     task = values.get("task", DEFAULT_TASK)
     if isinstance(task, str) and task in TASKS:
         return TASKS[task].settings_class()
-    raise ValueError(f"{name}: task: {choice_message(list(TASKS), task)}")
+    raise InputError(f"{name}: task: {choice_message(list(TASKS), task)}")
 
 
 def _preset_path(path: Path) -> Path:
@@ -96,10 +97,10 @@ def _preset_path(path: Path) -> Path:
     if str(path) in available:  # a folder of this name may well be the run that was made of it
         return available[str(path)]
     if path.is_dir():
-        raise ValueError(f"{path}: this is a folder; give a TOML file")
+        raise InputError(f"{path}: this is a folder; give a TOML file")
     close_matches = get_close_matches(str(path), available, 1)
     hint = f"did you mean {close_matches[0]!r}?" if close_matches else "`regard init` writes one"
-    raise ValueError(f"{path}: there is no such file or preset; {hint}")
+    raise InputError(f"{path}: there is no such file or preset; {hint}")
 
 
 def _toml_error(text: str, name: str, message: str) -> str:
@@ -114,13 +115,13 @@ def _apply_override(values: JsonObject, word: str) -> str:
     key = key.strip()
     parts = key.split(".")
     if not equals or not all(BARE_KEY.fullmatch(part) for part in parts):
-        raise ValueError(f"command line: {word!r} is no setting; write it as train.steps=50")
+        raise InputError(f"command line: {word!r} is no setting; write it as train.steps=50")
     table: Any = values
     for depth, part in enumerate(parts[:-1]):
         table = _child_entry(table, part, key)
         if not isinstance(table, dict | list):
             parent_key = ".".join(parts[: depth + 1])
-            raise ValueError(f"command line: {key}: {parent_key} is no table, but {table!r}")
+            raise InputError(f"command line: {key}: {parent_key} is no table, but {table!r}")
     if isinstance(table, list):
         _child_entry(table, parts[-1], key)
         table[int(parts[-1])] = _parse_value(value)
@@ -136,7 +137,7 @@ def _child_entry(entries: Any, part: str, key: str) -> Any:
     if isinstance(entries, dict):
         return entries.setdefault(part, {})
     if not part.isdigit() or int(part) >= len(entries):
-        raise ValueError(f"command line: {key}: {part!r} must be a number below {len(entries)}")
+        raise InputError(f"command line: {key}: {part!r} must be a number below {len(entries)}")
     return entries[int(part)]
 
 

@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from regard.errors import InputError
 from regard.layers.embedding import Embedding
 
 LOGITS_PER_SLICE = 128 * 10_000  # logits that exist at a time: 5 MB, which a cache holds
@@ -46,7 +47,7 @@ def cross_entropy(
     With `smoothing`, no mass goes to `pad`, which is never said.
     """
     if not 0 <= smoothing < 1:
-        raise ValueError(f"smoothing must be in [0, 1), not {smoothing}")
+        raise InputError(f"smoothing must be in [0, 1), not {smoothing}")
     rows, labels = states[valid], target[valid]
     weight = output.output_weight() if isinstance(output, Embedding) else output.weight
     total = _SummedCrossEntropy.apply(rows, weight, output.bias, labels, smoothing, pad)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
+from regard.errors import InputError
 from regard.view.annotations import MapAnnotations, TokenChoice
 from regard.view.attention_map import AttentionMap
 
@@ -46,7 +47,7 @@ def token_map(
         return AttentionMap(layers, tokens, title=title, annotations=annotations)
     pooled = {name: one[0][..., :count] for name, one in weights.items() if one.shape[-1] >= count}
     if not pooled:
-        raise ValueError("this run has no attention over the tokens of a text to show")
+        raise InputError("this run has no attention over the tokens of a text to show")
     hops = next(iter(pooled.values())).shape[-2]
     queries = [POOLED_LABEL] if hops == 1 else [f"{POOLED_LABEL} {n}" for n in range(1, hops + 1)]
     return AttentionMap(pooled, queries, tokens, kind="pool", title=title)

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.config.encoder_head import StartConfig
 from regard.config.settings import Settings
+from regard.errors import InputError
 from regard.models.protocols import Model
 from regard.tasks.base import ParameterGroup, SettingsT
 from regard.tasks.load import load_settings
@@ -23,7 +24,7 @@ def pretrained_settings(folder: Path | str) -> Settings:
     check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE))
     settings = load_settings(Path(folder) / CONFIG_FILE)
     if settings.task not in TASKS_WITH_ENCODER:
-        raise ValueError(f"{folder}: holds a run of task {settings.task!r}, which has no encoder")
+        raise InputError(f"{folder}: holds a run of task {settings.task!r}, which has no encoder")
     return settings
 
 
@@ -76,7 +77,7 @@ def load_matching_weights(encoder: Model, weights: Mapping[str, Tensor], path: P
         if weight is not None and weight.shape == value.shape:
             matched[name] = weight
         elif "parametrizations.weight.0" not in name:
-            raise ValueError(f"{path}: has no {name} of shape {tuple(value.shape)}")
+            raise InputError(f"{path}: has no {name} of shape {tuple(value.shape)}")
     encoder.load_state_dict({**encoder_state, **matched})
 
 
@@ -88,7 +89,7 @@ def layer_decay_groups(model: Model, encoder: Model, layer_decay: float) -> list
     layers = getattr(getattr(encoder, "encoder", None), "layers", None)
     if layers is None:
         kind = type(encoder).__name__
-        raise ValueError(f"start.layer_decay is for a transformer's layers: {kind} has none")
+        raise InputError(f"start.layer_decay is for a transformer's layers: {kind} has none")
     depth = {p: len(layers) - i for i, layer in enumerate(layers) for p in layer.parameters()}
     encoder_parameters = set(encoder.parameters())
     parameters_by_depth: dict[int, list[nn.Parameter]] = {}

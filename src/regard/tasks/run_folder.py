@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from regard.errors import InputError
+
 CONFIG_FILE = "config.toml"
 WEIGHTS_FILE = "weights.safetensors"
 VERSIONS_FILE = "versions.json"
@@ -15,7 +17,7 @@ def check_run_files(folder: Path, names: Iterable[str]) -> None:
     """Raise an error if a file of a run is missing in `folder`."""
     for name in names:
         if not (folder / name).is_file():
-            raise ValueError(f"{folder}: is not a run, there is no {name} in it")
+            raise InputError(f"{folder}: is not a run, there is no {name} in it")
 
 
 def to_portable(config: str, folder: Path) -> str:

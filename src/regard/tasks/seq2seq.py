@@ -18,6 +18,7 @@ from regard.batching.example import Batch, Example, collate
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.decoding.stepper import Hypothesis, Stepper
+from regard.errors import InputError
 from regard.models.catalogue import build_model
 from regard.models.protocols import AnySeq2SeqModel, Seq2SeqModel, require_model
 from regard.tasks.base import (
@@ -207,7 +208,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
         """The names of the attentions to the source; an error if the model has none."""
         if not self.model.cross_attentions:
             kind = type(self.model).__name__
-            raise ValueError(f"model {kind} has no attention to the source")
+            raise InputError(f"model {kind} has no attention to the source")
         return self.model.cross_attentions
 
     def hypothesis_weights(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config.settings import Settings
+from regard.errors import InputError
 from regard.tasks.load import load_settings
 
 
@@ -19,7 +20,7 @@ def expand_sweep(arguments: Sequence[str], variations: Sequence[str] = ()) -> di
     overrides = [argument for argument in arguments if is_override(argument)]
     paths = [Path(argument) for argument in arguments if not is_override(argument)]
     if not paths:
-        raise ValueError("command line: there is no CONFIG; name at least one TOML file")
+        raise InputError("command line: there is no CONFIG; name at least one TOML file")
     choices_per_key = [parse_variation(argument) for argument in variations]
     settings_by_name: dict[str, Settings] = {}
     for path in paths:
@@ -27,7 +28,7 @@ def expand_sweep(arguments: Sequence[str], variations: Sequence[str] = ()) -> di
             varied_values = [(key, value) for key, value in combination if value]
             name = ",".join([path.stem, *(short_name(key, value) for key, value in varied_values)])
             if name in settings_by_name:
-                raise ValueError(f"two models are called {name!r}: rename a config, or vary less")
+                raise InputError(f"two models are called {name!r}: rename a config, or vary less")
             settings_by_name[name] = load_settings(
                 path, [*overrides, *(f"{key}={value}" for key, value in varied_values)]
             )
@@ -44,7 +45,7 @@ def parse_variation(argument: str) -> list[tuple[str, str]]:
     """One key with each of its values."""
     key, equals, values = argument.partition("=")
     if not equals:
-        raise ValueError(f"--sweep {argument!r}: write it as model.score=dot,general")
+        raise InputError(f"--sweep {argument!r}: write it as model.score=dot,general")
     return [(key.strip(), value.strip()) for value in values.split(",")]
 
 
@@ -80,7 +81,7 @@ def check_same_task(settings_by_name: Mapping[str, Settings]) -> None:
             difference = (
                 f"{name}: is for {other.task!r}, but {first_name} is for {first_settings.task!r}"
             )
-            raise ValueError(f"{difference}: models of one task are compared")
+            raise InputError(f"{difference}: models of one task are compared")
 
 
 def check_same_data(settings_by_name: Mapping[str, Settings]) -> None:
@@ -97,7 +98,7 @@ def check_same_data(settings_by_name: Mapping[str, Settings]) -> None:
                     f"{name}: {key} is {values.get(key)!r}, but {first_values.get(key)!r} in "
                     f"{first_name}"
                 )
-                raise ValueError(f"{difference}: models are compared on the same data")
+                raise InputError(f"{difference}: models are compared on the same data")
 
 
 def flat_items(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:

@@ -23,6 +23,7 @@ from regard.batching.text_windows import (
     lane_windows,
 )
 from regard.data.corpus import Corpus, Record
+from regard.errors import InputError
 from regard.metrics.language import bits_per_character, perplexity
 from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
@@ -164,7 +165,7 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
     ) -> Metrics:
         """Return the metrics of likelihood; nothing is predicted."""
         if not records:
-            raise ValueError("records are missing: there is nothing to score")
+            raise InputError("records are missing: there is nothing to score")
         metrics = self.likelihood_metrics(records)
         if on_progress is not None:
             on_progress(len(records))

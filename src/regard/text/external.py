@@ -12,6 +12,7 @@ from typing import NamedTuple
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.text.tokenizer import Tokenizer, Vocabulary, check_texts
 
@@ -123,7 +124,7 @@ def read_tokenizer(folder: Path, model_type: str) -> ExternalTokenizer | None:
             return None
     except Exception as error:  # the library raises the base class for all unreadable files
         reason = " ".join(str(error).split())
-        raise ValueError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
+        raise InputError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
     return ExternalTokenizer(inner, special_tokens)
 
 
@@ -169,7 +170,7 @@ def build_byte_bpe(
 def token_with_id(inner: tokenizers.Tokenizer, token: str) -> tuple[str, int]:
     token_id = inner.token_to_id(token)
     if token_id is None:
-        raise ValueError(f"no token {token}")
+        raise InputError(f"no token {token}")
     return token, token_id
 
 
@@ -177,9 +178,9 @@ def read_json_object(path: Path) -> JsonObject:
     try:
         data = json.loads(path.read_text("utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: not JSON ({error})") from None
+        raise InputError(f"{path}: not JSON ({error})") from None
     if not isinstance(data, dict):
-        raise ValueError(f"{path}: must contain a JSON object, not a {type(data).__name__}")
+        raise InputError(f"{path}: must contain a JSON object, not a {type(data).__name__}")
     return data
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 
+from regard.errors import InputError
 from regard.files import write_atomic
 
 MAX_LISTED_LABELS = 10
@@ -17,7 +18,7 @@ class Labels:
         self.names = list(names)
         self.indices = {name: number for number, name in enumerate(self.names)}
         if len(self.names) < 2 or len(self.indices) < len(self.names):
-            raise ValueError(f"labels must be at least two different names, not {self.names}")
+            raise InputError(f"labels must be at least two different names, not {self.names}")
 
     @property
     def size(self) -> int:
@@ -39,7 +40,7 @@ class Labels:
             ", …" if self.size > MAX_LISTED_LABELS else ""
         )
         hint = f"did you mean {near[0]!r}?" if near else f"the labels are {listed}"
-        raise ValueError(f"{location}: label {name!r} is not in the training data; {hint}")
+        raise InputError(f"{location}: label {name!r} is not in the training data; {hint}")
 
     def save(self, path: Path | str) -> None:
         write_atomic(Path(path), (json.dumps(self.names, ensure_ascii=False) + "\n").encode())
@@ -49,7 +50,7 @@ class Labels:
         try:
             names = json.loads(Path(path).read_text("utf-8"))
         except ValueError as error:
-            raise ValueError(f"{path}: not a list of labels, or a damaged one ({error})") from None
+            raise InputError(f"{path}: not a list of labels, or a damaged one ({error})") from None
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
-            raise ValueError(f"{path}: not a list of labels")
+            raise InputError(f"{path}: not a list of labels")
         return cls(names)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import tokenizers
 
+from regard.errors import InputError
 from regard.text.external import ExternalTokenizer
 from regard.text.special import END, PAD, SPECIALS, START, UNKNOWN
 from regard.text.tokenizer import Tokenizer
@@ -33,7 +34,7 @@ def special_ids(tokenizer: AnyTokenizer) -> SpecialIds:
     pad, start, end, mask, unknown = tokenizer.special
     if start is None or end is None or mask is None:
         missing = [name for name, n in tokenizer.special._asdict().items() if n is None]
-        raise ValueError(
+        raise InputError(
             f"the vocabulary has no token for {', '.join(missing)}; use a vocabulary like BERT's"
         )
     specials = tuple(n for n in (pad, start, end, mask, unknown) if n is not None)
@@ -44,12 +45,12 @@ def load_tokenizer(path: Path | str) -> AnyTokenizer:
     """Load the tokenizer of a run, trained here or external."""
     path = Path(path)
     if not path.is_file():
-        raise ValueError(f"{path}: there is no such file")
+        raise InputError(f"{path}: there is no such file")
     try:
         inner = tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
     except Exception as error:  # the library raises the base class for all unreadable files
         reason = " ".join(str(error).split())
-        raise ValueError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
+        raise InputError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
     is_ours = all(inner.token_to_id(token) == number for number, token in enumerate(SPECIALS))
     # A tokenizer that was exported with a mask and imported again is external.
     is_ours = is_ours and inner.token_to_id("[MASK]") is None

@@ -8,6 +8,8 @@ number + 1, and 257 to 261 are the five special ids.
 from collections.abc import Iterable
 from functools import lru_cache
 
+from regard.errors import InputError
+
 NO_WORD = 0
 SENTENCE_START, SENTENCE_END, WORD_START, WORD_END, FILL = range(257, 262)
 ALPHABET_SIZE = 262
@@ -43,7 +45,7 @@ def with_word_boundaries(ids: list[int], max_length: int) -> tuple[int, ...]:
 
 def check_max_length(max_length: int) -> int:
     if max_length < 3:
-        raise ValueError(
+        raise InputError(
             f"max_length must be at least 3, for a byte and two boundaries, not {max_length}"
         )
     return max_length

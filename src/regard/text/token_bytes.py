@@ -6,6 +6,7 @@ Words are separated by white space, as in `regard.text.tokenizer`.
 from itertools import accumulate
 from typing import NamedTuple
 
+from regard.errors import InputError
 from regard.text.special import UNKNOWN
 from regard.text.special_ids import AnyTokenizer
 from regard.text.tokenizer import WORD_PATTERN, Tokenizer
@@ -69,7 +70,7 @@ def find_anchor(tokenizer: AnyTokenizer) -> tuple[int, str]:
         for token_id, word in words.items():
             if is_kind(word) and tokenizer.decode(tokenizer.encode_ids([word])[0]).strip() == word:
                 return token_id, word
-    raise ValueError("the vocabulary has no token of letters or digits; use one with words")
+    raise InputError("the vocabulary has no token of letters or digits; use one with words")
 
 
 def bytes_to_text(spelled: bytes) -> str:

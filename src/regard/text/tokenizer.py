@@ -12,6 +12,7 @@ from typing import NamedTuple
 import tokenizers
 from tokenizers import decoders
 
+from regard.errors import InputError
 from regard.files import write_atomic
 from regard.text.special import END, SPECIALS, UNKNOWN
 
@@ -119,7 +120,7 @@ class Vocabulary:
         ids = list(ids)
         if ids and (min(ids) < 0 or max(ids) >= self.size):
             wrong = next(n for n in ids if not 0 <= n < self.size)
-            raise ValueError(f"ids must be in [0, {self.size}), not {wrong}")
+            raise InputError(f"ids must be in [0, {self.size}), not {wrong}")
         return ids
 
 
@@ -130,7 +131,7 @@ class Tokenizer(Vocabulary):
         super().__init__(inner, inner.get_vocab_size())
         for token_id, token in enumerate(SPECIALS):
             if inner.token_to_id(token) != token_id:
-                raise ValueError(
+                raise InputError(
                     f"token {token!r} must have id {token_id}; train the tokenizer with regard"
                 )
 
@@ -155,12 +156,12 @@ class Tokenizer(Vocabulary):
         """Load a tokenizer that `save` has written."""
         path = Path(path)
         if not path.is_file():
-            raise ValueError(f"{path}: there is no such file; give the tokenizer.json of a run")
+            raise InputError(f"{path}: there is no such file; give the tokenizer.json of a run")
         try:
             return cls(tokenizers.Tokenizer.from_str(path.read_text("utf-8")))
         except Exception as error:  # the library raises the base class for all unreadable files
             reason = " ".join(str(error).split())
-            raise ValueError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
+            raise InputError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
 
     def _replace_specials(self, ids: list[int]) -> list[int]:
         """Replace special ids by UNKNOWN: a word "</s>" in a text is not the end."""
@@ -184,6 +185,6 @@ def check_texts(texts: Sequence[str]) -> None:
                 text.encode()
             except UnicodeEncodeError as error:
                 problem = f"character {error.start} is U+{ord(text[error.start]):04X}"
-                raise ValueError(
+                raise InputError(
                     f"text is not valid Unicode: {problem}, half of a surrogate pair"
                 ) from None

@@ -9,6 +9,7 @@ from typing import Literal
 import tokenizers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
+from regard.errors import InputError
 from regard.text.special import SPECIALS, UNKNOWN
 from regard.text.tokenizer import Tokenizer
 from regard.text.unigram import train_unigram
@@ -80,19 +81,19 @@ def train_tokenizer(
 
 def _check_arguments(kind: str, size: int, min_count: int) -> None:
     if kind not in TOKENIZER_KINDS:
-        raise ValueError(f"kind must be one of {', '.join(TOKENIZER_KINDS)}, not {kind!r}")
+        raise InputError(f"kind must be one of {', '.join(TOKENIZER_KINDS)}, not {kind!r}")
     min_size = len(SPECIALS) + {"byte_bpe": BYTE_COUNT, "wordpiece": 2}.get(kind, 1)
     if size < min_size:
-        raise ValueError(f"size must be at least {min_size} for {kind}, not {size}")
+        raise InputError(f"size must be at least {min_size} for {kind}, not {size}")
     if min_count < 1:
-        raise ValueError(f"min_count must be at least 1, not {min_count}")
+        raise InputError(f"min_count must be at least 1, not {min_count}")
 
 
 def _build_normalizer(
     lower: bool, form: NormalForm | None, zero_digits: bool
 ) -> normalizers.Normalizer | None:
     if form not in (None, "NFC", "NFKC"):
-        raise ValueError(f"normalize must be NFC, NFKC or None, not {form!r}")
+        raise InputError(f"normalize must be NFC, NFKC or None, not {form!r}")
     steps: list[normalizers.Normalizer] = []
     if form:
         steps.append(normalizers.NFC() if form == "NFC" else normalizers.NFKC())
@@ -238,7 +239,7 @@ def _require_text(texts: Iterable[str]) -> Iterator[str]:
         has_text = has_text or not (text == "" or text.isspace())
         yield text
     if not has_text:
-        raise ValueError("texts are empty; give text to learn a vocabulary from")
+        raise InputError("texts are empty; give text to learn a vocabulary from")
 
 
 def _pretoken_counts(inner: tokenizers.Tokenizer, texts: Iterable[str]) -> Counter[str]:
@@ -259,7 +260,7 @@ def _character_counts(inner: tokenizers.Tokenizer, texts: Iterable[str]) -> Coun
 
 def _require_rereadable(texts: Iterable[str], size: int) -> Iterable[str]:
     if iter(texts) is texts:
-        raise ValueError(
+        raise InputError(
             f"size {size} is less than the number of characters; use a larger size, byte_bpe, or "
             "texts that can be read twice (a list, not an iterator)"
         )

@@ -7,6 +7,7 @@ import torch
 from regard.batching.source import BatchSource
 from regard.config.settings import Settings
 from regard.config.train import TrainConfig
+from regard.errors import InputError
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT, ExampleT, ModelT, ParameterGroup, Task
 from regard.training.ema import ExponentialMovingAverage
@@ -52,7 +53,7 @@ def with_rate_multipliers(
         }
         if not matching:
             parts = ", ".join(sorted({name.split(".")[0] for name, _ in model.named_parameters()}))
-            raise ValueError(
+            raise InputError(
                 f"train.rate_multipliers: the model has no part {part!r}; it has {parts}"
             )
         part_by_parameter |= matching
@@ -92,7 +93,7 @@ def build_schedule(train: TrainConfig, dim: int | None) -> Schedule | Plateau:
             return constant(config.warmup)
         case "noam":
             if dim is None:
-                raise ValueError("train.schedule: noam needs model.dim; use inverse_sqrt instead")
+                raise InputError("train.schedule: noam needs model.dim; use inverse_sqrt instead")
             return noam(dim, config.warmup)
         case "inverse_sqrt":
             return inverse_sqrt(config.warmup)

@@ -20,6 +20,7 @@ import safetensors
 import safetensors.torch
 from torch import Tensor
 
+from regard.errors import InputError
 from regard.files import JsonObject, is_stale_draft
 
 MANIFEST_FILE, METADATA_FILE = "manifest.json", "facts.json"
@@ -34,7 +35,7 @@ class Checkpoint(NamedTuple):
     metadata: JsonObject
 
 
-class DamagedCheckpointError(ValueError):
+class DamagedCheckpointError(InputError):
     """A file of a checkpoint is missing, or differs from what was written."""
 
 
@@ -121,7 +122,7 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
 def prune_checkpoints(folder: Path, keep: int, also_keep: Path | None = None) -> None:
     """Remove old checkpoints except the newest `keep` and `also_keep`, and stale drafts."""
     if keep < 1:
-        raise ValueError(f"keep must be at least 1, not {keep}")
+        raise InputError(f"keep must be at least 1, not {keep}")
     for path in checkpoint_folders(folder)[keep:]:
         if path != also_keep:
             remove_checkpoint(path)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
+from regard.errors import InputError
 from regard.models.protocols import Model
 
 
@@ -14,7 +15,7 @@ class ExponentialMovingAverage:
 
     def __init__(self, model: Model, decay: float = 0.999):
         if not 0 < decay < 1:
-            raise ValueError(f"decay must be in (0, 1), not {decay}")
+            raise InputError(f"decay must be in (0, 1), not {decay}")
         self.decay, self.updates = decay, 0
         self.weights = {name: value.clone() for name, value in model.state_dict().items()}
 
@@ -50,7 +51,7 @@ def mean_weights(weight_sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tenso
     for weights in weight_sets:
         count += 1
         if total and weights.keys() != total.keys():
-            raise ValueError("weights cannot be averaged: they belong to different models")
+            raise InputError("weights cannot be averaged: they belong to different models")
         for name, value in weights.items():
             dtypes[name] = value.dtype
             if not value.is_floating_point():
@@ -60,7 +61,7 @@ def mean_weights(weight_sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tenso
             else:
                 total[name] = value.double()
     if not count:
-        raise ValueError("there are no weights to average; give at least one set")
+        raise InputError("there are no weights to average; give at least one set")
     return {
         name: (value / count).to(dtypes[name]) if value.is_floating_point() else value
         for name, value in total.items()

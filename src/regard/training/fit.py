@@ -14,6 +14,7 @@ from regard.data.records import (
     split_records,
     write_records,
 )
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.run import Run
 from regard.tasks.catalogue import find_task, table_classes
@@ -111,7 +112,7 @@ def data_table(task: str, data: DataSource, folder: Path) -> JsonObject:
         for number, record in enumerate(records, 1):
             if not matches_fields(table, record):
                 fields = " or ".join(f"({', '.join(names)})" for names in table.record_fields)
-                raise ValueError(f"data, {split}: record {number} must have the fields {fields}")
+                raise InputError(f"data, {split}: record {number} must have the fields {fields}")
     return write_records(splits, table, folder / DATA_FOLDER)
 
 
@@ -125,7 +126,7 @@ def named_table(tables: Mapping[str, type[DataConfig]], data: str | Path) -> Jso
     if public is not None and data in get_args(public.model_fields["name"].annotation):
         return {"kind": "public", "name": data}
     names = [kind for kind, table in tables.items() if "train" not in table.model_fields]
-    raise ValueError(
+    raise InputError(
         f"data: {str(data)!r} is no file, and no data of this task ({', '.join(names)})"
     )
 
@@ -144,7 +145,7 @@ def file_kind(tables: Mapping[str, type[DataConfig]], path: Path) -> str:
         for kind in kinds:
             if isinstance(record, dict) and matches_fields(tables[kind], record):
                 return kind
-    raise ValueError(
+    raise InputError(
         f"data: {path} may be of several kinds ({', '.join(kinds)}); "
         f'give a table, such as {{"kind": "{kinds[0]}", "train": "{path}"}}'
     )

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.batching.source import BatchSource
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT
@@ -54,7 +55,7 @@ class Training(Generic[BatchT]):
         autocast: torch.dtype | None = None,
     ):
         if accumulate < 1:
-            raise ValueError(f"accumulate must be at least 1, not {accumulate}")
+            raise InputError(f"accumulate must be at least 1, not {accumulate}")
         self.model, self.loss_function, self.batches = model, loss_function, batches
         self.optimizer, self.schedule = optimizer, schedule or constant()
         self.clip, self.accumulate, self.ema = clip, accumulate, ema
@@ -77,7 +78,7 @@ class Training(Generic[BatchT]):
         losses, tokens = self.backward()
         norm = self.clip_gradients()
         if not math.isfinite(norm):
-            raise ValueError(
+            raise InputError(
                 f"step {self.steps_done + 1}: the gradient norm is {norm}; lower "
                 "train.learning_rate or train.max_grad_norm"
             )

@@ -15,6 +15,7 @@ import torch
 from regard.batching.example import Batch
 from regard.batching.memory_forecast import BatchShape, forecast_peak_memory, peak_memory
 from regard.config.settings import Settings
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.catalogue import build_model
 from regard.tasks.building import model_options
@@ -55,7 +56,7 @@ def measure_memory(settings: Settings, sizes: dict[str, int], shape: BatchShape)
     )
     if completed.returncode:
         lines = completed.stderr.strip().splitlines() or ["killed, perhaps for lack of memory"]
-        raise ValueError(
+        raise InputError(
             f"a step with half of the largest batch ({shape}) failed: {lines[-1]}; "
             "make train.tokens_per_batch smaller"
         )

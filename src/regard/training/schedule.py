@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 
+from regard.errors import InputError
+
 Schedule = Callable[[int], float]  # step, from 1 -> factor
 
 
@@ -42,7 +44,7 @@ class Plateau:
 
     def __init__(self, factor: float = 0.5, patience: int = 2, warmup: int = 0):
         if not 0 < factor < 1:
-            raise ValueError(f"factor must be in (0, 1), not {factor}")
+            raise InputError(f"factor must be in (0, 1), not {factor}")
         self.factor, self.patience, self.warmup_schedule = factor, patience, constant(warmup)
         self.scale, self.validations_without_gain = 1.0, 0
 
@@ -63,4 +65,4 @@ class Plateau:
 
 def check_positive(name: str, number: int) -> None:
     if number < 1:
-        raise ValueError(f"{name} must be positive, not {number}")
+        raise InputError(f"{name} must be positive, not {number}")

@@ -13,6 +13,7 @@ import torch
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record
+from regard.errors import InputError
 from regard.files import JsonObject, remove_stale_drafts
 from regard.run import Run
 from regard.tasks.building import batch_options
@@ -190,13 +191,13 @@ class Trainer:
             corpus = build_corpus(self.settings.data)
             return Run.create(self.settings, corpus), corpus
         if not (self.folder / WEIGHTS_FILE).is_file():
-            raise ValueError(
+            raise InputError(
                 f"{self.folder}: has a {CONFIG_FILE}, but no {WEIGHTS_FILE}; use another folder"
             )
         check_task(config, self.settings.task)
         saved_settings = load_settings(config)
         if settings_without_duration(saved_settings) != settings_without_duration(self.settings):
-            raise ValueError(f"{self.folder}: holds a run with other settings; use another folder")
+            raise InputError(f"{self.folder}: holds a run with other settings; use another folder")
         run = Run.load(self.folder)
         return Run(self.settings, run.vocabularies), run.corpus()
 
@@ -236,10 +237,10 @@ def check_folder_is_free(folder: Path, settings: Settings) -> None:
     run_files |= set(LOG_FILES)
     run_files |= {f"{name}.json" for name in loaders}
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; name a folder for the run")
+        raise InputError(f"{folder}: is a file; name a folder for the run")
     for path in folder.iterdir() if folder.exists() else ():
         if path.name not in run_files and not path.name.startswith("."):
-            raise ValueError(f"{folder}: is not a run (it holds {path.name}); use another folder")
+            raise InputError(f"{folder}: is not a run (it holds {path.name}); use another folder")
 
 
 def check_task(config: Path, task: str) -> None:
@@ -247,8 +248,8 @@ def check_task(config: Path, task: str) -> None:
     try:
         saved_task = tomllib.loads(config.read_text("utf-8")).get("task", task)
     except ValueError as error:
-        raise ValueError(f"{config}: is not the config of a run ({error})") from None
+        raise InputError(f"{config}: is not the config of a run ({error})") from None
     if saved_task != task:
-        raise ValueError(
+        raise InputError(
             f"{config.parent}: holds a run of task {saved_task!r}, not {task!r}; use another folder"
         )

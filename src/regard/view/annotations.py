@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.alignment_files import GoldAlignment
 
@@ -39,7 +40,7 @@ class MapAnnotations:
     def __post_init__(self) -> None:
         for number, node in enumerate(self.tree):
             if not -1 <= node.parent < number:
-                raise ValueError(
+                raise InputError(
                     f"tree: node {number} comes before its parent {node.parent}; put it after"
                 )
 

@@ -15,6 +15,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from regard.errors import InputError
 from regard.metrics.alignment import Agreement, agreement, best_links
 from regard.metrics.alignment_files import parse_gold
 from regard.view.annotations import NO_ANNOTATIONS, MapAnnotations
@@ -55,12 +56,12 @@ class TokenSequence:
         if not self.word_ids:
             object.__setattr__(self, "word_ids", tuple(range(len(self.tokens))))
         if len(self.word_ids) != len(self.tokens):
-            raise ValueError(
+            raise InputError(
                 f"word_ids has {len(self.word_ids)} numbers for {len(self.tokens)} tokens; "
                 "give one each"
             )
         if any(b - a not in (0, 1) for a, b in zip(self.word_ids, self.word_ids[1:], strict=False)):
-            raise ValueError("word_ids must be equal or rise by 1 from token to token")
+            raise InputError("word_ids must be equal or rise by 1 from token to token")
 
     def words(self) -> tuple[str, ...]:
         """Return the words, without the marks of subwords (## or a leading ▁, Ġ or space)."""
@@ -107,7 +108,7 @@ class AttentionMap:
     ):
         resolved_kind: AttentionKind = kind or ("self" if keys is None else "cross")
         if resolved_kind not in get_args(AttentionKind):
-            raise ValueError(
+            raise InputError(
                 f"kind must be one of {', '.join(get_args(AttentionKind))}, not {resolved_kind!r}"
             )
         sides = tuple(queries), tuple(queries if keys is None else keys)
@@ -125,10 +126,10 @@ class AttentionMap:
             for name, layer in named_layers(weights)
         )
         if not self.layers:
-            raise ValueError("weights has no layer; give at least one")
+            raise InputError("weights has no layer; give at least one")
         self.annotations = annotations
         if annotations.choices and len(annotations.choices) != len(sides[0]):
-            raise ValueError(
+            raise InputError(
                 f"annotations.choices has {len(annotations.choices)} steps for {len(sides[0])} "
                 "queries; give one each"
             )
@@ -141,21 +142,21 @@ class AttentionMap:
         expected_shape = (len(self.queries.tokens), len(self.keys.tokens))
         if weights.shape[1:] != expected_shape:
             sizes = " x ".join(map(str, weights.shape[1:]))
-            raise ValueError(
+            raise InputError(
                 f"{name}: weights are {sizes}, but there are {expected_shape[0]} queries and "
                 f"{expected_shape[1]} keys"
             )
         if not np.isfinite(weights).all() or (weights < 0).any():
-            raise ValueError(f"{name}: weights must be finite, and 0 or more")
+            raise InputError(f"{name}: weights must be finite, and 0 or more")
         if weights.size and weights.sum(-1).max() > 1 + ROW_SUM_TOLERANCE:
             message = f"{name}: a row sums to {weights.sum(-1).max():.3f}, more than 1"
-            raise ValueError(f"{message}; record weights in evaluation mode, without dropout")
+            raise InputError(f"{message}; record weights in evaluation mode, without dropout")
         return weights
 
     def with_gold(self, links: str) -> "AttentionMap":
         """Return the map with gold links between source and target words, as `0-0 1-2 2?1`."""
         if self.layers[0].kind != "cross":
-            raise ValueError("--gold needs attention from a target to a source; leave it out")
+            raise InputError("--gold needs attention from a target to a source; leave it out")
         annotations = replace(self.annotations, gold=parse_gold(links, "--gold"))
         return AttentionMap(
             {layer.name: layer.weights for layer in self.layers},
@@ -189,7 +190,7 @@ class AttentionMap:
         A_l is the mean of the heads of layer l (Abnar & Zuidema 2020).
         """
         if self.queries.tokens != self.keys.tokens:
-            raise ValueError("rollout needs self-attention; this map has other queries than keys")
+            raise InputError("rollout needs self-attention; this map has other queries than keys")
         product, layers = np.eye(len(self.keys.tokens), dtype=np.float32), {}
         for layer in self.layers:
             step = 0.5 * layer.weights.mean(0) + 0.5 * np.eye(len(product), dtype=np.float32)
@@ -229,7 +230,7 @@ class AttentionMap:
         """Compare the strongest link of each word with the gold links, by layer and head."""
         gold = self.annotations.gold
         if gold is None:
-            raise ValueError(
+            raise InputError(
                 "gold links are missing; give annotations=MapAnnotations(gold=…), or --gold"
             )
         queries, keys = self.content_word_indices()
@@ -329,14 +330,14 @@ def is_special(token: str) -> bool:
 
 def check_number(name: str, number: int, maximum: int) -> None:
     if not 1 <= number <= maximum:
-        raise ValueError(f"{name} must be from 1 to {maximum}, not {number}")
+        raise InputError(f"{name} must be from 1 to {maximum}, not {number}")
 
 
 def check_gold_links(links: Iterable[tuple[int, int]], keys: int, queries: int) -> None:
     for key, query in links:
         if key >= keys or query >= queries:
             sizes = f"there are {keys} source words and {queries} target words"
-            raise ValueError(f"gold link {key}-{query}: {sizes}; count from 0")
+            raise InputError(f"gold link {key}-{query}: {sizes}; count from 0")
 
 
 def attention_rows(layer: AttentionLayer) -> WeightArray:
@@ -365,7 +366,7 @@ def with_head_axis(layer: ArrayLike) -> WeightArray:
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3:
-        raise ValueError(
+        raise InputError(
             f"weights of a layer must have the shape [heads, queries, keys], not {array.shape}"
         )
     return array

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING
 
+from regard.errors import InputError
 from regard.view.curve import COLORS, LINE_STYLES, ChartLabels, NumberSequence
 from regard.view.terminal import MAX_COLUMN_LABEL_CELLS, MAX_ROW_LABEL_CELLS, label
 
@@ -42,7 +43,7 @@ def line_chart_png(lines: Lines, labels: ChartLabels, ticks: Sequence[str] = ())
     from matplotlib.figure import Figure
 
     if not lines:
-        raise ValueError("lines is empty; give at least one")
+        raise InputError("lines is empty; give at least one")
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
     axes = figure.subplots()
     for number, (name, (x, y)) in enumerate(lines.items()):
@@ -74,9 +75,9 @@ def heatmap_png(
 
     down, across = len(rows), len(columns)
     if not down or not across or [len(row) for row in weights] != [across] * down:
-        raise ValueError(f"weights must have {down} rows of {across} numbers, one per label")
+        raise InputError(f"weights must have {down} rows of {across} numbers, one per label")
     if max(down, across) > MAX_CELLS:
-        raise ValueError(f"weights must have at most {MAX_CELLS} per side, not {down} x {across}")
+        raise InputError(f"weights must have at most {MAX_CELLS} per side, not {down} x {across}")
     figure = Figure(
         figsize=(2.2 + CELL_INCHES * across, 1.6 + CELL_INCHES * down), layout="constrained"
     )

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.errors import InputError
 from regard.view.terminal import Ink, Surface
 
 NumberSequence = Sequence[int | float]
@@ -94,11 +95,11 @@ def save_log_chart(path: Path, lines: Series, x: NumberSequence, labels: ChartLa
 def check_path(path: Path) -> None:
     """Check format, folder and matplotlib before the work begins."""
     if path.suffix not in PICTURE_SUFFIXES:
-        raise ValueError(f"{path}: a plot must end in {' or '.join(PICTURE_SUFFIXES)}")
+        raise InputError(f"{path}: a plot must end in {' or '.join(PICTURE_SUFFIXES)}")
     if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no folder {path.parent}; create it first")
+        raise InputError(f"{path}: there is no folder {path.parent}; create it first")
     if path.is_dir():
-        raise ValueError(f"{path}: is a folder; name a file")
+        raise InputError(f"{path}: is a folder; name a file")
     if find_spec("matplotlib") is None:
         missing = "matplotlib is not installed: pip install 'regard[plot]'"
         raise ModuleNotFoundError(missing, name="matplotlib")
@@ -115,12 +116,12 @@ def _write_atomic(path: Path, data: bytes) -> None:
 
 def _check_lines(lines: Series, x: NumberSequence) -> None:
     if len(x) < 2 or not all(a < b for a, b in pairwise(x)):
-        raise ValueError("x must have at least two numbers, each larger than the one before")
+        raise InputError("x must have at least two numbers, each larger than the one before")
     if not 1 <= len(lines) <= len(COLORS):
-        raise ValueError(f"lines must have 1 to {len(COLORS)} entries, not {len(lines)}")
+        raise InputError(f"lines must have 1 to {len(COLORS)} entries, not {len(lines)}")
     for name, values in lines.items():
         if len(values) != len(x):
-            raise ValueError(f"lines[{name!r}] has {len(values)} values, but x has {len(x)}")
+            raise InputError(f"lines[{name!r}] has {len(values)} values, but x has {len(x)}")
 
 
 def _has_logarithm(value: int | float) -> bool:
@@ -131,7 +132,7 @@ def _decades(lines: Series) -> tuple[int, int]:
     """Return the powers of ten below and above all values."""
     positive = [value for values in lines.values() for value in values if _has_logarithm(value)]
     if not positive:
-        raise ValueError("lines must have a positive finite value; there is nothing to draw")
+        raise InputError("lines must have a positive finite value; there is nothing to draw")
     low, high = math.floor(math.log10(min(positive))), math.ceil(math.log10(max(positive)))
     return low, max(high, low + 1)
 

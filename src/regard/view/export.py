@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import InputError
 from regard.files import JsonObject, write_atomic
 from regard.view.annotations import annotations_from_dict
 from regard.view.attention_map import AttentionMap
@@ -37,11 +38,11 @@ def build_serializer(
 ) -> Callable[[AttentionMap], bytes]:
     """Return the function that converts a map to this format; raise an error for unknown ones."""
     if path.suffix not in SERIALIZERS:
-        raise ValueError(f"{path}: a map must end in one of {', '.join(SERIALIZERS)}")
+        raise InputError(f"{path}: a map must end in one of {', '.join(SERIALIZERS)}")
     if style is None:
         return SERIALIZERS[path.suffix]
     if path.suffix not in PICTURE_FORMATS:
-        raise ValueError(f"{path}: a style is for plots; end in {', '.join(PICTURE_FORMATS)}")
+        raise InputError(f"{path}: a style is for plots; end in {', '.join(PICTURE_FORMATS)}")
     file_format = PICTURE_FORMATS[path.suffix]
     return lambda map_: picture_bytes(map_, file_format, style)
 
@@ -58,7 +59,7 @@ def load(path: Path) -> AttentionMap:
                 names = [f"layer{number}" for number in range(len(header["layers"]))]
                 layers = [read_array(archive, name).astype(np.float32) for name in names]
         if header["version"] != FORMAT_VERSION:
-            raise ValueError(f"version {header['version']}, not {FORMAT_VERSION}")
+            raise InputError(f"version {header['version']}, not {FORMAT_VERSION}")
         names, kinds = (
             [name for name, _ in header["layers"]],
             {kind for _, kind in header["layers"]},
@@ -75,7 +76,7 @@ def load(path: Path) -> AttentionMap:
             annotations=annotations_from_dict(header.get("more")),
         )
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: not an attention map ({error})") from None
+        raise InputError(f"{path}: not an attention map ({error})") from None
 
 
 def read_array(archive: zipfile.ZipFile, name: str) -> NDArray[np.generic]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
+from regard.errors import InputError
 from regard.view.terminal import SHADES, Surface, label, render_cell
 
 GAP_CELLS = 2  # between two maps
@@ -28,7 +29,7 @@ def render_grids(
     A weight of `max_weight` has the brightest color; by default, it is the greatest weight.
     """
     if not maps:
-        raise ValueError("maps is empty; give at least one")
+        raise InputError("maps is empty; give at least one")
     full_weight = (
         max(max(map(max, rows)) for rows in maps.values()) if max_weight is None else max_weight
     )

@@ -1,5 +1,6 @@
 """Tables of a map: the steps of an output, and the agreement with gold links."""
 
+from regard.errors import InputError
 from regard.view.attention_map import AttentionMap
 from regard.view.report import render_table
 from regard.view.terminal import MAX_ROW_LABEL_CELLS, Surface, label
@@ -10,7 +11,7 @@ MAX_ALTERNATIVES = 4  # alternatives of a step that are shown
 def render_step_table(map_: AttentionMap, surface: Surface) -> str:
     """Return a row for each step: the token, its alternatives, and the most attended key."""
     if not map_.annotations.choices:
-        raise ValueError("--step-table is for runs that generate text; leave it out")
+        raise InputError("--step-table is for runs that generate text; leave it out")
     mean_weights = map_.mean().layers[0].weights[0]
     is_language_model = map_.layers[0].kind == "self"  # a query predicts the next token
     tokens = [*map_.queries.tokens[1:], ""] if is_language_model else map_.queries.tokens

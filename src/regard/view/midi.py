@@ -6,6 +6,8 @@ See "Standard MIDI Files 1.0" (MIDI Manufacturers Association, 1996).
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
+from regard.errors import InputError
+
 MidiNote = tuple[int, Fraction, Fraction]
 """Pitch from 0 to 127, start and length in quarter notes."""
 TICKS_PER_QUARTER = 480
@@ -30,11 +32,11 @@ def notes_from_roll(steps: Sequence[Sequence[int]]) -> list[MidiNote]:
 def midi_bytes(notes: Iterable[MidiNote], *, tempo: int = 90, name: str = "") -> bytes:
     """Return a MIDI file with these notes; the tempo is in quarter notes per minute."""
     if not 4 <= tempo <= 1000:
-        raise ValueError(f"tempo must be from 4 to 1000 quarter notes per minute, not {tempo}")
+        raise InputError(f"tempo must be from 4 to 1000 quarter notes per minute, not {tempo}")
     events = list[tuple[int, int, bytes]]()
     for pitch, start, length in notes:
         if not 0 <= pitch <= 127 or start < 0 or length <= 0:
-            raise ValueError(
+            raise InputError(
                 f"({pitch}, {start}, {length}) is not a note; give a pitch from 0 to 127, a start "
                 "from 0 and a positive length"
             )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from regard.errors import InputError
 from regard.view.chart import figure_bytes, set_title
 from regard.view.curve import COLORS
 from regard.view.midi import MidiNote
@@ -23,7 +24,7 @@ def piano_roll_png(notes: Sequence[MidiNote], title: str) -> bytes:
     from matplotlib.figure import Figure
 
     if not notes:
-        raise ValueError("notes is empty; there is nothing to draw")
+        raise InputError("notes is empty; there is nothing to draw")
     low, high = min(note[0] for note in notes) - 2, max(note[0] for note in notes) + 2
     end = float(max(start + length for _, start, length in notes))
     width = min(MAX_WIDTH_INCHES, 1.2 + QUARTER_INCHES * max(end, 16.0))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.errors import InputError
 from regard.view.attention_map import AttentionLayer, AttentionMap
 from regard.view.chart import CELL_INCHES, MAX_CELLS, figure_bytes, label_axes, set_title
 from regard.view.terminal import label
@@ -40,7 +41,7 @@ def picture_bytes(
     if style is None:
         style = default_style(map_)
     if style not in get_args(PictureStyle):
-        raise ValueError(f"style must be one of {', '.join(get_args(PictureStyle))}, not {style!r}")
+        raise InputError(f"style must be one of {', '.join(get_args(PictureStyle))}, not {style!r}")
     builders = {
         "matrix": matrix_figure,
         "heads": head_grid_figure,
@@ -68,7 +69,7 @@ def matrix_figure(map_: AttentionMap) -> "Figure":
     weights = map_.mean().layers[0].weights[0]
     down, across = weights.shape
     if max(down, across) > MAX_CELLS:
-        raise ValueError(
+        raise InputError(
             f"a plot shows at most {MAX_CELLS} tokens per side, not {down} x {across}; "
             "save a page (.html)"
         )
@@ -174,7 +175,7 @@ def document_figure(map_: AttentionMap) -> "Figure":
         parts = list(wrapped_lines(words, DOCUMENT_LINE_LENGTH))
         lines += [(share if not n else -1.0, part) for n, part in enumerate(parts)]
     if len(lines) > MAX_CELLS:
-        raise ValueError(
+        raise InputError(
             f"a plot shows at most {MAX_CELLS} lines, not {len(lines)}; save a page (.html)"
         )
     figure = Figure(figsize=(8.4, 0.7 + 0.3 * len(lines)), layout="constrained")
@@ -226,7 +227,7 @@ def bar_figure(map_: AttentionMap) -> "Figure":
 
     token_weights = map_.mean().layers[0].weights[0].mean(0)
     if len(token_weights) > MAX_CELLS:
-        raise ValueError(
+        raise InputError(
             f"a plot shows at most {MAX_CELLS} bars, not {len(token_weights)}; save a page (.html)"
         )
     figure = Figure(figsize=(1.6 + CELL_INCHES * len(token_weights), 2.6), layout="constrained")
@@ -246,10 +247,10 @@ def arc_figure(map_: AttentionMap) -> "Figure":
     from matplotlib.patches import Arc
 
     if map_.queries.tokens != map_.keys.tokens:
-        raise ValueError("arcs need self-attention; use the style matrix")
+        raise InputError("arcs need self-attention; use the style matrix")
     weights, count = map_.mean().layers[0].weights[0], len(map_.queries.tokens)
     if count > MAX_CELLS:
-        raise ValueError(
+        raise InputError(
             f"a plot shows at most {MAX_CELLS} tokens, not {count}; save a page (.html)"
         )
     figure = Figure(figsize=(1.2 + 0.62 * count, 1.2 + 0.4 * count), layout="constrained")

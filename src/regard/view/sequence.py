@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from regard.errors import InputError
 from regard.view.highlight import highlight_color
 from regard.view.terminal import Surface, label
 
@@ -16,7 +17,7 @@ def render_annotated_sequence(sequence: str, annotation: str, surface: Surface =
     Each pair begins with the number of its first letter.
     """
     if len(sequence) != len(annotation):
-        raise ValueError(
+        raise InputError(
             f"annotation must have one symbol per letter: {len(annotation)} for {len(sequence)}"
         )
     line_length = max(10, (surface.width - NUMBER_WIDTH) // 10 * 10)

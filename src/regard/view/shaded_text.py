@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from rich.cells import cell_len
 
+from regard.errors import InputError
 from regard.view.terminal import Surface, label, render_cell, render_on_color
 
 MAX_WORD_CELLS = 30
@@ -26,9 +27,9 @@ def render_shaded_text(
     A weight of `max_weight` has the strongest shade. `total_weight` is shown before the first line.
     """
     if len(tokens) != len(weights):
-        raise ValueError(f"weights has {len(weights)} numbers for {len(tokens)} tokens")
+        raise InputError(f"weights has {len(weights)} numbers for {len(tokens)} tokens")
     if not max_weight > 0:
-        raise ValueError(f"max_weight must be positive, not {max_weight}")
+        raise InputError(f"max_weight must be positive, not {max_weight}")
     words = [label(token, MAX_WORD_CELLS, surface.ink) for token in tokens]
     margin = "" if total_weight is None else f"{render_cell(total_weight, 2, surface.ink)} "
     indent = " " * (0 if total_weight is None else 3)

@@ -12,6 +12,8 @@ from typing import Literal, NamedTuple
 from rich.cells import cell_len
 from rich.console import Console
 
+from regard.errors import InputError
+
 Ink = Literal["ascii", "shades", "16", "256", "truecolor"]
 """How a weight is drawn: digits, shades of one color, or a number of colors."""
 
@@ -183,11 +185,11 @@ def _check_shape(
     max_weight: float,
 ) -> None:
     if len(weights) != len(rows):
-        raise ValueError(f"weights has {len(weights)} rows, but rows has {len(rows)} labels")
+        raise InputError(f"weights has {len(weights)} rows, but rows has {len(rows)} labels")
     for i, row in enumerate(weights):
         if len(row) != len(columns):
-            raise ValueError(
+            raise InputError(
                 f"weights[{i}] has {len(row)} columns, but columns has {len(columns)} labels"
             )
     if not max_weight > 0:
-        raise ValueError(f"max_weight must be positive, not {max_weight}")
+        raise InputError(f"max_weight must be positive, not {max_weight}")

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.config.base import DataConfig, Fraction, NonEmptyTuple
 from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.errors import InputError
 
 
 class DialoguesDataConfig(DataConfig):
@@ -40,7 +41,7 @@ class DialoguesDataConfig(DataConfig):
     @model_validator(mode="after")
     def _check_database(self) -> "DialoguesDataConfig":
         if (self.database is None) != (self.slot_columns is None):
-            raise ValueError("database and slot_columns belong together: give both, or none")
+            raise InputError("database and slot_columns belong together: give both, or none")
         return self
 
 

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, DataConfig, Fraction, Positive, Rate
 from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.errors import InputError
 
 VISIBLE_FRACTION_HELP = (
     "Share of the distances, 0 to 1, that the model sees; it predicts the others."
@@ -51,7 +52,7 @@ class PublicProteinsDataConfig(DataConfig):
     @model_validator(mode="after")
     def _check_states(self) -> "PublicProteinsDataConfig":
         if self.name == "uci_structure" and self.states != 3:
-            raise ValueError(f"states = {self.states}: uci_structure has 3 of them")
+            raise InputError(f"states = {self.states}: uci_structure has 3 of them")
         return self
 
 

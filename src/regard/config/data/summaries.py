@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.config.base import Count, DataConfig, Fraction, Positive
 from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.errors import InputError
 
 
 class HeadlinesDataConfig(DataConfig):
@@ -51,7 +52,7 @@ class SummariesDataConfig(DataConfig):
     @model_validator(mode="after")
     def _check_fields(self) -> "SummariesDataConfig":
         if set(self.fields) != {"document", "summary"}:
-            raise ValueError(f"fields must name document and summary, not {list(self.fields)}")
+            raise InputError(f"fields must name document and summary, not {list(self.fields)}")
         return self
 
 

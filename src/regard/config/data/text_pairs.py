@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, DataConfig, Fraction, NonEmptyTuple, Positive
 from regard.config.data.common import LANGUAGES, FilePaths
+from regard.errors import InputError
 
 
 class DatesDataConfig(DataConfig):
@@ -90,7 +91,7 @@ class FilesDataConfig(DataConfig):
         for setting, names in (("columns", self.columns), ("fields", self.fields)):
             for side in ("source", "target"):
                 if list(names).count(side) != 1:
-                    raise ValueError(f"{setting} must name {side!r} once, not {list(names)}")
+                    raise InputError(f"{setting} must name {side!r} once, not {list(names)}")
         return self
 
 
@@ -108,7 +109,7 @@ class PublicTranslationDataConfig(DataConfig):
     @model_validator(mode="after")
     def _check_languages(self) -> "PublicTranslationDataConfig":
         if self.source == self.target:
-            raise ValueError(f"source and target are both {self.source!r}")
+            raise InputError(f"source and target are both {self.source!r}")
         return self
 
 

@@ -18,6 +18,7 @@ from regard.config.models.common import (
     NormalizerName,
     ScoreName,
 )
+from regard.errors import InputError
 
 
 class BiRnnConfig(Config):
@@ -108,7 +109,7 @@ class BertConfig(Config):
     @model_validator(mode="after")
     def _check_heads(self) -> "BertConfig":
         if self.dim % self.heads:
-            raise ValueError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
+            raise InputError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
         return self
 
 
@@ -145,7 +146,7 @@ class ElmoConfig(Config):
     @model_validator(mode="after")
     def _check_widths(self) -> "ElmoConfig":
         if self.hidden_dim < self.dim:
-            raise ValueError(f"hidden_dim = {self.hidden_dim} must be at least dim = {self.dim}")
+            raise InputError(f"hidden_dim = {self.hidden_dim} must be at least dim = {self.dim}")
         return self
 
 
@@ -225,5 +226,5 @@ class BidafConfig(Config):
     @model_validator(mode="after")
     def _check_inputs(self) -> "BidafConfig":
         if not self.use_words and not self.use_characters:
-            raise ValueError("words and letters are both false: there is nothing to read")
+            raise InputError("words and letters are both false: there is nothing to read")
         return self

@@ -17,6 +17,7 @@ from regard.config.models.common import (
     NormalizerName,
     ScoreName,
 )
+from regard.errors import InputError
 
 
 class VitConfig(Config):
@@ -48,11 +49,11 @@ class VitConfig(Config):
     @model_validator(mode="after")
     def _check_heads_and_patch_size(self) -> "VitConfig":
         if self.dim % self.heads:
-            raise ValueError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
+            raise InputError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
         if self.stem == "convolution" and (
             self.patch_size < 2 or self.patch_size & (self.patch_size - 1)
         ):
-            raise ValueError(
+            raise InputError(
                 f"stem = 'convolution' needs patch_size = 2, 4, 8, …, not {self.patch_size}"
             )
         return self

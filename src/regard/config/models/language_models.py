@@ -14,6 +14,7 @@ from regard.config.models.common import (
     ActivationName,
     NormalizerName,
 )
+from regard.errors import InputError
 
 
 class Gpt2Config(Config):
@@ -49,7 +50,7 @@ class Gpt2Config(Config):
     @model_validator(mode="after")
     def _check_heads(self) -> "Gpt2Config":
         if self.dim % self.heads:
-            raise ValueError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
+            raise InputError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
         return self
 
 

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
 from regard.config.models.common import ACTIVATION_HELP, DROPOUT_HELP, ActivationName
+from regard.errors import InputError
 
 ROLL_MODELS = ("roll_rnn", "roll_gpt")  # models that read keys; the others read text
 
@@ -49,5 +50,5 @@ class RollGptConfig(Config):
     @model_validator(mode="after")
     def _check_heads(self) -> "RollGptConfig":
         if self.dim % self.heads:
-            raise ValueError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
+            raise InputError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
         return self

@@ -22,6 +22,7 @@ from regard.config.models.common import (
     NormalizerName,
     ScoreName,
 )
+from regard.errors import InputError
 
 
 class EncDecConfig(Config):
@@ -162,7 +163,7 @@ class TransformerConfig(Config):
     @model_validator(mode="after")
     def _check_heads(self) -> "TransformerConfig":
         if self.dim % self.heads:
-            raise ValueError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
+            raise InputError(f"dim = {self.dim} cannot be divided among heads = {self.heads}")
         return self
 
 

@@ -18,6 +18,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name, read_lines
 from regard.data.formats.text_pairs import Paths
+from regard.errors import InputError
 
 FIELD = re.compile(r"([A-Za-z+]):\s*(.*?)\s*$")
 DEFAULT_FIELDS = "TRMLQPK"
@@ -40,7 +41,7 @@ class AbcFiles(HashSplitFiles):
     ) -> None:
         self.paths = paths_by_split(train, dev, test)
         if "K" not in header_fields:
-            raise ValueError(
+            raise InputError(
                 f"header_fields must contain K, not {header_fields!r}; notes follow after the key"
             )
         self.fields = header_fields
@@ -71,11 +72,11 @@ def read_tunes(path: Path | str) -> Iterator[tuple[str, list[str]]]:
         elif location:
             tune.append(line)
         elif line.startswith("K:"):
-            raise ValueError(
+            raise InputError(
                 f"{display_name(path)}:{number}: a key, but no X: before; begin each tune with X:1"
             )
     if not location:
-        raise ValueError(f"{display_name(path)}: no tune; begin each with a line X:1")
+        raise InputError(f"{display_name(path)}: no tune; begin each with a line X:1")
     yield location, tune
 
 
@@ -87,7 +88,7 @@ def normalized_tune(tune: Sequence[str], fields: str, location: str) -> Iterator
         field = FIELD.fullmatch(text)
         if field is None:
             if text and in_header:
-                raise ValueError(f"{location}: no K: before the notes of this tune; give its key")
+                raise InputError(f"{location}: no K: before the notes of this tune; give its key")
             has_notes = has_notes or bool(text)
             if text:
                 yield text
@@ -95,6 +96,6 @@ def normalized_tune(tune: Sequence[str], fields: str, location: str) -> Iterator
             in_header = in_header and field[1] != "K"
             yield f"{field[1]}:{field[2]}"
     if in_header:
-        raise ValueError(f"{location}: no K: in this tune; give its key")
+        raise InputError(f"{location}: no K: in this tune; give its key")
     if not has_notes:
-        raise ValueError(f"{location}: no notes after the K: of this tune; remove it")
+        raise InputError(f"{location}: no notes after the K: of this tune; remove it")

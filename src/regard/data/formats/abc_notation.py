@@ -9,6 +9,8 @@ import re
 from fractions import Fraction
 from typing import NamedTuple, Never
 
+from regard.errors import InputError
+
 FIELD = re.compile(r"([A-Za-z+]):\s*(.*?)\s*$")
 LENGTH_PATTERN = r"(\d*)(/*)(\d*)"
 NOTE = re.compile(r"([_^=]{0,2})([A-Ga-g])([,']*)" + LENGTH_PATTERN)
@@ -64,10 +66,10 @@ def key_signature(text: str) -> dict[str, int]:
     if match is None or mode is None or match[1] not in TONICS:
         if text.lower().startswith(("none", "hp")) or not text:
             return {}
-        raise ValueError(f"K:{text} is not a key")
+        raise InputError(f"K:{text} is not a key")
     sharps = TONICS[match[1]] + mode
     if not -7 <= sharps <= 7:
-        raise ValueError(f"K:{text} is not a key: it would have {abs(sharps)} accidentals")
+        raise InputError(f"K:{text} is not a key: it would have {abs(sharps)} accidentals")
     names = SHARPS[:sharps] if sharps >= 0 else SHARPS[::-1][:-sharps]
     return dict.fromkeys(names, 1 if sharps > 0 else -1)
 
@@ -80,14 +82,14 @@ def parse_meter(text: str) -> Fraction:
         return FREE_METER
     match = re.fullmatch(r"\(?(\d+(?:\+\d+)*)\)?/([1-9]\d*)", text)
     if match is None or not sum(map(int, match[1].split("+"))):
-        raise ValueError(f"M:{text} is not a meter like 6/8")
+        raise InputError(f"M:{text} is not a meter like 6/8")
     return Fraction(sum(map(int, match[1].split("+"))), int(match[2]))
 
 
 def length_factor(count: str, slashes: str, divisor: str) -> Fraction:
     """Return the factor of a length: 2, /2, 3/2, /, //."""
     if int(count or 1) == 0 or divisor == "0" or (divisor and not slashes):
-        raise ValueError(f"{count}{slashes}{divisor} is not a length")
+        raise InputError(f"{count}{slashes}{divisor} is not a length")
     denominator = int(divisor) if divisor else 2 ** len(slashes)
     return Fraction(int(count or 1), denominator)
 
@@ -127,10 +129,10 @@ class AbcParser:
                 case "L":
                     match = re.fullmatch(r"1/([1-9]\d*)", value)
                     if match is None:
-                        raise ValueError(f"L:{value} is not a length like 1/8")
+                        raise InputError(f"L:{value} is not a length like 1/8")
                     self.unit_length = Fraction(1, int(match[1]))
                 case "V":
-                    raise ValueError("V: several voices are not supported")
+                    raise InputError("V: several voices are not supported")
         except ValueError as error:
             self.fail(str(error))
         if name in "KMP":  # a part may end, and begin, with a short bar
@@ -215,7 +217,7 @@ class AbcParser:
     def add_notes(self, notes: list[re.Match[str]], length: Fraction) -> None:
         """Add simultaneous notes, or a rest if there are none; tied notes are prolonged."""
         if self.short_bar_error:
-            raise ValueError(self.short_bar_error)
+            raise InputError(self.short_bar_error)
         notes_left, factor = self.tuplet
         length *= factor * self.next_factor
         self.next_factor = Fraction(1)
@@ -300,4 +302,4 @@ class AbcParser:
         return self.notes
 
     def fail(self, reason: str) -> Never:
-        raise ValueError(f"line {self.line_number}, bar {self.bar_number}: {reason}")
+        raise InputError(f"line {self.line_number}, bar {self.bar_number}: {reason}")

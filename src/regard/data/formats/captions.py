@@ -22,6 +22,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name, read_text
 from regard.data.formats.text_pairs import Paths, format_from_suffix, read_json_lines
+from regard.errors import InputError
 from regard.files import JsonObject
 
 CaptionFormat = Literal["jsonl", "coco"]
@@ -60,10 +61,10 @@ class CaptionFiles(HashSplitFiles):
         self.digests: dict[str, str] = {}  # by path: each image is hashed once
         for split, paths in self.paths.items():
             if len(paths) != 1:
-                raise ValueError(f"{split}: {self.format} needs one file, not {len(paths)}")
+                raise InputError(f"{split}: {self.format} needs one file, not {len(paths)}")
             check_file(paths[0])
         if folder is not None and not Path(folder).is_dir():
-            raise ValueError(f"{folder}: there is no such folder")
+            raise InputError(f"{folder}: there is no such folder")
 
     def describe(self) -> str:
         each = [f"{split} {display_name(paths[0])}" for split, paths in self.paths.items()]
@@ -83,7 +84,7 @@ class CaptionFiles(HashSplitFiles):
         for name, (location, captions) in captions_by_image.items():
             image_path = image_folder / name
             if not image_path.is_file():
-                raise ValueError(f"{location}: there is no such image: {image_path}")
+                raise InputError(f"{location}: there is no such image: {image_path}")
             yield (
                 f"{location} ({image_path})",
                 {"image": str(image_path), "captions": tuple(captions)},
@@ -100,9 +101,9 @@ def read_caption_lines(path: Path | str) -> CaptionIndex:
     for number, record in enumerate(records, 1):
         location, value = f"{display_name(path)}:{number}", record["caption"]
         if not record["image"]:
-            raise ValueError(f"{location}: 'image' is empty; name the image of the caption")
+            raise InputError(f"{location}: 'image' is empty; name the image of the caption")
         if not value:
-            raise ValueError(f"{location}: 'caption' is empty; write one, or remove the image")
+            raise InputError(f"{location}: 'caption' is empty; write one, or remove the image")
         captions = [value] if isinstance(value, str) else value
         image_captions = captions_by_image.setdefault(record["image"], (location, []))[1]
         image_captions.extend(checked_caption(caption, location) for caption in captions)
@@ -119,7 +120,7 @@ def read_coco(path: Path | str) -> CaptionIndex:
     for number, annotation in enumerate(data["annotations"], 1):
         location, image_id = f"{display_name(path)}: annotation {number}", annotation["image_id"]
         if image_id not in names:
-            raise ValueError(
+            raise InputError(
                 f"{location}: no image has the id {image_id}; add it, or remove the caption"
             )
         captions_by_image[names[image_id]][1].append(
@@ -127,9 +128,9 @@ def read_coco(path: Path | str) -> CaptionIndex:
         )
     for location, captions in captions_by_image.values():
         if not captions:
-            raise ValueError(f"{location}: an image without a caption; add one, or remove it")
+            raise InputError(f"{location}: an image without a caption; add one, or remove it")
     if not captions_by_image:
-        raise ValueError(f"{display_name(path)}: no images; add at least one")
+        raise InputError(f"{display_name(path)}: no images; add at least one")
     return captions_by_image
 
 
@@ -139,14 +140,14 @@ def load_coco(path: Path | str) -> dict[str, list[JsonObject]]:
         data = json.loads(read_text(path))
     except (json.JSONDecodeError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise ValueError(
+        raise InputError(
             f"{display_name(path)}: not JSON ({reason}); download or write it again"
         ) from None
     if not isinstance(data, dict):
-        raise ValueError(f"{display_name(path)}: must be an object with images and annotations")
+        raise InputError(f"{display_name(path)}: must be an object with images and annotations")
     for name, fields in COCO_FIELDS.items():
         if not isinstance(data.get(name), list):
-            raise ValueError(
+            raise InputError(
                 f"{display_name(path)}: {name!r} is missing or not a list; give a file in the "
                 "format of COCO"
             )
@@ -154,19 +155,19 @@ def load_coco(path: Path | str) -> dict[str, list[JsonObject]]:
             location = f"{display_name(path)}: {name.removesuffix('s')} {number}"
             for field in fields:
                 if not isinstance(entry, dict) or field not in entry:
-                    raise ValueError(f"{location}: no field {field!r}")
+                    raise InputError(f"{location}: no field {field!r}")
                 kinds = (str,) if field in ("file_name", "caption") else (int, str)
                 if not isinstance(entry[field], kinds):
                     kind = type(entry[field]).__name__
-                    raise ValueError(f"{location}: {field!r} must not be {kind}")
+                    raise InputError(f"{location}: {field!r} must not be {kind}")
     return data
 
 
 def checked_caption(caption: object, location: str) -> str:
     if not isinstance(caption, str):
-        raise ValueError(f"{location}: a caption must be text, not {type(caption).__name__}")
+        raise InputError(f"{location}: a caption must be text, not {type(caption).__name__}")
     if not caption.strip():
-        raise ValueError(f"{location}: the caption is empty; write one, or remove it")
+        raise InputError(f"{location}: the caption is empty; write one, or remove it")
     return caption.strip()
 
 

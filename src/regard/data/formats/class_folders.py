@@ -21,6 +21,7 @@ from regard.data.formats.image_files import IMAGE_SUFFIXES, is_image_file
 from regard.data.formats.images import ImageReader, read_image_bytes
 from regard.data.formats.lines import display_name
 from regard.data.synthetic.episodes import EpisodeCorpus, SampledEpisodes, draw_layout
+from regard.errors import InputError
 
 # Class -> location of each image, and a function that reads its bytes
 ImageFilesByClass = dict[str, list[tuple[str, Callable[[], bytes]]]]
@@ -125,7 +126,7 @@ class ImageEpisodes(EpisodeCorpus):
         images_per_class = shots + -(-queries // self.ways)
         if images.counts.min() < images_per_class:
             max_queries = (int(images.counts.min()) - shots) * self.ways
-            raise ValueError(
+            raise InputError(
                 f"{split}: a class has only {images.counts.min()} images, but train.queries = "
                 f"{queries} needs {images_per_class}; set it to at most {max_queries}"
             )
@@ -224,14 +225,14 @@ def find_image_classes(path: Path) -> ImageFilesByClass:
     elif path.is_dir():
         classes = folder_image_classes(path)
     elif path.exists():
-        raise ValueError(
+        raise InputError(
             f"{path}: neither a folder nor a .zip; give one with a folder for each class"
         )
     else:
-        raise ValueError(f"{path}: there is no such folder")
+        raise InputError(f"{path}: there is no such folder")
     if not classes:
         supported = ", ".join(IMAGE_SUFFIXES)
-        raise ValueError(f"{path}: no folder with images ({supported}); make one for each class")
+        raise InputError(f"{path}: no folder with images ({supported}); make one for each class")
     return classes
 
 
@@ -252,7 +253,7 @@ def zip_image_classes(path: Path) -> ImageFilesByClass:
     try:
         archive = zipfile.ZipFile(path)
     except zipfile.BadZipFile as error:
-        raise ValueError(f"{path}: damaged ({error})") from None
+        raise InputError(f"{path}: damaged ({error})") from None
     for name in sorted(archive.namelist()):
         member_path = Path(name)
         if is_image_file(member_path) and member_path.parent != Path():
@@ -279,10 +280,10 @@ def hold_out_classes(
 def check_classes(location: str, classes: ImageFilesByClass, ways: int, shots: int) -> None:
     if len(classes) < ways:
         problem = f"{len(classes)} classes, but an episode has data.ways = {ways}"
-        raise ValueError(f"{location}: {problem}; add classes, hold out fewer, or lower data.ways")
+        raise InputError(f"{location}: {problem}; add classes, hold out fewer, or lower data.ways")
     for name, files in small_classes(classes, shots + 1):
         actual = f"{name} has {len(files)} image{'s' if len(files) > 1 else ''}"
-        raise ValueError(
+        raise InputError(
             f"{location}: {actual}, but {shots + 1} are needed: data.shots = {shots}, and a query; "
             "add images, or remove the class"
         )

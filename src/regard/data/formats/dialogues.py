@@ -23,6 +23,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
 from regard.data.formats.text_pairs import Paths, format_from_suffix
+from regard.errors import InputError
 from regard.files import JsonObject
 
 DialogueFormat = Literal["txt", "jsonl"]
@@ -59,11 +60,11 @@ def read_dialogue_lines(path: Path | str) -> Iterator[LocatedRecord]:
 def read_dialogue_json(path: Path | str) -> Iterator[LocatedRecord]:
     for location, data in parse_json_lines(path):
         if not isinstance(data, dict) or not {"turns", "exchanges"} & set(data):
-            raise ValueError(f"{location}: must be an object with turns or exchanges")
+            raise InputError(f"{location}: must be an object with turns or exchanges")
         if "turns" in data:
             turns = data["turns"]
             if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
-                raise ValueError(f"{location}: turns must be a list of texts")
+                raise InputError(f"{location}: turns must be a list of texts")
             yield location, dialogue_record(turns)
         else:
             yield location, record_from_exchanges(data, location)
@@ -74,10 +75,10 @@ def record_from_exchanges(data: JsonObject, location: str) -> Record:
     for number, exchange in enumerate(data["exchanges"], 1):
         exchange_location = f"{location}: exchange {number}"
         if not isinstance(exchange, dict):
-            raise ValueError(f"{exchange_location}: must be an object with user, wishes and reply")
+            raise InputError(f"{exchange_location}: must be an object with user, wishes and reply")
         for name in ("user", "reply"):
             if not isinstance(exchange.get(name), str):
-                raise ValueError(f"{exchange_location}: {name} must be a text")
+                raise InputError(f"{exchange_location}: {name} must be a text")
             turns.append(exchange[name])
         beliefs.append(to_slot_values(exchange.get("wishes", {}), f"{exchange_location}: wishes"))
     goal = data.get("goal")
@@ -88,7 +89,7 @@ def record_from_exchanges(data: JsonObject, location: str) -> Record:
 
 def to_slot_values(values: object, location: str) -> SlotValues:
     if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
-        raise ValueError(f"{location} must be an object of texts, such as {{'food': 'thai'}}")
+        raise InputError(f"{location} must be an object of texts, such as {{'food': 'thai'}}")
     return dict(values)
 
 
@@ -139,14 +140,14 @@ class DialogueFiles(HashSplitFiles):
     def _check_record(self, location: str, record: Record) -> Record:
         turns = record["turns"]
         if len(turns) < 2 or not all(turns):
-            raise ValueError(f"{location}: a dialogue needs at least two turns, none of them empty")
+            raise InputError(f"{location}: a dialogue needs at least two turns, none of them empty")
         if self.database and "wishes" not in record:
-            raise ValueError(f"{location}: no exchanges with wishes, which data.database needs")
+            raise InputError(f"{location}: no exchanges with wishes, which data.database needs")
         for belief in record.get("wishes", []) if self.database else []:
             for name in belief:
                 if name not in self.database.slot_columns:
                     allowed = ", ".join(self.database.slot_columns)
-                    raise ValueError(
+                    raise InputError(
                         f"{location}: unknown slot {name!r} in wishes; data.slot_columns has "
                         f"{allowed}"
                     )

@@ -10,6 +10,7 @@ from regard.data.corpus import Record, check_name
 from regard.data.formats.labeled_texts import SplitFiles, held_out_shares, path_tuple, text_files
 from regard.data.formats.lines import check_file, display_name, read_lines, read_text
 from regard.data.formats.text_pairs import Paths
+from regard.errors import InputError
 
 DocumentUnit = Literal["file", "line", "paragraph"]
 LocatedText = tuple[str, str]  # location, text
@@ -58,7 +59,7 @@ class DocumentFiles(SplitFiles):
         start, end = self._split_bounds[split]
         if start >= end:
             path = display_name(self.paths["train"][0])
-            raise ValueError(f"{path}: too short to hold out {split}; give files for {split}")
+            raise InputError(f"{path}: too short to hold out {split}; give files for {split}")
         offset = 0
         for location, text in self._located_units("train"):
             if self.unit == "file":
@@ -116,7 +117,7 @@ def list_text_files(paths: Paths) -> tuple[Path | str, ...]:
             check_file(path)
             files.append(path)
     if not files:
-        raise ValueError("no files; give at least one")
+        raise InputError("no files; give at least one")
     return tuple(files)
 
 

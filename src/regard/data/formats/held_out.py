@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from hashlib import blake2b
 
+from regard.errors import InputError
+
 
 def held_out_shares(given_splits: Mapping[str, object], held_out: float) -> dict[str, float]:
     """Return the share of train for dev and for test, unless they are given."""
     if not 0 <= held_out < 0.5:
-        raise ValueError(f"held_out must be at least 0 and less than 0.5, not {held_out}")
+        raise InputError(f"held_out must be at least 0 and less than 0.5, not {held_out}")
     return {split: held_out for split in ("dev", "test") if split not in given_splits and held_out}
 
 

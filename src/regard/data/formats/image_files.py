@@ -21,6 +21,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name
 from regard.data.formats.text_pairs import Paths, path_suffix
+from regard.errors import InputError
 
 ImageFormat = Literal["folder", "idx", "tsv", "csv"]
 FIELDS = ("image", "label")
@@ -86,11 +87,11 @@ class ImageFiles(HashSplitFiles):
                 f"{display_name(image_path)} has {len(images)}, {display_name(label_path)} "
                 f"{len(label_ids)}"
             )
-            raise ValueError(f"{counts}; give one label for each image")
+            raise InputError(f"{counts}; give one label for each image")
         for number, (pixels, label) in enumerate(zip(images, label_ids.tolist(), strict=True), 1):
             location = f"{display_name(image_path)}: image {number}"
             if self.labels is not None and label >= len(self.labels):
-                raise ValueError(
+                raise InputError(
                     f"{location}: label {label}, but data.labels has only {len(self.labels)} names"
                 )
             name = str(label) if self.labels is None else self.labels[label]
@@ -101,43 +102,43 @@ class ImageFiles(HashSplitFiles):
         kind: Literal["tsv", "csv"] = "csv" if self.format == "csv" else "tsv"
         for location, record in read_table(path, kind, self.columns):
             if not record["label"]:
-                raise ValueError(f"{location}: the label is empty")
+                raise InputError(f"{location}: the label is empty")
             image_path = Path(path).parent / record["image"]
             if not image_path.is_file():
-                raise ValueError(f"{location}: there is no such image: {image_path}")
+                raise InputError(f"{location}: there is no such image: {image_path}")
             yield f"{location} ({image_path})", {**record, "image": str(image_path)}
 
     def _check(self) -> None:
         """Check settings and paths before any file is read."""
         for needed in FIELDS:
             if list(self.columns).count(needed) != 1:
-                raise ValueError(f"columns must name {needed!r} once, not {list(self.columns)}")
+                raise InputError(f"columns must name {needed!r} once, not {list(self.columns)}")
         if self.columns != FIELDS and self.format not in ("tsv", "csv"):
-            raise ValueError(f"columns do not apply to {self.format}; they are for tsv and csv")
+            raise InputError(f"columns do not apply to {self.format}; they are for tsv and csv")
         if self.labels is not None and self.format != "idx":
-            raise ValueError(f"labels do not apply to {self.format}; they are for idx")
+            raise InputError(f"labels do not apply to {self.format}; they are for idx")
         expected_by_format = {"folder": "one folder", "idx": "two files (images, labels)"}
         for split, paths in self.paths.items():
             if len(paths) != (2 if self.format == "idx" else 1):
                 expected = expected_by_format.get(self.format, "one file")
-                raise ValueError(f"{split}: {self.format} needs {expected}, not {len(paths)}")
+                raise InputError(f"{split}: {self.format} needs {expected}, not {len(paths)}")
             for path in paths:
                 if self.format != "folder":
                     check_file(path)
                 elif not Path(path).is_dir():
-                    raise ValueError(f"{path}: there is no such folder")
+                    raise InputError(f"{path}: there is no such folder")
 
 
 def read_image_folders(path: Path) -> Iterator[LocatedRecord]:
     """Read `folder/label/*.png`: the name of a folder is the label of its images."""
     labels = sorted(entry for entry in path.iterdir() if entry.is_dir())
     if not labels:
-        raise ValueError(f"{path}: no folders; make one with images for each label")
+        raise InputError(f"{path}: no folders; make one with images for each label")
     for label in labels:
         files = sorted(file for file in label.iterdir() if is_image_file(file))
         if not files:
             supported = ", ".join(IMAGE_SUFFIXES)
-            raise ValueError(f"{label}: no images ({supported}); add some, or remove the folder")
+            raise InputError(f"{label}: no images ({supported}); add some, or remove the folder")
         for file in files:
             yield str(file), {"image": str(file), "label": label.name}
 
@@ -156,7 +157,7 @@ def guess_format(paths: Sequence[Path | str]) -> ImageFormat:
     suffix = path_suffix(paths[0])
     if suffix not in TABLE_FORMATS:
         hint = "give a folder, a .tsv or .csv of images and labels, or two IDX files"
-        raise ValueError(f"{paths[0]}: neither a folder of images nor a table; {hint}")
+        raise InputError(f"{paths[0]}: neither a folder of images nor a table; {hint}")
     return TABLE_FORMATS[suffix]
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.formats.lines import check_file
+from regard.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
@@ -47,9 +48,9 @@ class ImageReader:
 
     def __post_init__(self) -> None:
         if self.channels not in PIL_MODES:
-            raise ValueError(f"channels must be 1 (gray) or 3 (RGB), not {self.channels}")
+            raise InputError(f"channels must be 1 (gray) or 3 (RGB), not {self.channels}")
         if self.size is not None and min(self.size) < 1:
-            raise ValueError(f"size must be positive, not {self.size}")
+            raise InputError(f"size must be positive, not {self.size}")
 
     def __call__(self, image: ImageLike, location: str | None = None) -> Pixels:
         """Return the pixels of an image; errors name `location`, by default the path."""
@@ -109,7 +110,7 @@ class ImageReader:
         return pixels if pixels.ndim == 3 else pixels[..., None]
 
 
-class BadImageError(ValueError):
+class BadImageError(InputError):
     """Raised for an image that cannot be read."""
 
 
@@ -196,7 +197,7 @@ def flatten_image(image: "PillowImage", mode: str) -> "PillowImage":
     if image.mode.startswith("I"):  # 16-bit integers, or 32-bit integers with 16-bit values
         image = Image.fromarray(to_eight_bits(np.asarray(image), "it")[..., 0])
     elif image.mode == "F":
-        raise ValueError("floating-point values of unknown range; convert it to 8 bits")
+        raise InputError("floating-point values of unknown range; convert it to 8 bits")
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
         background = Image.new("RGBA", rgba.size, "white")

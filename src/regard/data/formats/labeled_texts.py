@@ -22,6 +22,7 @@ from regard.data.formats.text_pairs import (
     read_json_lines,
     read_parallel,
 )
+from regard.errors import InputError
 
 LabeledTextFormat = Literal["tsv", "csv", "jsonl", "parallel", "folder"]
 LocatedRecord = tuple[str, Record]  # location, record
@@ -53,7 +54,7 @@ def read_table(
         number, header = next(rows)
         for theirs in fields.values():
             if header.count(theirs) != 1:
-                raise ValueError(
+                raise InputError(
                     f"{display_name(path)}:{number}: the header must have {theirs!r} once; "
                     f"it has {', '.join(header)}"
                 )
@@ -63,7 +64,7 @@ def read_table(
     for number, cells in rows:
         location = f"{display_name(path)}:{number}"
         if len(cells) != len(columns):
-            raise ValueError(column_count_message(location, cells, columns, SEPARATORS[format]))
+            raise InputError(column_count_message(location, cells, columns, SEPARATORS[format]))
         yield location, {name: cells[index] for index, name in kept_columns}
 
 
@@ -80,7 +81,7 @@ def numbered_csv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            raise ValueError(
+            raise InputError(
                 f"{display_name(path)}:{number}: not CSV ({error}); put a cell that contains a "
                 "quote in quotes, and double the quote"
             ) from None
@@ -93,7 +94,7 @@ def read_label_folders(path: Path | str) -> Iterator[LocatedRecord]:
     """Read `folder/label/*.txt`: the name of a folder is the label of its files."""
     labels = sorted(entry for entry in Path(path).iterdir() if entry.is_dir())
     if not labels:
-        raise ValueError(f"{path}: no folders; make one with .txt files for each label")
+        raise InputError(f"{path}: no folders; make one with .txt files for each label")
     for label in labels:
         for file in text_files(label):
             yield str(file), {"text": read_text(file).removesuffix("\n"), "label": label.name}
@@ -103,7 +104,7 @@ def text_files(folder: Path, pattern: str = "*.txt") -> list[Path]:
     """Return the text files of a folder, gzipped or not, in order."""
     files = sorted({*folder.glob(pattern), *folder.glob(f"{pattern}.gz")})
     if not files:
-        raise ValueError(f"{folder}: no .txt or .txt.gz file; add one")
+        raise InputError(f"{folder}: no .txt or .txt.gz file; add one")
     return files
 
 
@@ -126,7 +127,7 @@ class SplitFiles(ABC):
         for position, (location, _) in enumerate(self._located_records(split)):
             if position == index:
                 return location
-        raise ValueError(f"{split} has no record {index + 1}")
+        raise InputError(f"{split} has no record {index + 1}")
 
     @abstractmethod
     def _located_records(self, split: str) -> Iterator[LocatedRecord]:
@@ -155,7 +156,7 @@ class HashSplitFiles(SplitFiles):
             yield location, record
         if not count:
             path = display_name(self.paths[source_split][0])
-            raise ValueError(f"{path}: no records fall into {split}; give files for {split}")
+            raise InputError(f"{path}: no records fall into {split}; give files for {split}")
 
     def hash_key(self, record: Record) -> str:
         """Return the text to hash; records with equal keys are in one split."""
@@ -218,32 +219,32 @@ class LabeledTextFiles(HashSplitFiles):
             if not isinstance(label, str):
                 record["label"] = json.dumps(label)  # 1 and true become text
             elif not label:
-                raise ValueError(f"{location}: the label is empty")
+                raise InputError(f"{location}: the label is empty")
             yield location, record
 
     def _check(self) -> None:
         """Check settings and paths before any file is read."""
         if self.format == "jsonl" and self.columns is not None:
-            raise ValueError("columns do not apply to jsonl; set fields")
+            raise InputError("columns do not apply to jsonl; set fields")
         if self.format in ("parallel", "folder") and self.fields is not None:
-            raise ValueError(f"fields do not apply to {self.format}; set columns for parallel")
+            raise InputError(f"fields do not apply to {self.format}; set columns for parallel")
         if self.columns is not None and self.fields is not None:
-            raise ValueError("give columns (no header) or fields (with a header), not both")
+            raise InputError("give columns (no header) or fields (with a header), not both")
         for setting, names in (("columns", self.columns), ("fields", self.fields)):
             for needed in FIELDS:
                 if names is not None and list(names).count(needed) != 1:
-                    raise ValueError(f"{setting} must name {needed!r} once, not {list(names)}")
+                    raise InputError(f"{setting} must name {needed!r} once, not {list(names)}")
         sides = len(self.columns or FIELDS) if self.format == "parallel" else 1
         for split, paths in self.paths.items():
             if len(paths) != sides:
                 expected_by_format = {"parallel": f"{sides} files", "folder": "one folder"}
                 expected = expected_by_format.get(self.format, "one file")
-                raise ValueError(f"{split}: {self.format} needs {expected}, not {len(paths)}")
+                raise InputError(f"{split}: {self.format} needs {expected}, not {len(paths)}")
             for path in paths:
                 if self.format != "folder":
                     check_file(path)
                 elif not Path(path).is_dir():
-                    raise ValueError(f"{path}: there is no such folder")
+                    raise InputError(f"{path}: there is no such folder")
 
 
 def with_line_locations(path: Path | str, records: Iterator[Record]) -> Iterator[LocatedRecord]:

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from regard.errors import InputError
+
 STDIN = "-"
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 26  # longer lines are not text, or text in another format
@@ -30,9 +32,9 @@ def check_file(path: Path | str) -> None:
         return
     path = Path(path)
     if path.is_dir():
-        raise ValueError(f"{path}: this is a folder; give a file")
+        raise InputError(f"{path}: this is a folder; give a file")
     if not path.exists():
-        raise ValueError(f"{path}: there is no such file")
+        raise InputError(f"{path}: there is no such file")
 
 
 @contextmanager
@@ -48,7 +50,7 @@ def open_binary(path: Path | str) -> Generator[BinaryIO]:
             yield cast("BinaryIO", file)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             reason = " ".join(str(error).split())
-            raise ValueError(f"{path}: damaged gzip file ({reason}); download it again") from None
+            raise InputError(f"{path}: damaged gzip file ({reason}); download it again") from None
 
 
 def read_lines(path: Path | str) -> Iterator[str]:
@@ -60,14 +62,14 @@ def read_lines(path: Path | str) -> Iterator[str]:
         try:
             text = block.decode()
         except UnicodeDecodeError as error:
-            raise ValueError(_not_utf8_message(path, number, block, error.start)) from None
+            raise InputError(_not_utf8_message(path, number, block, error.start)) from None
         decoded_lines = text.split("\n")
         if "\r" in text:
             decoded_lines = [line.removesuffix("\r") for line in decoded_lines]
         number += len(decoded_lines)
         yield from decoded_lines
     if not number:
-        raise ValueError(_empty_message(path))
+        raise InputError(_empty_message(path))
 
 
 def parse_json_lines(path: Path | str, expected: str = "object") -> Iterator[tuple[str, object]]:
@@ -82,7 +84,7 @@ def parse_json_line(line: str, location: str, expected: str = "object") -> objec
         return json.loads(line)
     except (ValueError, RecursionError) as error:
         reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise ValueError(
+        raise InputError(
             f"{location}: not JSON ({reason}); put one {expected} on each line"
         ) from None
 
@@ -94,9 +96,9 @@ def read_text(path: Path | str) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(_not_utf8_message(path, 0, data, error.start)) from None
+        raise InputError(_not_utf8_message(path, 0, data, error.start)) from None
     if not text:
-        raise ValueError(_empty_message(path))
+        raise InputError(_empty_message(path))
     return text.replace("\r\n", "\n")
 
 
@@ -117,7 +119,7 @@ def _line_blocks(path: Path | str) -> Iterator[bytes]:
             else:
                 rest += tail
             if len(rest) > MAX_LINE_BYTES:
-                raise ValueError(
+                raise InputError(
                     f"{display_name(path)}: a line of more than {MAX_LINE_BYTES >> 20} MB; "
                     "give a text file"
                 )

@@ -19,6 +19,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_text
 from regard.data.formats.text_pairs import Paths, path_suffix
+from regard.errors import InputError
 
 LOWEST_PITCH, HIGHEST_PITCH = 21, 108  # the keys of a piano
 SPLIT_NAMES = {"train": ("train",), "dev": ("valid", "dev"), "test": ("test",)}
@@ -32,7 +33,7 @@ def parse_piece(text: str, location: str) -> list[RollStep]:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise ValueError(
+        raise InputError(
             f"{location}: not JSON ({error}); write a piece as [[60, 64], [62]]"
         ) from None
     return to_steps(data, location)
@@ -41,18 +42,18 @@ def parse_piece(text: str, location: str) -> list[RollStep]:
 def to_steps(piece: object, location: str) -> list[RollStep]:
     """Convert decoded JSON to steps of sorted, different pitches; errors name `location`."""
     if not isinstance(piece, list):
-        raise ValueError(f"{location}: a piece must be a list of steps, as [[60, 64], [62]]")
+        raise InputError(f"{location}: a piece must be a list of steps, as [[60, 64], [62]]")
     steps = []
     for number, step in enumerate(piece, 1):
         step_location = f"{location}, step {number}"
         if not isinstance(step, list):
-            raise ValueError(
+            raise InputError(
                 f"{step_location}: must be a list of pitches, as [60, 64], not {step!r}"
             )
         for pitch in step:
             if type(pitch) is not int or not LOWEST_PITCH <= pitch <= HIGHEST_PITCH:
                 keys = f"from {LOWEST_PITCH} to {HIGHEST_PITCH}, the range of a piano"
-                raise ValueError(
+                raise InputError(
                     f"{step_location}: pitch {pitch!r} is not {keys}; transpose the piece"
                 )
         steps.append(tuple(sorted(set(step))))
@@ -78,7 +79,7 @@ class PianoRollFiles(HashSplitFiles):
             check_file(path)
             if path_suffix(path) not in (*LINE_SUFFIXES, *JSON_SUFFIXES):
                 supported = ", ".join((*JSON_SUFFIXES, *LINE_SUFFIXES))
-                raise ValueError(f"{path}: unknown suffix; use one of {supported}")
+                raise InputError(f"{path}: unknown suffix; use one of {supported}")
         contents = [
             load_json(path) for path in self.paths["train"] if path_suffix(path) in JSON_SUFFIXES
         ]
@@ -110,7 +111,7 @@ class PianoRollFiles(HashSplitFiles):
         for path in paths:
             for location, piece in read_pieces(path, split):
                 if not (steps := to_steps(piece, location)):
-                    raise ValueError(f"{location}: a piece without steps; remove it")
+                    raise InputError(f"{location}: a piece without steps; remove it")
                 yield location, {"text": json.dumps(steps)}
 
 
@@ -123,12 +124,12 @@ def read_pieces(path: Path | str, split: str) -> Iterator[tuple[str, object]]:
     if isinstance(data, dict):
         name = split_name(data, split)
         if name is None:
-            raise ValueError(
+            raise InputError(
                 f"{location}: no field {SPLIT_NAMES[split][0]!r}; it has {', '.join(data)}"
             )
         data, location = data[name], f"{location}: {name}"
     if not isinstance(data, list):
-        raise ValueError(f"{location}: must be a list of pieces, or {{train, valid, test}} of them")
+        raise InputError(f"{location}: must be a list of pieces, or {{train, valid, test}} of them")
     for number, piece in enumerate(data, 1):
         yield f"{location}{',' if ':' in location else ':'} piece {number}", piece
 
@@ -139,7 +140,7 @@ def load_json(path: Path | str) -> object:
     except json.JSONDecodeError as error:
         problem = f"not JSON ({error.msg}, column {error.colno})"
         hint = "correct it, or name a file with one piece a line .jsonl"
-        raise ValueError(f"{display_name(path)}:{error.lineno}: {problem}; {hint}") from None
+        raise InputError(f"{display_name(path)}:{error.lineno}: {problem}; {hint}") from None
 
 
 def split_name(data: object, split: str) -> str | None:

@@ -22,6 +22,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
 from regard.data.formats.text_pairs import Paths, format_from_suffix
+from regard.errors import InputError
 
 RESIDUES = "ACDEFGHIKLMNPQRSTVWY"  # the twenty amino acids; other letters become X
 UNKNOWN_RESIDUE, GAP, UNKNOWN_STATE = "X", "-", "?"
@@ -42,19 +43,19 @@ def parse_sequences(text: str, location: str) -> list[str]:
     """Parse a sequence and its aligned sequences, in capitals; errors name `location`."""
     rows = text.upper().replace(".", GAP).split()
     if not rows:
-        raise ValueError(f"{location}: no residues; give letters such as MKVLA")
+        raise InputError(f"{location}: no residues; give letters such as MKVLA")
     for row in rows:
         for number, letter in enumerate(row, 1):
             if letter != GAP and not ("A" <= letter <= "Z"):
-                raise ValueError(f"{location}: residue {number} is {letter!r}; give letters")
+                raise InputError(f"{location}: residue {number} is {letter!r}; give letters")
         if len(row) != len(rows[0]):
-            raise ValueError(
+            raise InputError(
                 f"{location}: an aligned sequence has {len(row)} positions, but the first has "
                 f"{len(rows[0])}"
             )
     if GAP in rows[0]:
         position = rows[0].index(GAP) + 1
-        raise ValueError(
+        raise InputError(
             f"{location}: the first sequence has a gap at {position}; remove the column"
         )
     return rows
@@ -64,11 +65,11 @@ def protein_record(text: str, states: str, location: str) -> Record:
     """Build a record from sequences and states; errors name `location`."""
     rows, states = parse_sequences(text, location), states.strip()
     if len(states) != len(rows[0]):
-        raise ValueError(
+        raise InputError(
             f"{location}: {len(states)} states for {len(rows[0])} residues; give one for each"
         )
     if any(state.isspace() for state in states):
-        raise ValueError(
+        raise InputError(
             f"{location}: a state is a space; write {UNKNOWN_STATE!r} for unknown states"
         )
     return {"text": " ".join(rows), "states": states}
@@ -80,7 +81,7 @@ def read_fasta(path: Path | str) -> Iterator[LocatedRecord]:
 
     def block_record() -> LocatedRecord:
         if len(block) < 2:
-            raise ValueError(f"{location}: {len(block)} lines below it; {FASTA_LAYOUT}")
+            raise InputError(f"{location}: {len(block)} lines below it; {FASTA_LAYOUT}")
         return location, protein_record(" ".join(block[:-1]), block[-1], location)
 
     for number, line in enumerate(read_lines(path), 1):
@@ -90,7 +91,7 @@ def read_fasta(path: Path | str) -> Iterator[LocatedRecord]:
             location, block = f"{display_name(path)}:{number}", []
         elif line.strip():
             if not location:
-                raise ValueError(
+                raise InputError(
                     f"{display_name(path)}:{number}: text before the first >; {FASTA_LAYOUT}"
                 )
             block.append(line.strip())
@@ -102,15 +103,15 @@ def read_protein_objects(path: Path | str, fields: Mapping[str, str]) -> Iterato
     """Read one object a line; `alignment` is optional."""
     for location, data in parse_json_lines(path):
         if not isinstance(data, dict):
-            raise ValueError(f"{location}: expected an object with {', '.join(fields.values())}")
+            raise InputError(f"{location}: expected an object with {', '.join(fields.values())}")
         for name in fields.values():
             if not isinstance(data.get(name), str):
-                raise ValueError(f"{location}: {name!r} must be a text; add it")
+                raise InputError(f"{location}: {name!r} must be a text; add it")
         aligned = data.get("alignment", [])
         if not (
             isinstance(aligned, list) and all(isinstance(sequence, str) for sequence in aligned)
         ):
-            raise ValueError(f"{location}: 'alignment' must be a list of texts")
+            raise InputError(f"{location}: 'alignment' must be a list of texts")
         rows = " ".join([data[fields["sequence"]], *aligned])
         yield location, protein_record(rows, data[fields["states"]], location)
 
@@ -137,7 +138,7 @@ class ProteinFiles(HashSplitFiles):
         )
         self.fields = {**FIELDS, **(fields or {})}
         if set(self.fields) != set(FIELDS):
-            raise ValueError(f"fields must name sequence and states, not {list(self.fields)}")
+            raise InputError(f"fields must name sequence and states, not {list(self.fields)}")
         self.shares = held_out_shares(self.paths, held_out)
         for path in (path for paths in self.paths.values() for path in paths):
             check_file(path)

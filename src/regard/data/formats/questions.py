@@ -23,6 +23,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_text
 from regard.data.formats.text_pairs import Paths, format_from_suffix
+from regard.errors import InputError
 from regard.files import JsonObject
 
 QuestionFormat = Literal["squad", "jsonl"]
@@ -39,7 +40,7 @@ def read_squad(path: Path | str) -> Iterator[LocatedRecord]:
         data = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         location = f"{display_name(path)}:{error.lineno}"
-        raise ValueError(f"{location}: not JSON ({error.msg}, column {error.colno})") from None
+        raise InputError(f"{location}: not JSON ({error.msg}, column {error.colno})") from None
     name = display_name(path)
     for a, article in enumerate(list_field(data, "data", name)):
         for p, paragraph in enumerate(list_field(article, "paragraphs", f"{name}: data[{a}]")):
@@ -47,7 +48,7 @@ def read_squad(path: Path | str) -> Iterator[LocatedRecord]:
             context = paragraph.get("context") if isinstance(paragraph, dict) else None
             for q, question in enumerate(list_field(paragraph, "qas", location)):
                 if not isinstance(question, dict):
-                    raise ValueError(f"{location}.qas[{q}]: not an object ({excerpt(question)})")
+                    raise InputError(f"{location}.qas[{q}]: not an object ({excerpt(question)})")
                 key = question.get("id", f"{a}.{p}.{q}")
                 entry = {**question, "id": key, "context": context}
                 yield (
@@ -60,14 +61,14 @@ def list_field(data: object, name: str, location: str) -> list[object]:
     """Return a list by its name in an object."""
     values = data.get(name) if isinstance(data, dict) else None
     if not isinstance(values, list):
-        raise ValueError(f"{location}: no list {name!r}; see docs/tasks/answer.md")
+        raise InputError(f"{location}: no list {name!r}; see docs/tasks/answer.md")
     return values
 
 
 def read_json_questions(path: Path | str) -> Iterator[LocatedRecord]:
     for number, (location, data) in enumerate(parse_json_lines(path), 1):
         if not isinstance(data, dict):
-            raise ValueError(f"{location}: not an object; see docs/tasks/answer.md for its fields")
+            raise InputError(f"{location}: not an object; see docs/tasks/answer.md for its fields")
         if "id" in data:
             location = f"{location}: question {data['id']!r}"
         yield location, question_record({"id": str(number), **data}, location)
@@ -78,7 +79,7 @@ def question_record(data: JsonObject, location: str) -> Record:
     for name in ("question", "context"):
         if not isinstance(data.get(name), str) or not data[name].strip():
             problem = "is empty" if isinstance(data.get(name), str) else "is missing"
-            raise ValueError(f"{location}: its {name} {problem}; add it, or remove the question")
+            raise InputError(f"{location}: its {name} {problem}; add it, or remove the question")
     context = data["context"]
     answers = [] if data.get("is_impossible") else answer_list(data.get("answers", []), location)
     return {
@@ -99,23 +100,23 @@ def answer_list(answers: object, location: str) -> list[object]:
                 for text, start in zip(texts, starts, strict=True)
             ]
     if not isinstance(answers, list):
-        raise ValueError(f"{location}: answers must be a list of {{text, answer_start}}")
+        raise InputError(f"{location}: answers must be a list of {{text, answer_start}}")
     return answers
 
 
 def checked_answer(answer: object, context: str, location: str) -> JsonObject:
     """Return {text, start}, or raise an error if the text is not at its position."""
     if not isinstance(answer, dict):
-        raise ValueError(
+        raise InputError(
             f"{location}: an answer must be {{text, answer_start}}, not {excerpt(answer)}"
         )
     text, start = answer.get("text"), answer.get("answer_start")
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(
+        raise InputError(
             f"{location}: an answer has no text; for unanswerable questions, give an empty list"
         )
     if not isinstance(start, int) or isinstance(start, bool):
-        raise ValueError(
+        raise InputError(
             f"{location}: the answer {excerpt(text)} has no answer_start; give a number"
         )
     actual = context[start : start + len(text)] if start >= 0 else ""
@@ -126,7 +127,7 @@ def checked_answer(answer: object, context: str, location: str) -> JsonObject:
             if position < 0
             else f"but at {position}; correct answer_start"
         )
-        raise ValueError(
+        raise InputError(
             f"{location}: the answer {excerpt(text)} is not in its context at character {start} "
             f"({excerpt(actual)}), {hint}"
         )

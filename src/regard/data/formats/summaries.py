@@ -19,6 +19,7 @@ from regard.data.formats.labeled_texts import (
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines
 from regard.data.formats.text_pairs import Paths, guess_format, read_json_lines, read_tsv
+from regard.errors import InputError
 from regard.files import JsonObject
 
 SummaryFormat = Literal["tsv", "jsonl"]
@@ -49,7 +50,7 @@ class SummaryFiles(HashSplitFiles):
         self.paths = paths_by_split(train, dev, test)
         actual_format = format or guess_format(self.paths["train"])
         if actual_format not in ("tsv", "jsonl"):
-            raise ValueError(
+            raise InputError(
                 f"{display_name(self.paths['train'][0])}: give TSV or JSON lines, not "
                 f"{actual_format}"
             )
@@ -58,7 +59,7 @@ class SummaryFiles(HashSplitFiles):
         self.shares = held_out_shares(self.paths, held_out)
         for split, paths in self.paths.items():
             if len(paths) != 1:
-                raise ValueError(f"{split}: {self.format} needs one file, not {len(paths)}")
+                raise InputError(f"{split}: {self.format} needs one file, not {len(paths)}")
             check_file(paths[0])
 
     def describe(self) -> str:
@@ -81,12 +82,12 @@ def summary_record(document: str, summary: str | list[object], location: str) ->
     summaries: list[str] = []
     for text in [summary] if isinstance(summary, str) else summary:
         if not isinstance(text, str):
-            raise ValueError(f"{location}: a summary must be a text, not {type(text).__name__}")
+            raise InputError(f"{location}: a summary must be a text, not {type(text).__name__}")
         summaries.append(text)
     if not document.strip():
-        raise ValueError(f"{location}: the document is empty; write one, or remove the line")
+        raise InputError(f"{location}: the document is empty; write one, or remove the line")
     if not summaries or not all(text.strip() for text in summaries):
-        raise ValueError(f"{location}: the summary is missing; write one, or remove the line")
+        raise InputError(f"{location}: the summary is missing; write one, or remove the line")
     extra = {"references": summaries} if len(summaries) > 1 else {}
     return {"source": document, "target": summaries[0], **extra}
 

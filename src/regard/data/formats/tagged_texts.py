@@ -31,6 +31,7 @@ from regard.data.tag_schemes import (
     find_violation,
     tags_from_spans,
 )
+from regard.errors import InputError
 from regard.files import JsonObject
 
 TaggedTextFormat = Literal["conll", "jsonl", "folder"]
@@ -61,16 +62,16 @@ def read_conll(
         location = f"{display_name(path)}:{number}"
         width = width or len(cells)
         if len(cells) != width:
-            raise ValueError(
+            raise InputError(
                 f"{location}: {len(cells)} columns, but {width} before; write a word, a tab and "
                 "its tag on each line, and separate sentences by blank lines"
             )
         if not -width <= tag_column < width or not word_column < width or width < 2:
-            raise ValueError(
+            raise InputError(
                 f"{location}: {width} columns, too few for word and tag; set data.columns"
             )
         if not (cell := cells[word_column].strip()) or " " in cell:
-            raise ValueError(f"{location}: {cells[word_column]!r} is not one word")
+            raise InputError(f"{location}: {cells[word_column]!r} is not one word")
         first_line = number if not words else first_line
         words.append(cell)
         tags.append(cells[tag_column].strip())
@@ -79,7 +80,7 @@ def read_conll(
 def read_tagged_objects(path: Path | str) -> Iterator[LocatedRecord]:
     for location, data in parse_json_lines(path):
         if not isinstance(data, dict):
-            raise ValueError(f"{location}: not an object; see docs/tasks/tag.md for its fields")
+            raise InputError(f"{location}: not an object; see docs/tasks/tag.md for its fields")
         yield location, record_from_json(data, location)
 
 
@@ -88,17 +89,17 @@ def record_from_json(data: JsonObject, location: str) -> Record:
     if "tokens" in data:
         tokens, tags = data["tokens"], data.get("tags")
         if not isinstance(tags, list) or len(tags) != len(tokens):
-            raise ValueError(f"{location}: tags must be a list as long as tokens, {len(tokens)}")
+            raise InputError(f"{location}: tags must be a list as long as tokens, {len(tokens)}")
         if not all(
             isinstance(item, str) and item and not re.search(r"\s", item)
             for item in [*tokens, *tags]
         ):
-            raise ValueError(f"{location}: tokens and tags must be words without spaces")
+            raise InputError(f"{location}: tokens and tags must be words without spaces")
         record: Record = {"text": " ".join(tokens), "tags": " ".join(tags)}
     elif isinstance(data.get("text"), str):
         record = record_from_spans(data["text"], data.get("spans", data.get("entities")), location)
     else:
-        raise ValueError(f"{location}: neither tokens with tags nor a text with spans; give one")
+        raise InputError(f"{location}: neither tokens with tags nor a text with spans; give one")
     label = data.get("intent", data.get("label"))
     return record if label is None else {**record, "label": str(label)}
 
@@ -109,7 +110,7 @@ def record_from_spans(text: str, character_spans: object, location: str) -> Reco
     A span must begin and end at borders of words.
     """
     if not isinstance(character_spans, list):
-        raise ValueError(f"{location}: spans must be a list of {{start, end, label}}")
+        raise InputError(f"{location}: spans must be a list of {{start, end, label}}")
     words = [(match.start(), match.end()) for match in WORD_PATTERN.finditer(text)]
     starts = {start: number for number, (start, _) in enumerate(words)}
     ends = {end: number for number, (_, end) in enumerate(words)}
@@ -119,7 +120,7 @@ def record_from_spans(text: str, character_spans: object, location: str) -> Reco
         label = span.get("label", span.get("entity"))
         if start not in starts or end not in ends or not label:
             span_text = text[start:end] if isinstance(start, int) and isinstance(end, int) else ""
-            raise ValueError(
+            raise InputError(
                 f"{location}: span {start} to {end} ({span_text!r}, {label!r}) must begin and end "
                 "at words of the text, and have a label"
             )
@@ -127,7 +128,7 @@ def record_from_spans(text: str, character_spans: object, location: str) -> Reco
     try:
         tags = tags_from_spans(spans, len(words))
     except ValueError as error:
-        raise ValueError(f"{location}: {error}") from None
+        raise InputError(f"{location}: {error}") from None
     return {"text": " ".join(text[s:e] for s, e in words), "tags": " ".join(tags)}
 
 
@@ -140,18 +141,18 @@ def read_tag_folder(path: Path | str) -> Iterator[LocatedRecord]:
     ]
     for name in (WORDS_FILE, TAGS_FILE):
         if name not in file_names:
-            raise ValueError(f"{path}: no file {name}; add it")
+            raise InputError(f"{path}: no file {name}; add it")
     columns = [list(read_lines(plain_or_gzipped(Path(path), name))) for name in file_names]
     if len({len(rows) for rows in columns}) > 1:
         counts = ", ".join(
             f"{name} {len(rows)}" for name, rows in zip(file_names, columns, strict=True)
         )
-        raise ValueError(f"{path}: files of different length ({counts} lines)")
+        raise InputError(f"{path}: files of different length ({counts} lines)")
     for number, row in enumerate(zip(*columns, strict=True), 1):
         words, tags = row[0].split(), row[1].split()
         location = f"{plain_or_gzipped(Path(path), TAGS_FILE)}:{number}"
         if len(words) != len(tags):
-            raise ValueError(
+            raise InputError(
                 f"{location}: {len(tags)} tags for {len(words)} words; give one for each"
             )
         record: Record = {"text": " ".join(words), "tags": " ".join(tags)}
@@ -193,7 +194,7 @@ class TaggedTextFiles(HashSplitFiles):
                 if self.format != "folder":
                     check_file(path)
                 elif not Path(path).is_dir():
-                    raise ValueError(f"{path}: there is no such folder")
+                    raise InputError(f"{path}: there is no such folder")
 
     def describe(self) -> str:
         each = [
@@ -218,12 +219,12 @@ class TaggedTextFiles(HashSplitFiles):
         """Return the record with BIO tags, or raise an error for a tag that violates the scheme."""
         tags = record["tags"].split()
         if not tags:
-            raise ValueError(f"{location}: a sentence without words; remove it")
+            raise InputError(f"{location}: a sentence without words; remove it")
         violation = find_violation(tags, self.scheme)
         if violation is not None:
             number, reason = violation
             word = record["text"].split()[number]
-            raise ValueError(
+            raise InputError(
                 f"{location}: word {number + 1} ({word!r}): {reason} is not {self.scheme}; "
                 "correct it, or set data.scheme"
             )

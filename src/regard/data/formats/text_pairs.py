@@ -23,6 +23,7 @@ from regard.data.formats.lines import (
     parse_json_line,
     read_lines,
 )
+from regard.errors import InputError
 
 TextPairFormat = Literal["tsv", "parallel", "jsonl", "parquet"]
 FormatT = TypeVar("FormatT", bound=str)
@@ -45,7 +46,7 @@ def read_tsv(path: Path | str, columns: Sequence[str] = PAIR_FIELDS) -> Iterator
     for number, line in enumerate(read_lines(path), 1):
         cells = line.split("\t")
         if len(cells) != width:
-            raise ValueError(
+            raise InputError(
                 column_count_message(
                     f"{display_name(path)}:{number}", cells, columns, "single tabs"
                 )
@@ -68,9 +69,9 @@ def read_parallel(
 ) -> Iterator[Record]:
     """Yield record n from line n of each file."""
     if len(paths) != len(fields):
-        raise ValueError(f"{len(paths)} files for {len(fields)} fields ({', '.join(fields)})")
+        raise InputError(f"{len(paths)} files for {len(fields)} fields ({', '.join(fields)})")
     if sum(str(path) == STDIN for path in paths) > 1:
-        raise ValueError("only one of several parallel files can be standard input")
+        raise InputError("only one of several parallel files can be standard input")
     readers = [read_lines(path) for path in paths]
     for number, row in enumerate(zip_longest(*readers), 1):
         if None in row:
@@ -82,7 +83,7 @@ def read_parallel(
                 f"{display_name(path)} has {count}"
                 for path, count in zip(paths, counts, strict=True)
             )
-            raise ValueError(f"{', '.join(line_counts)} lines; parallel files need the same number")
+            raise InputError(f"{', '.join(line_counts)} lines; parallel files need the same number")
         yield dict(zip(fields, row, strict=True))
 
 
@@ -98,7 +99,7 @@ def read_bar_separated(path: Path | str) -> Iterator[Record]:
         if len(cells) != len(PAIR_FIELDS):
             count = f"{len(cells)} part{'s' if len(cells) > 1 else ''}"
             between = "tab" if separator != BAR_SEPARATOR and number > 1 else BAR_SEPARATOR
-            raise ValueError(
+            raise InputError(
                 f"{display_name(path)}:{number}: {count}, but source and target expected; "
                 f"separate them by one {between}"
             )
@@ -110,7 +111,7 @@ def read_pairs(paths: Sequence[Path | str]) -> Iterator[Record]:
     if len(paths) == 1 and path_suffix(paths[0]) not in FORMAT_BY_SUFFIX:
         return read_bar_separated(paths[0])
     if len(paths) > len(PAIR_FIELDS):
-        raise ValueError(f"pairs must be in one file, or two (source, target), not {len(paths)}")
+        raise InputError(f"pairs must be in one file, or two (source, target), not {len(paths)}")
     return TextPairFiles(paths).read("train")
 
 
@@ -142,12 +143,12 @@ def _field_value(data: object, name: str, location: str) -> object:
     for part in name.split("."):
         if not isinstance(value, dict):
             kind = type(value).__name__
-            raise ValueError(
+            raise InputError(
                 f"{location}: expected an object with the field {name!r}, not a {kind}"
             )
         if part not in value:
             available = ", ".join(map(str, value)) or "none"
-            raise ValueError(f"{location}: no field {name!r}; the fields are: {available}")
+            raise InputError(f"{location}: no field {name!r}; the fields are: {available}")
         value = value[part]
     return value
 
@@ -155,7 +156,7 @@ def _field_value(data: object, name: str, location: str) -> object:
 def _check_value(location: str, value: object, *kinds: type) -> None:
     if not isinstance(value, kinds):
         expected = " or ".join(kind.__name__ for kind in kinds)
-        raise ValueError(f"{location} must be {expected}, not {type(value).__name__}")
+        raise InputError(f"{location} must be {expected}, not {type(value).__name__}")
 
 
 def _check_unicode(record: Record, location: str) -> None:
@@ -163,7 +164,7 @@ def _check_unicode(record: Record, location: str) -> None:
     try:
         json.dumps(record, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{location}: an escape like \\ud800 is half of a character") from None
+        raise InputError(f"{location}: an escape like \\ud800 is half of a character") from None
 
 
 def read_parquet(
@@ -171,7 +172,7 @@ def read_parquet(
 ) -> Iterator[Record]:
     """Yield one record a row, reading 1000 rows at a time; `fields` maps our fields to columns."""
     if find_spec("pyarrow") is None:
-        raise ValueError(f"{display_name(path)}: Parquet needs pyarrow: pip install pyarrow")
+        raise InputError(f"{display_name(path)}: Parquet needs pyarrow: pip install pyarrow")
     arrow, reader = import_module("pyarrow"), import_module("pyarrow.parquet")
     with open_binary(path) as file, tempfile.TemporaryFile() as copy:
         if str(path) == STDIN or Path(path).suffix == ".gz":  # Parquet is read from its end
@@ -183,11 +184,11 @@ def read_parquet(
             for name in fields.values():
                 if name not in available:
                     columns = ", ".join(available)
-                    raise ValueError(
+                    raise InputError(
                         f"{display_name(path)}: no column {name!r}; the columns are: {columns}"
                     )
             if not table.metadata.num_rows:
-                raise ValueError(f"{display_name(path)}: no rows (empty)")
+                raise InputError(f"{display_name(path)}: no rows (empty)")
             number = 0
             for batch in table.iter_batches(batch_size=1000, columns=list(fields.values())):
                 for row in batch.to_pylist():
@@ -202,7 +203,7 @@ def read_parquet(
                     yield record
         except arrow.ArrowException as error:
             reason = " ".join(str(error).split())
-            raise ValueError(f"{display_name(path)}: damaged, or not Parquet ({reason})") from None
+            raise InputError(f"{display_name(path)}: damaged, or not Parquet ({reason})") from None
 
 
 class TextPairFiles:
@@ -235,7 +236,7 @@ class TextPairFiles:
         for split, paths in self.paths.items():
             if len(paths) != sides:
                 expected = f"{sides} files ({', '.join(self.columns)})" if sides > 1 else "one file"
-                raise ValueError(f"{split}: {self.format} needs {expected}, not {len(paths)}")
+                raise InputError(f"{split}: {self.format} needs {expected}, not {len(paths)}")
             for path in paths:
                 check_file(path)
 
@@ -258,7 +259,7 @@ class TextPairFiles:
                 yield record
         if is_empty:
             path = display_name(self.paths["train"][0])
-            raise ValueError(f"{path}: too few pairs to hold out {split}; give files for {split}")
+            raise InputError(f"{path}: too few pairs to hold out {split}; give files for {split}")
 
     def _read_files(self, paths: tuple[Path | str, ...]) -> Iterator[Record]:
         readers: dict[TextPairFormat, Callable[[], Iterator[Record]]] = {
@@ -296,7 +297,7 @@ def format_from_suffix(path: Path | str, formats: Mapping[str, FormatT]) -> Form
     suffix = path_suffix(path)
     if suffix not in formats:
         problem = f"cannot infer the format from {suffix or 'no suffix'} ({', '.join(formats)})"
-        raise ValueError(f"{path}: {problem}; set data.format")
+        raise InputError(f"{path}: {problem}; set data.format")
     return formats[suffix]
 
 

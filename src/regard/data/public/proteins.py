@@ -15,6 +15,7 @@ from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.labeled_texts import hash_split, read_table
 from regard.data.formats.lines import display_name, read_lines
 from regard.data.formats.proteins import UNKNOWN_STATE, protein_record
+from regard.errors import InputError
 
 GITHUB = "https://raw.githubusercontent.com"
 MIN_SHARED_RESIDUES = 8  # proteins that share 8 consecutive residues are kept in one split
@@ -83,7 +84,7 @@ class PublicProteins:
         self.name, self.dataset, self.states = name, PROTEIN_DATASETS[name], states
         if states not in self.dataset.states:
             supported = " or ".join(map(str, self.dataset.states))
-            raise ValueError(f"states: {name} has {supported} states, not {states}")
+            raise InputError(f"states: {name} has {supported} states, not {states}")
 
     @cached_property
     def records(self) -> dict[str, list[Record]]:
@@ -187,7 +188,7 @@ def read_uci_columns(path: Path) -> Iterator[Record]:
         elif not cells or cells[0] in ("<>", "end", "<end>") or line.startswith("#"):
             yield from finish_protein()
         else:
-            raise ValueError(
+            raise InputError(
                 f"{display_name(path)}:{number}: not a residue and its state ({line[:40]!r})"
             )
     yield from finish_protein()

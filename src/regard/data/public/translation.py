@@ -11,6 +11,7 @@ from typing import NamedTuple
 from regard.data.corpus import SPLITS, Record, check_name, check_split
 from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.text_pairs import read_parallel, read_tsv
+from regard.errors import InputError
 
 GITHUB = "https://raw.githubusercontent.com"
 
@@ -126,10 +127,10 @@ class PublicTranslation:
         for side, language in (("source", source), ("target", target)):
             check_name(f"{name}: {side}", language, self.dataset.languages)
         if source == target:
-            raise ValueError(f"{name}: source and target are both {source!r}; choose two languages")
+            raise InputError(f"{name}: source and target are both {source!r}; choose two languages")
         self.is_split_by_hash = "train en" not in self.dataset.files
         if self.is_split_by_hash and "en" not in (source, target):
-            raise ValueError(f"{name}: one side must be 'en', not {source!r} and {target!r}")
+            raise InputError(f"{name}: one side must be 'en', not {source!r} and {target!r}")
 
     def read(self, split: str) -> Iterator[Record]:
         check_split(split, self.splits)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from regard.data.corpus import SPLITS, Record, check_split
+from regard.errors import InputError
 
 
 class SyntheticCorpus(ABC):
@@ -14,7 +15,7 @@ class SyntheticCorpus(ABC):
     def __init__(self, size: int, seed: int, held_out: int):
         for name, count in {"size": size, "held_out": held_out}.items():
             if count < 1:
-                raise ValueError(f"{name} must be at least 1, not {count}")
+                raise InputError(f"{name} must be at least 1, not {count}")
         self.size, self.seed, self.held_out = size, seed, held_out
 
     def read(self, split: str) -> Iterator[Record]:

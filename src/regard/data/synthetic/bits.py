@@ -16,6 +16,7 @@ from random import Random
 from regard.data.corpus import SPLITS, Record, check_split
 from regard.data.synthetic.planted import random_between
 from regard.data.synthetic.reorder import random_below
+from regard.errors import InputError
 
 MAX_WIDTH = 24
 ITEM_MARKER, QUERY_MARKER = "|", "?"
@@ -28,7 +29,7 @@ class BitFormat(ABC):
 
     def __init__(self, width: int):
         if not 1 <= width <= MAX_WIDTH:
-            raise ValueError(f"width must be from 1 to {MAX_WIDTH}, not {width}")
+            raise InputError(f"width must be from 1 to {MAX_WIDTH}, not {width}")
         self.width = width
 
     @abstractmethod
@@ -47,7 +48,7 @@ class BitFormat(ABC):
         for word in words:
             if len(word) != self.width or set(word) - {"0", "1"}:
                 expected = f"a vector of {self.width} bits, as {'0110' * 6:.{self.width}}"
-                raise ValueError(f"{location}: {word[:40]!r} is not {expected}")
+                raise InputError(f"{location}: {word[:40]!r} is not {expected}")
         return [int(word, 2) for word in words]
 
     def format_vectors(self, vectors: Sequence[int]) -> str:
@@ -69,7 +70,7 @@ class CopyFormat(BitFormat):
 
     def target_ids(self, text: str, location: str) -> list[int]:
         if not (vectors := self.parse_vectors(text, location)):
-            raise ValueError(
+            raise InputError(
                 f"{location}: empty; give vectors of {self.width} bits, separated by spaces"
             )
         return vectors
@@ -83,7 +84,7 @@ class RecallFormat(BitFormat):
     def __init__(self, width: int, vectors_per_item: int):
         super().__init__(width)
         if vectors_per_item < 1:
-            raise ValueError(f"vectors_per_item must be at least 1, not {vectors_per_item}")
+            raise InputError(f"vectors_per_item must be at least 1, not {vectors_per_item}")
         self.vectors_per_item = vectors_per_item
 
     def input_ids(self, text: str, location: str) -> list[int]:
@@ -94,7 +95,7 @@ class RecallFormat(BitFormat):
     def target_ids(self, text: str, location: str) -> list[int]:
         items, query = self.split_items(text, location)
         if query not in items[:-1]:
-            raise ValueError(
+            raise InputError(
                 f"{location}: the query is none of the items before the last; repeat one of them"
             )
         return items[items.index(query) + 1]
@@ -102,13 +103,13 @@ class RecallFormat(BitFormat):
     def split_items(self, text: str, location: str) -> tuple[list[list[int]], list[int]]:
         before, marker, query = text.partition(QUERY_MARKER)
         if not marker:
-            raise ValueError(f"{location}: no query; write it as ITEM | ITEM ? ITEM")
+            raise InputError(f"{location}: no query; write it as ITEM | ITEM ? ITEM")
         parsed_items = [
             self.parse_vectors(item, location) for item in [*before.split(ITEM_MARKER), query]
         ]
         for item in parsed_items:
             if len(item) != self.vectors_per_item:
-                raise ValueError(
+                raise InputError(
                     f"{location}: an item has {len(item)} vectors, not {self.vectors_per_item}"
                 )
         return parsed_items[:-1], parsed_items[-1]
@@ -136,13 +137,13 @@ class BitSequences(ABC):
     ):
         for name, count in {"size": size, "held_out": held_out}.items():
             if count < 1:
-                raise ValueError(f"{name} must be at least 1, not {count}")
+                raise InputError(f"{name} must be at least 1, not {count}")
         if (
             not test_sizes
             or min(test_sizes) < size_range[0]
             or len(set(test_sizes)) < len(test_sizes)
         ):
-            raise ValueError(
+            raise InputError(
                 f"test_sizes must be different numbers of at least {size_range[0]}, "
                 f"not {[*test_sizes]}"
             )
@@ -204,7 +205,7 @@ class Copy(BitSequences):
         test_sizes: Sequence[int] = (20, 40, 80, 120),
     ) -> None:
         if not 1 <= min_vectors <= max_vectors:
-            raise ValueError(
+            raise InputError(
                 f"min_vectors must be from 1 to max_vectors ({max_vectors}), not {min_vectors}"
             )
         super().__init__(
@@ -239,7 +240,7 @@ class Recall(BitSequences):
         test_sizes: Sequence[int] = (6, 10, 15),
     ) -> None:
         if not 2 <= min_items <= max_items:
-            raise ValueError(
+            raise InputError(
                 f"min_items must be from 2 to max_items ({max_items}), not {min_items}"
             )
         super().__init__(
@@ -251,7 +252,7 @@ class Recall(BitSequences):
             test_sizes,
         )
         if 2 ** (width * vectors_per_item) < 2 * max(max_items, *test_sizes):
-            raise ValueError("too few different items: raise width or vectors_per_item")
+            raise InputError("too few different items: raise width or vectors_per_item")
         self.vectors_per_item = vectors_per_item
 
     def draw_sequence(self, rng: Random, size: int) -> str:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from regard.data.corpus import Record, check_name
 from regard.data.synthetic.base import SyntheticCorpus
+from regard.errors import InputError
 
 if TYPE_CHECKING:
     from babel import Locale
@@ -87,7 +88,7 @@ class Dates(SyntheticCorpus):
     ) -> None:
         super().__init__(size, seed, held_out)
         if not languages:
-            raise ValueError("languages are empty; name at least one, such as 'en'")
+            raise InputError("languages are empty; name at least one, such as 'en'")
         for language in languages:
             check_name("language", language, LANGUAGES)
         self.languages = tuple(languages)

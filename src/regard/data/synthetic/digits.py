@@ -22,6 +22,7 @@ from regard.data.formats.images import Pixels
 from regard.data.synthetic.base import SyntheticCorpus
 from regard.data.synthetic.planted import random_between, text_split
 from regard.data.synthetic.reorder import random_below, shuffled
+from regard.errors import InputError
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
@@ -67,10 +68,10 @@ class Digits(SyntheticCorpus):
         super().__init__(size, seed, held_out)
         for name, value in {"rows": rows, "columns": columns}.items():
             if value not in (2, 3):
-                raise ValueError(f"{name} must be 2 or 3, not {value}")
+                raise InputError(f"{name} must be 2 or 3, not {value}")
         if not 1 <= min_digits <= max_digits <= rows * columns:
             cells = f"there are {rows * columns} cells"
-            raise ValueError(
+            raise InputError(
                 f"digits must be 1 <= min_digits ({min_digits}) <= max_digits ({max_digits}); "
                 f"{cells}"
             )
@@ -78,9 +79,9 @@ class Digits(SyntheticCorpus):
             expected = (
                 f"a multiple of {rows} and {columns}, with at least {MIN_CELL_PIXELS} pixels a cell"
             )
-            raise ValueError(f"side must be {expected}, not {side}")
+            raise InputError(f"side must be {expected}, not {side}")
         if not 0 <= noise <= 100:
-            raise ValueError(f"noise must be from 0 to 100, not {noise}")
+            raise InputError(f"noise must be from 0 to 100, not {noise}")
         self.rows, self.columns, self.min_digits, self.max_digits = (
             rows,
             columns,
@@ -177,7 +178,7 @@ def handwritten_digits() -> dict[int, list[Pixels]]:
     try:
         dataset: HandwrittenDigits = import_module("sklearn.datasets").load_digits()
     except ImportError:
-        raise ValueError(
+        raise InputError(
             "digit_source = 'scikit-learn' needs that package: "
             "pip install scikit-learn, or set 'font'"
         ) from None

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.corpus import Record, check_split
+from regard.errors import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -94,13 +95,13 @@ class EnvironmentSpec(ABC):
         number, colon, reward = word.partition(":")
         if not colon or not number.isdecimal() or not 1 <= int(number) <= self.actions:
             expected = f"an action from 1 to {self.actions} and its reward, as 2:1"
-            raise ValueError(f"{location}: {word[:40]!r} is not {expected}")
+            raise InputError(f"{location}: {word[:40]!r} is not {expected}")
         return int(number) - 1, self.parse_reward(reward, f"{location}: {word[:40]!r}")
 
     def check_length(self, count: int, location: str) -> None:
         if count >= self.steps:
             problem = f"{count} actions, but an environment ends after {self.steps}"
-            raise ValueError(f"{location}: {problem}; give at most {self.steps - 1}")
+            raise InputError(f"{location}: {problem}; give at most {self.steps - 1}")
 
 
 class BanditSpec(EnvironmentSpec):
@@ -110,7 +111,7 @@ class BanditSpec(EnvironmentSpec):
 
     def __init__(self, arms: int, steps: int):
         if arms < 2:
-            raise ValueError(f"arms must be at least 2, not {arms}")
+            raise InputError(f"arms must be at least 2, not {arms}")
         self.actions, self.states, self.horizon, self.steps = arms, 1, steps, steps
 
     def sample(self, rng: np.random.Generator, count: int) -> Environments:
@@ -128,7 +129,7 @@ class BanditSpec(EnvironmentSpec):
 
     def parse_reward(self, word: str, location: str) -> float:
         if word not in ("0", "1"):
-            raise ValueError(f"{location}: the reward of an arm must be 0 or 1, not {word!r}")
+            raise InputError(f"{location}: the reward of an arm must be 0 or 1, not {word!r}")
         return float(word)
 
 
@@ -140,7 +141,7 @@ class MdpSpec(EnvironmentSpec):
     def __init__(self, states: int, actions: int, horizon: int, episodes: int):
         for name, count in {"states": states, "actions": actions}.items():
             if count < 2:
-                raise ValueError(f"{name} must be at least 2, not {count}")
+                raise InputError(f"{name} must be at least 2, not {count}")
         self.actions, self.states, self.horizon = actions, states, horizon
         self.steps = horizon * episodes
 
@@ -158,7 +159,7 @@ class MdpSpec(EnvironmentSpec):
     def parse_history(self, text: str, location: str) -> tuple[list[int], list[float], list[int]]:
         words = text.split() or ["1"]
         if len(words) % 2 == 0:
-            raise ValueError(
+            raise InputError(
                 f"{location}: no current state at the end; end with a state, as 1 2:0.7 4"
             )
         states = [self.parse_state(word, location) for word in words[::2]]
@@ -167,13 +168,13 @@ class MdpSpec(EnvironmentSpec):
         for step, state in enumerate(states):
             if step % self.horizon == 0 and state:
                 problem = f"step {step + 1} begins an episode, so its state must be 1"
-                raise ValueError(f"{location}: {problem}, not {state + 1}")
+                raise InputError(f"{location}: {problem}, not {state + 1}")
         return [action for action, _ in moves], [reward for _, reward in moves], states
 
     def parse_state(self, word: str, location: str) -> int:
         if not word.isdecimal() or not 1 <= int(word) <= self.states:
             expected = f"a state from 1 to {self.states}; write it as 1 2:0.7 4"
-            raise ValueError(f"{location}: {word[:40]!r} is not {expected}")
+            raise InputError(f"{location}: {word[:40]!r} is not {expected}")
         return int(word) - 1
 
     def parse_reward(self, word: str, location: str) -> float:
@@ -182,7 +183,7 @@ class MdpSpec(EnvironmentSpec):
         except ValueError:
             reward = np.nan
         if not np.isfinite(reward):
-            raise ValueError(f"{location}: a reward must be a finite number, not {word!r}")
+            raise InputError(f"{location}: a reward must be a finite number, not {word!r}")
         return reward
 
 

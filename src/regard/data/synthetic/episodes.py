@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.data.corpus import SPLITS, Record, check_split
+from regard.errors import InputError
 
 Ints = NDArray[np.int64]
 TRAIN_SEED_PREFIX = 3  # of the seeds of training episodes; dev and test use 1 and 2
@@ -64,7 +65,7 @@ class EpisodeCorpus(ABC):
 
     def __init__(self, ways: int, shots: int, seed: int, eval_episodes: int):
         if ways < 2:
-            raise ValueError(f"ways must be at least 2, not {ways}")
+            raise InputError(f"ways must be at least 2, not {ways}")
         self.ways, self.shots, self.seed, self.episodes = ways, shots, seed, eval_episodes
 
     @abstractmethod

@@ -13,6 +13,7 @@ from regard.data.corpus import Record
 from regard.data.synthetic.base import SyntheticCorpus
 from regard.data.synthetic.planted import draw_words, random_between, text_split
 from regard.data.synthetic.reorder import CONSONANTS, VOWELS, random_below, shuffled
+from regard.errors import InputError
 
 TRAITS = ("colour", "home", "drink", "song", "tool", "game", "friend", "food")
 NAME_COUNT = 30  # things that occur in many contexts
@@ -51,20 +52,20 @@ class Facts(SyntheticCorpus):
             "max_answer_words": max_answer_words,
         }.items():
             if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
+                raise InputError(f"{name} must be at least 1, not {value}")
         for name, limit, value in (
             ("entities", NAME_COUNT, entities),
             ("attributes", len(TRAITS), attributes),
         ):
             if value > limit:
-                raise ValueError(f"{name} must be at most {limit}, not {value}")
+                raise InputError(f"{name} must be at most {limit}, not {value}")
         if entities * attributes < 2:
-            raise ValueError(
+            raise InputError(
                 "entities and attributes are both 1, so all questions would be equal; raise one"
             )
         for name, share in (("new_names", new_names), ("unanswerable", unanswerable)):
             if not 0 <= share <= 1:
-                raise ValueError(f"{name} must be from 0 to 1, not {share}")
+                raise InputError(f"{name} must be from 0 to 1, not {share}")
         self.things, self.traits, self.max_answer_words = entities, attributes, max_answer_words
         self.new_names, self.unanswerable = new_names, unanswerable
         vocabulary = draw_words(NAME_COUNT + vocabulary_size, Random(f"regard facts words {seed}"))

@@ -12,6 +12,7 @@ from regard.data.corpus import Record
 from regard.data.synthetic.base import SyntheticCorpus
 from regard.data.synthetic.planted import random_between
 from regard.data.synthetic.reorder import CONSONANTS, VOWELS, random_below, shuffled
+from regard.errors import InputError
 
 NEWS_VERBS = ("won", "stole", "sold", "found", "broke", "bought", "lost", "burned")
 DAILY_VERBS = ("saw", "liked", "cleaned", "watched", "painted", "moved", "used", "drew")
@@ -38,7 +39,7 @@ class Headlines(SyntheticCorpus):
     ) -> None:
         super().__init__(size, seed, held_out)
         if not 1 <= min_sentences <= max_sentences:
-            raise ValueError(
+            raise InputError(
                 f"min_sentences must be from 1 to max_sentences ({max_sentences}), "
                 f"not {min_sentences}"
             )

@@ -12,6 +12,7 @@ from random import Random
 from regard.data.corpus import Record
 from regard.data.synthetic.base import SyntheticCorpus
 from regard.data.synthetic.reorder import CONSONANTS, VOWELS, random_below, shuffled
+from regard.errors import InputError
 
 MAX_WORDS, MIN_DOCUMENTS = 4000, 10_000
 
@@ -44,24 +45,24 @@ class PlantedWords(SyntheticCorpus):
         counts = {"classes": classes, "keywords_per_class": keywords_per_class}
         for name, value in {**counts, "filler_words": filler_words}.items():
             if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
+                raise InputError(f"{name} must be at least 1, not {value}")
         if not 1 <= min_sentences <= max_sentences:
-            raise ValueError(
+            raise InputError(
                 f"min_sentences must be from 1 to max_sentences ({max_sentences}), "
                 f"not {min_sentences}"
             )
         if not 1 <= min_words <= max_words:
-            raise ValueError(
+            raise InputError(
                 f"min_words must be from 1 to max_words ({max_words}), not {min_words}"
             )
         if filler_words + classes * keywords_per_class > MAX_WORDS:
             total = f"{filler_words} filler_words and {classes} times {keywords_per_class} keywords"
-            raise ValueError(f"{total} are too many; there are {MAX_WORDS} different words")
+            raise InputError(f"{total} are too many; there are {MAX_WORDS} different words")
         if (
             filler_words ** (min_sentences * min_words - 1) * classes * keywords_per_class
             < MIN_DOCUMENTS
         ):
-            raise ValueError(
+            raise InputError(
                 "too few documents for three splits; raise filler_words, min_sentences or min_words"
             )
         self.min_sentences, self.max_sentences, self.min_words, self.max_words = (

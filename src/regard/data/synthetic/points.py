@@ -27,6 +27,7 @@ from regard.data.formats.lines import check_file, display_name, parse_json_line,
 from regard.data.formats.proteins import parse_sequences
 from regard.data.formats.text_pairs import Paths
 from regard.data.synthetic.planted import random_between
+from regard.errors import InputError
 from regard.files import JsonObject
 
 BOND_LENGTH = 3.8  # angstroms between the alpha carbons of neighboring residues
@@ -58,9 +59,9 @@ class Points:
     ) -> None:
         for name, value in {"size": size, "held_out": held_out}.items():
             if value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
+                raise InputError(f"{name} must be at least 1, not {value}")
         if not 3 <= min_points <= max_points:
-            raise ValueError(
+            raise InputError(
                 f"min_points must be from 3 to max_points ({max_points}), not {min_points}"
             )
         check_visible_fraction(visible_fraction)
@@ -161,7 +162,7 @@ def parse_distances(text: str, location: str) -> tuple[str | None, Distances]:
 def to_distances(data: object, location: str) -> tuple[str | None, Distances]:
     """Return the residues, if any, and a square table of distances; errors name `location`."""
     if not isinstance(data, dict) or ("points" in data) == ("distances" in data):
-        raise ValueError(f"{location}: expected an object with either points or distances")
+        raise InputError(f"{location}: expected an object with either points or distances")
     if "points" in data:
         table = pairwise_distances(data["points"], location)
     else:
@@ -170,7 +171,7 @@ def to_distances(data: object, location: str) -> tuple[str | None, Distances]:
         return None, table
     rows = parse_sequences(str(data["sequence"]), location)
     if len(rows) != 1 or len(rows[0]) != len(table):
-        raise ValueError(
+        raise InputError(
             f"{location}: {len(rows[0])} residues, but {len(table)} points; give one a point"
         )
     return rows[0], table
@@ -178,30 +179,30 @@ def to_distances(data: object, location: str) -> tuple[str | None, Distances]:
 
 def pairwise_distances(points: object, location: str) -> Distances:
     if not (isinstance(points, list) and len(points) > 1):
-        raise ValueError(
+        raise InputError(
             f"{location}: 'points' must be a list of at least two, as [[0, 1.5, 2], …]"
         )
     for number, point in enumerate(points, 1):
         if not (isinstance(point, list) and len(point) == 3 and all(map(is_number, point))):
-            raise ValueError(f"{location}: point {number} must be three numbers, not {point!r}")
+            raise InputError(f"{location}: point {number} must be three numbers, not {point!r}")
     return [[round(math.dist(first, second), 4) for second in points] for first in points]
 
 
 def to_symmetric_table(table: object, location: str) -> Distances:
     if not (isinstance(table, list) and len(table) > 1):
-        raise ValueError(f"{location}: 'distances' must be a table, as [[0, 3.8], [3.8, 0]]")
+        raise InputError(f"{location}: 'distances' must be a table, as [[0, 3.8], [3.8, 0]]")
     for number, row in enumerate(table, 1):
         if not (isinstance(row, list) and len(row) == len(table)):
-            raise ValueError(f"{location}: row {number} must have {len(table)} distances")
+            raise InputError(f"{location}: row {number} must have {len(table)} distances")
         for column, distance in enumerate(row, 1):
             if distance is not None and not (is_number(distance) and distance >= 0):
-                raise ValueError(
+                raise InputError(
                     f"{location}: row {number}, column {column}: {distance!r} is no distance; "
                     "write null for unknown"
                 )
             mirrored = table[column - 1][number - 1] if column < number else distance
             if distance != mirrored:
-                raise ValueError(
+                raise InputError(
                     f"{location}: row {number}, column {column} is {distance}, but row {column}, "
                     f"column {number} is {mirrored}; make the table symmetric"
                 )
@@ -220,6 +221,6 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def check_visible_fraction(visible_fraction: float) -> None:
     if not 0 <= visible_fraction < 1:
-        raise ValueError(
+        raise InputError(
             f"visible_fraction must be at least 0 and less than 1, not {visible_fraction}"
         )

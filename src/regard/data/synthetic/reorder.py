@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, TypeVar, get_args
 
 from regard.data.corpus import Record, check_name
 from regard.data.synthetic.base import SyntheticCorpus
+from regard.errors import InputError
 
 Order = Literal["same", "local", "far"]
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class ReorderedSentences(SyntheticCorpus):
         check_name("order", order, ORDERS)
         check_sizes(vocabulary_size, min_words, max_words)
         if not 0 <= fertility <= 1:
-            raise ValueError(f"fertility must be from 0 to 1, not {fertility}")
+            raise InputError(f"fertility must be from 0 to 1, not {fertility}")
         self.order = order
         self.min_words, self.max_words, self.fertility = min_words, max_words, fertility
         self.lexicon = draw_lexicon(vocabulary_size, fertility, Random(f"regard lexicon {seed}"))
@@ -135,13 +136,13 @@ def sentence_split(words: Sequence[int]) -> str:
 
 def check_sizes(words: int, min_words: int, max_words: int) -> None:
     if not WORDS_PER_MOVER <= words <= MAX_WORDS:
-        raise ValueError(
+        raise InputError(
             f"vocabulary_size must be from {WORDS_PER_MOVER} to {MAX_WORDS}, not {words}"
         )
     if not 1 <= min_words <= max_words:
-        raise ValueError(f"min_words must be from 1 to max_words ({max_words}), not {min_words}")
+        raise InputError(f"min_words must be from 1 to max_words ({max_words}), not {min_words}")
     if words**min_words < MIN_SENTENCES:
         sizes = f"{words} words and sentences of {min_words}"
-        raise ValueError(
+        raise InputError(
             f"{sizes} leave too few sentences for three splits; raise vocabulary_size or min_words"
         )

@@ -19,6 +19,7 @@ from regard.data.formats.images import Pixels
 from regard.data.synthetic.base import SyntheticCorpus
 from regard.data.synthetic.planted import random_between, text_split
 from regard.data.synthetic.reorder import random_below
+from regard.errors import InputError
 
 Plane = NDArray[np.float64]
 MIN_SIDE = 16  # pixels: smaller shapes look alike
@@ -91,15 +92,15 @@ class Shapes(SyntheticCorpus):
     ) -> None:
         super().__init__(size, seed, held_out)
         if side < MIN_SIDE:
-            raise ValueError(f"side must be at least {MIN_SIDE} pixels, not {side}")
+            raise InputError(f"side must be at least {MIN_SIDE} pixels, not {side}")
         if not 0 <= noise <= 100:
-            raise ValueError(f"noise must be from 0 to 100, not {noise}")
+            raise InputError(f"noise must be from 0 to 100, not {noise}")
         if unknown := [name for name in shapes if name not in SHAPES]:
-            raise ValueError(
+            raise InputError(
                 f"shapes: unknown shape {unknown[0]!r}; choose from {', '.join(SHAPES)}"
             )
         if len(set(shapes)) < 2 or len(set(shapes)) < len(shapes):
-            raise ValueError(f"shapes must be at least two different names, not {list(shapes)}")
+            raise InputError(f"shapes must be at least two different names, not {list(shapes)}")
         self.side, self.shapes, self.noise = side, tuple(shapes), noise
 
     def example(self, split: str, index: int) -> Record:

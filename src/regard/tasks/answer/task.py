@@ -19,6 +19,7 @@ from torch import Tensor
 
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record, location
+from regard.errors import InputError
 from regard.layers.spans import best_spans
 from regard.metrics.answers import ANSWER_SIGNATURE, answer_scores, best_threshold
 from regard.tasks.answer import view
@@ -98,7 +99,7 @@ class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
             model, max_tokens=max_tokens, label_smoothing=label_smoothing, layer_decay=layer_decay
         )
         if max_tokens < 2:
-            raise ValueError(
+            raise InputError(
                 f"train.max_tokens: {max_tokens} tokens are too few for a question and a context; "
                 "set it to 2 or more"
             )
@@ -176,7 +177,7 @@ class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
         if not self.allow_no_answer:
             for index, record in enumerate(corpus.read("train")):
                 if not record["answers"]:
-                    raise ValueError(
+                    raise InputError(
                         f"{location(corpus, 'train', index)}: has no answer; "
                         "set head.allow_no_answer = true"
                     )
@@ -196,7 +197,7 @@ class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
         [question] = self.layout.tokenize([record["question"]])
         count, limit = len(question.tokens), self.max_tokens // 2
         if count > limit:
-            raise ValueError(
+            raise InputError(
                 f"{location}: the question has {count} tokens, more than {limit}; shorten it"
             )
         return record
@@ -305,10 +306,10 @@ def parse_record(line: str, location: str) -> Record:
     """Convert "question TAB context" to a record."""
     question, separator, context = line.partition("\t")
     if not separator:
-        raise ValueError(f"{location}: has no tab; a line is a question, a tab and its context")
+        raise InputError(f"{location}: has no tab; a line is a question, a tab and its context")
     for name, value in (("question", question), ("context", context)):
         if not value.strip():
-            raise ValueError(
+            raise InputError(
                 f"{location}: the {name} is empty; a line is a question, a tab and its context"
             )
     return {"question": question, "text": context}

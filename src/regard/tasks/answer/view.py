@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.tasks.answer.inputs import contains, token_span
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface, render_heatmap, render_legend
@@ -62,7 +63,7 @@ def required_attention(task: "AnswerTask", record: Record) -> QuestionAttention:
     attention = question_attention(task, record)
     if attention is None:
         kind = type(task.model.encoder).__name__
-        raise ValueError(f"model {kind} has no attention to observe")
+        raise InputError(f"model {kind} has no attention to observe")
     return attention
 
 

@@ -9,6 +9,7 @@ from regard.config.data.environments import BanditDataConfig, MdpDataConfig
 from regard.config.models.memories import LstmConfig, SnailConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.train import TrainConfig
+from regard.errors import InputError
 
 EnvironmentDataConfig = Annotated[BanditDataConfig | MdpDataConfig, Field(discriminator="kind")]
 
@@ -67,7 +68,7 @@ class BanditTrainConfig(TrainConfig):
     @model_validator(mode="after")
     def _check_batch_size(self) -> "BanditTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for environments; set examples_per_batch")
+            raise InputError("tokens_per_batch is not for environments; set examples_per_batch")
         return self
 
 

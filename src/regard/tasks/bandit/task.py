@@ -28,6 +28,7 @@ from regard.data.synthetic.environments import (
     EnvironmentSpec,
     Floats,
 )
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.bandit import (
     greedy_policy,
@@ -235,7 +236,7 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     def environments(self, records: Sequence[Record]) -> Environments:
         """Return the environments of these records, side by side."""
         if not records:
-            raise ValueError("records are missing: there is nothing to score")
+            raise InputError("records are missing: there is nothing to score")
         return Environments.from_records(self.spec, records)
 
     def greedy_rollouts(self, environments: Environments) -> Iterator[Rollout]:

@@ -5,6 +5,7 @@ from collections import Counter
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.tasks.building import build_untrained_run
 from regard.tasks.doctor.counts import Progress, count_records
@@ -52,7 +53,7 @@ def check_bits(settings: Settings, progress: Progress) -> JsonObject:
             **{name: value for name, value in anomalies.items() if name in REPORTED_KEYS},
         }
     if not train_lengths.examples:
-        raise ValueError("train: no example is left; is the data empty, or train.max_tokens small?")
+        raise InputError("train: no example is left; is the data empty, or train.max_tokens small?")
     report = {
         "data": corpus.describe(),
         "splits": splits,

@@ -12,6 +12,7 @@ from regard.config.models.images import ShowAttendConfig, ShowTellConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
+from regard.errors import InputError
 
 CaptionDataConfig = Annotated[
     DigitsDataConfig | ShapesDataConfig | CaptionFilesDataConfig, Field(discriminator="kind")
@@ -57,7 +58,7 @@ class CaptionTrainConfig(TrainConfig):
     @model_validator(mode="after")
     def _check_batch_size(self) -> "CaptionTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for images; set examples_per_batch")
+            raise InputError("tokens_per_batch is not for images; set examples_per_batch")
         return self
 
 
@@ -68,23 +69,23 @@ def check_attention_settings(
     is_hard = isinstance(model, ShowAttendConfig) and model.normalize == "reinforce"
     if train.doubly_stochastic_weight and (is_hard or isinstance(model, ShowTellConfig)):
         unsupported = "hard attention" if is_hard else f"model.kind = {model.kind!r}"
-        raise ValueError(
+        raise InputError(
             f"train.doubly_stochastic_weight is for soft attention, not for {unsupported}; "
             "set it to 0"
         )
     if train.soft_attention_steps and not is_hard:
-        raise ValueError(
+        raise InputError(
             'train.soft_attention_steps is for hard attention; set model.normalize = "reinforce"'
         )
     if is_hard and train.label_smoothing:
-        raise ValueError("train.label_smoothing is not for hard attention; set it to 0")
+        raise InputError("train.label_smoothing is not for hard attention; set it to 0")
 
 
 def check_pooled_size(size: tuple[int, int], pooling_layers: int) -> None:
     """Raise an error if pooling leaves no region of an image."""
     if min(size) >> pooling_layers == 0:
         min_side = 2**pooling_layers
-        raise ValueError(
+        raise InputError(
             f"image.size = {list(size)} is too small for model.pooling_layers = "
             f"{pooling_layers}; make each side at least {min_side} pixels"
         )
@@ -116,5 +117,5 @@ class CaptionSettings(Settings):
         check_attention_settings(self.model, self.train)
         check_pooled_size(self.image.size, self.model.pooling_layers)
         if isinstance(self.decode, BeamConfig) and self.decode.coverage_penalty:
-            raise ValueError("decode.coverage_penalty needs a source text; set it to 0")
+            raise InputError("decode.coverage_penalty needs a source text; set it to 0")
         return self

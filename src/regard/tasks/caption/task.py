@@ -25,6 +25,7 @@ from regard.data.corpus import Corpus, Record
 from regard.data.formats.captions import record_captions
 from regard.data.formats.images import ImageLike, Pixels, check_image_header, image_digest
 from regard.decoding.stepper import Hypothesis
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.caption import bleu_1_to_4, cider
 from regard.metrics.language import perplexity
@@ -130,7 +131,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         loaded = islice(records, MAX_PIXEL_BYTES_IN_MEMORY // image_bytes)
         examples = [*self.examples(loaded), *self.examples(records, load_images=False)]
         if not examples:
-            raise ValueError(
+            raise InputError(
                 "train: no caption is left; is the data empty, or train.max_tokens small?"
             )
         return Batches(
@@ -193,7 +194,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         """Return -log p of all captions, the ends included."""
         examples = list(self.examples(records, load_images=False))
         if not examples:
-            raise ValueError("captions are missing: all are longer than train.max_tokens; raise it")
+            raise InputError("captions are missing: all are longer than train.max_tokens; raise it")
         self.model.eval()
         losses = [self.cross_entropy(batch) for batch in self.evaluation_batches(examples)]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
@@ -210,7 +211,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         """Convert a path to a record, after a check of the header of the file."""
         location = f"{location}: {line}"
         if not Path(line).is_file():
-            raise ValueError(f"{location}: there is no such image; give the path of an image file")
+            raise InputError(f"{location}: there is no such image; give the path of an image file")
         check_image_header(line, location)
         return {"image": line}
 
@@ -276,7 +277,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     def validation_metric(self, name: str, records: Sequence[Record]) -> float:
         metrics = self.metrics(records, self.predict(records))
         if name not in metrics:
-            raise ValueError(
+            raise InputError(
                 f"train.metric = {name!r} is not known for this data and model, which have no "
                 "boxes or no attention; choose another"
             )
@@ -309,7 +310,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         """The names of the attentions to the image; raises an error if there are none."""
         if not self.model.cross_attentions:
             kind = type(self.model).__name__
-            raise ValueError(f"model {kind} has no attention to the image")
+            raise InputError(f"model {kind} has no attention to the image")
         return self.model.cross_attentions
 
     def has_attention(self) -> bool:

@@ -13,6 +13,7 @@ from regard.config.decode import DecodeConfig, GreedyConfig
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.database import Database
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
@@ -108,11 +109,11 @@ def load_backward_task(folder: Path) -> ChatTask:
     check_run_files(folder, (CONFIG_FILE,))
     settings = load_settings(folder / CONFIG_FILE)
     if not isinstance(settings, ChatSettings):
-        raise ValueError(
+        raise InputError(
             f"{folder}: holds a run of task {settings.task!r}; rerank.backward_run needs a chat run"
         )
     if not settings.train.reverse_turns:
-        raise ValueError(
+        raise InputError(
             f"{folder}: reads turns in order; train the run with train.reverse_turns = true"
         )
     loaders = BUILDER.vocabulary_loaders(settings)
@@ -124,7 +125,7 @@ def load_backward_task(folder: Path) -> ChatTask:
         model.load_state_dict(safetensors.torch.load_file(weights_path))
     except (safetensors.SafetensorError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{weights_path}: does not fit the settings ({reason})") from error
+        raise InputError(f"{weights_path}: does not fit the settings ({reason})") from error
     return BUILDER.build_task(settings, vocabularies, model.eval())
 
 

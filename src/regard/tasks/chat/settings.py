@@ -11,6 +11,7 @@ from regard.config.models.language_models import Gpt2Config, LanguageModelConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
+from regard.errors import InputError
 
 ChatDataConfig = Annotated[
     DialoguesDataConfig | PublicDialoguesDataConfig, Field(discriminator="kind")
@@ -78,5 +79,5 @@ class ChatSettings(Settings):
     def _check_settings(self) -> "ChatSettings":
         if self.model.kind == "gpt2" and self.train.max_tokens > self.model.max_positions:
             limit = f"train.max_tokens = {self.train.max_tokens} is more than model.max_positions"
-            raise ValueError(f"{limit} = {self.model.max_positions}: make one of them fit")
+            raise InputError(f"{limit} = {self.model.max_positions}: make one of them fit")
         return self

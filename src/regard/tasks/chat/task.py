@@ -22,6 +22,7 @@ from regard.batching.text_windows import TextWindow
 from regard.data.corpus import Corpus, Record
 from regard.data.database import Database
 from regard.decoding.prompts import TokenCallback
+from regard.errors import InputError
 from regard.metrics.dialogue import distinct_ngrams
 from regard.metrics.language import perplexity
 from regard.metrics.translation import bleu
@@ -200,7 +201,7 @@ class ChatTask(LanguageModelTask[ChatExample]):
     def check_can_reply(self, location: str) -> None:
         """Raise an error if the model reads turns in reverse."""
         if self.reverse_turns:
-            raise ValueError(
+            raise InputError(
                 f"{location}: reads turns in reverse, to rerank replies; use another run"
             )
 
@@ -376,7 +377,7 @@ class ChatTask(LanguageModelTask[ChatExample]):
     ) -> Metrics:
         """Return the likelihood of the true replies, and metrics of the model's own."""
         if not records:
-            raise ValueError("records are missing: there is nothing to score")
+            raise InputError("records are missing: there is nothing to score")
         metrics = self.likelihood_metrics(records)
         if self.reverse_turns:
             return metrics

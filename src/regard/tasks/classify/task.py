@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
+from regard.errors import InputError
 from regard.layers.encoder_states import EncoderStates
 from regard.models.protocols import Encoder
 from regard.tasks.base import BatchOptions, ProgressCallback, Readout
@@ -176,5 +177,5 @@ class ClassifyTask(EncoderClassifierTask[ClassifyExample, Encoder[EncoderStates]
     def exportable_model(self) -> Encoder[EncoderStates]:
         """Return the encoder; other formats cannot hold LoRA weights."""
         if any("parametrizations" in name for name, _ in self.model.encoder.named_parameters()):
-            raise ValueError("weights with LoRA (start.lora_rank) cannot be exported")
+            raise InputError("weights with LoRA (start.lora_rank) cannot be exported")
         return self.model.encoder

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.tasks.base import Readout
 from regard.tasks.encoder_inputs import BertInputs, CharacterInputs, SentenceInputs
 from regard.tasks.map_tools import token_map
@@ -83,7 +84,7 @@ def classification_readout(task: "ClassifyTask", record: Record) -> Readout:
     """Return the predicted class and its log-probability for any row of ids."""
     if isinstance(task.inputs, CharacterInputs | SentenceInputs):
         encoder = type(task.model.encoder).__name__
-        raise ValueError(f"--faithfulness is for models that read one row of ids, not {encoder}")
+        raise InputError(f"--faithfulness is for models that read one row of ids, not {encoder}")
     [row] = task.inputs.rows([record], task.max_tokens)
 
     def log_probs(ids: Sequence[int]) -> Tensor:

@@ -15,6 +15,7 @@ from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record, location
 from regard.data.statistics import SplitStatistics, has_unusual_ratio
+from regard.errors import InputError
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import (
     MemoryProbe,
@@ -82,7 +83,7 @@ def check_pairs(
         for split in corpus.splits
     }
     if not tokens_by_split["train"].examples:
-        raise ValueError("train: no example is left; is the data empty, or train.max_tokens small?")
+        raise InputError("train: no example is left; is the data empty, or train.max_tokens small?")
     batches, largest_shape = batch_statistics(settings, tokens_by_split["train"])
     sizes = {f"{side}_size": getattr(run.task, side).size for side in SIDES}
     memory = memory_probe(settings, sizes, largest_shape)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from regard.data.corpus import Record
 from regard.data.formats.class_folders import find_image_classes
 from regard.data.formats.images import ImageReader
+from regard.errors import InputError
 
 IMAGE_INPUT_FORMAT = (
     "a folder with a folder of images for each class, a tab, and the image to classify"
@@ -67,11 +68,11 @@ def parse_episode(
     support, query = parse_support(line, location)
     if len(support) != ways:
         problem = f"{len(support)} classes in the support, but the run has {ways}"
-        raise ValueError(f"{location}: {problem}; give {ways}")
+        raise InputError(f"{location}: {problem}; give {ways}")
     shot_counts = {len(class_examples) for class_examples in support.values()}
     if len(shot_counts) > 1 or not 1 <= max(shot_counts) <= max_shots:
         expected = f"1 to {max_shots}" if max_shots > 1 else "1"
-        raise ValueError(f"{location}: give {expected} examples of each class, the same for all")
+        raise InputError(f"{location}: give {expected} examples of each class, the same for all")
     shots, classes = max(shot_counts), list(support)
     order = [(way, shot) for shot in range(shots) for way in range(len(classes))]
     named_examples = [support[classes[way]][shot] for way, shot in order]
@@ -93,7 +94,7 @@ def parse_images(line: str, location: str, reader: ImageReader) -> Support:
     if not separator:
         folder, _, query = line.strip().rpartition(" ")
     if not folder.strip() or not query.strip():
-        raise ValueError(f"{location}: a line must be {IMAGE_INPUT_FORMAT}")
+        raise InputError(f"{location}: a line must be {IMAGE_INPUT_FORMAT}")
     try:
         examples = {
             name: [
@@ -103,7 +104,7 @@ def parse_images(line: str, location: str, reader: ImageReader) -> Support:
         }
         return Support(examples, reader(query.strip()))
     except ValueError as error:
-        raise ValueError(f"{location}: {error}") from None
+        raise InputError(f"{location}: {error}") from None
 
 
 def parse_points(line: str, location: str, dim: int) -> Support:
@@ -119,9 +120,9 @@ def parse_points(line: str, location: str, dim: int) -> Support:
         }
         query = np.array(data["query"], np.float32)
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise ValueError(f"{location}: a line must be JSON such as {POINT_INPUT_EXAMPLE}") from None
+        raise InputError(f"{location}: a line must be JSON such as {POINT_INPUT_EXAMPLE}") from None
     points = [point for class_points in examples.values() for _, point in class_points]
     for point in [query, *points]:
         if point.shape != (dim,):
-            raise ValueError(f"{location}: a point has {point.size} numbers; give {dim}")
+            raise InputError(f"{location}: a point has {point.size} numbers; give {dim}")
     return Support(examples, query)

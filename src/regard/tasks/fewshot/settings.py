@@ -14,6 +14,7 @@ from regard.config.image_size import check_image_size
 from regard.config.models.memories import LstmConfig, SnailConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.train import TrainConfig
+from regard.errors import InputError
 
 FewshotDataConfig = Annotated[
     PrototypesDataConfig | ClassesDataConfig | PublicClassesDataConfig, Field(discriminator="kind")
@@ -56,9 +57,9 @@ class FewshotTrainConfig(TrainConfig):
     @model_validator(mode="after")
     def _check_batch_size_and_steps(self) -> "FewshotTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for episodes; set examples_per_batch")
+            raise InputError("tokens_per_batch is not for episodes; set examples_per_batch")
         if self.epochs is not None:
-            raise ValueError("epochs are not for episodes, which have no end; set steps")
+            raise InputError("epochs are not for episodes, which have no end; set steps")
         return self
 
 

@@ -20,6 +20,7 @@ from regard.batching.indexed import IndexedBatches
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.synthetic.episodes import EpisodeCorpus, SampledEpisodes
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.classification import success_rate
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
@@ -132,7 +133,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
     def negative_log_likelihood(self, records: Iterable[Record]) -> Loss:
         self.model.eval()
         if not (chunks := list(self.episode_chunks(list(records)))):
-            raise ValueError("records are missing: there is nothing to score")
+            raise InputError("records are missing: there is nothing to score")
         losses = [self.cross_entropy(self.collate(chunk)) for chunk in chunks]
         total = torch.stack([loss.total.double() for loss in losses]).sum()
         return Loss(total, sum(loss.count for loss in losses))

@@ -6,6 +6,7 @@ from regard.data.build import build_corpus
 from regard.data.corpus import Record
 from regard.data.formats.proteins import RESIDUES
 from regard.data.synthetic.points import parse_distances
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.fold import UNKNOWN_STATE
 from regard.tasks.building import UntrainedRun, build_untrained_run
@@ -100,7 +101,7 @@ def check_distances(settings: FoldSettings, progress: Progress) -> JsonObject:
             **{name: value for name, value in anomalies.items() if name in REPORTED_KEYS},
         }
     if not lengths_by_split["train"].examples:
-        raise ValueError("train: no set is left; is the data empty, or train.max_tokens small?")
+        raise InputError("train: no set is left; is the data empty, or train.max_tokens small?")
     report = {
         "data": corpus.describe(),
         "splits": splits,

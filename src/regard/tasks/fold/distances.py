@@ -25,6 +25,7 @@ from regard.batching.example import padded
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.synthetic.points import parse_distances
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.fold import DistanceMatrix, top_precision, triangle_bounds
 from regard.tasks.base import (
@@ -212,7 +213,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
 
     def check_size(self, count: int, location: str) -> None:
         if count > self.max_tokens:
-            raise ValueError(
+            raise InputError(
                 f"{location}: {count} points, but train.max_tokens = {self.max_tokens}; give fewer"
             )
 
@@ -297,7 +298,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
         """Return the records of at most `max_tokens` points."""
         small = [records[example.index] for example in self.examples(records)]
         if records and not small:
-            raise ValueError("all sets have more points than train.max_tokens; raise it")
+            raise InputError("all sets have more points than train.max_tokens; raise it")
         return small
 
     # --- inspection
@@ -314,7 +315,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
         """Return the attention of edges (i, j) to edges (i, k), averaged over i, by layer."""
         names = self.attention_names()
         if not names:
-            raise ValueError("model has no attention among pairs; set model.triangles = 'both'")
+            raise InputError("model has no attention among pairs; set model.triangles = 'both'")
         with observe(self.model.eval(), names) as recorded:
             self.model(self.collate([build_example(0, record)]).inputs)
         return {n.removeprefix("encoder."): w[0].mean(0) for n, w in recorded.joined().items()}
@@ -353,7 +354,7 @@ def bound_midpoints(lower: DistanceMatrix, upper: DistanceMatrix) -> DistanceMat
 
 def mean(values: Sequence[float]) -> float:
     if not values:
-        raise ValueError(
+        raise InputError(
             "no distance is hidden: there is no error to average; lower visible_fraction"
         )
     return sum(values) / len(values)

@@ -17,6 +17,7 @@ from regard.config.models.proteins import MsaConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
+from regard.errors import InputError
 
 FoldDataConfig = Annotated[
     ProteinsDataConfig | PublicProteinsDataConfig | PointsDataConfig | DistancesDataConfig,
@@ -49,7 +50,7 @@ class FoldHeadConfig(Config):
     @model_validator(mode="after")
     def _check_distances(self) -> "FoldHeadConfig":
         if self.bins < 2 or not self.min_distance < self.contact_distance <= self.max_distance:
-            raise ValueError(
+            raise InputError(
                 f"min_distance = {self.min_distance}, contact_distance = {self.contact_distance} "
                 f"and max_distance = {self.max_distance} must increase, and bins must be at least 2"
             )
@@ -98,7 +99,7 @@ class FoldSettings(Settings):
     def _check_settings(self) -> "FoldSettings":
         has_distances, metric = is_distance_data(self.data), self.train.metric
         if has_distances and self.model.kind != "msa":
-            raise ValueError(f"model.kind = {self.model.kind!r} has no states of pairs; take 'msa'")
+            raise InputError(f"model.kind = {self.model.kind!r} has no states of pairs; take 'msa'")
         if metric == ("accuracy" if has_distances else "mae"):
-            raise ValueError(f"train.metric = {metric!r} is not for data.kind = {self.data.kind!r}")
+            raise InputError(f"train.metric = {metric!r} is not for data.kind = {self.data.kind!r}")
         return self

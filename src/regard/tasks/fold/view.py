@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from regard.data.corpus import Record
 from regard.data.synthetic.points import parse_distances
+from regard.errors import InputError
 from regard.view.attention_map import AttentionMap
 from regard.view.grid import render_grids
 from regard.view.sequence import render_annotated_sequence
@@ -22,7 +23,7 @@ def state_map(task: "ResidueStateTask", text: str) -> AttentionMap:
     attention = task.attention_weights(text)
     if not attention:
         kind = type(task.model.encoder).__name__
-        raise ValueError(f"model {kind} has no attention to observe")
+        raise InputError(f"model {kind} has no attention to observe")
     sequence = text.split()[0]
     residues = [f"{letter}{n}" for n, letter in enumerate(sequence[: task.max_tokens], 1)]
     return AttentionMap(attention, residues, title=sequence)

@@ -11,6 +11,7 @@ from regard.config.image_size import check_patch_size
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.formats.images import ImageReader
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.layers.images import resize_position_table
 from regard.models.catalogue import build_model
@@ -53,7 +54,7 @@ class ImageBuilder(EncoderBuilder[ImageSettings, EncoderClassifier[Vit]]):
         }
         image = pretrained.image.model_copy(update=explicit_values)
         if image.channels != pretrained.image.channels:
-            raise ValueError(
+            raise InputError(
                 f"image.channels = {image.channels}, but {start} reads images of "
                 f"{pretrained.image.channels}; leave it out"
             )
@@ -123,7 +124,7 @@ def pretrained_image_settings(folder: Path | str) -> ImageSettings:
     check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE))
     settings = load_settings(Path(folder) / CONFIG_FILE)
     if not isinstance(settings, ImageSettings):
-        raise ValueError(
+        raise InputError(
             f"{folder}: a run of the task {settings.task!r} reads no images; name a run of 'image'"
         )
     return settings

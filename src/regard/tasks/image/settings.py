@@ -12,6 +12,7 @@ from regard.config.models.images import VitConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
+from regard.errors import InputError
 
 ImageDataConfig = Annotated[
     ShapesDataConfig | ImagesDataConfig | PublicImagesDataConfig, Field(discriminator="kind")
@@ -42,7 +43,7 @@ class ImageTrainConfig(TrainConfig):
     @model_validator(mode="after")
     def _check_batch_size(self) -> "ImageTrainConfig":
         if self.tokens_per_batch is not None:
-            raise ValueError("tokens_per_batch is not for images; set examples_per_batch")
+            raise InputError("tokens_per_batch is not for images; set examples_per_batch")
         return self
 
 

@@ -18,6 +18,7 @@ from regard.batching.images import ImagePreprocessor
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.formats.images import ImageLike, Pixels, check_image_header
+from regard.errors import InputError
 from regard.models.vit import Vit
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
 from regard.tasks.encoder_classifier import (
@@ -120,7 +121,7 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
         """Convert a path to a record, after a check of the header of the file."""
         location = f"{location}: {line}"
         if not Path(line).is_file():
-            raise ValueError(f"{location}: there is no such image; give the path of an image file")
+            raise InputError(f"{location}: there is no such image; give the path of an image file")
         check_image_header(line, location)
         return {"image": line}
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from regard.data.formats.images import ImageLike
+from regard.errors import InputError
 from regard.tasks.image_tools import patch_colors, png_bytes
 from regard.view.attention_map import AttentionMap
 from regard.view.grid import render_grids, render_thumbnail
@@ -43,7 +44,7 @@ def render_image(
     }
     layer_number = len(weights_by_layer) if layer is None else layer
     if not 1 <= layer_number <= len(weights_by_layer):
-        raise ValueError(f"--layer must be from 1 to {len(weights_by_layer)}, not {layer}")
+        raise InputError(f"--layer must be from 1 to {len(weights_by_layer)}, not {layer}")
     heads = [*weights_by_layer.values()][layer_number - 1]
     layer_means = {
         f"layer {n}": weights.mean(0).tolist()

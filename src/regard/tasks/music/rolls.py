@@ -24,6 +24,7 @@ from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
 from regard.data.formats.piano_rolls import HIGHEST_PITCH, LOWEST_PITCH, RollStep, parse_piece
 from regard.decoding.conditional_bernoulli import sample_keys
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.music import (
     FIRST_STEP_GIVEN_SIGNATURE,
@@ -114,7 +115,7 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         seed: int = 0,
     ):
         if not 0 < temperature < math.inf:
-            raise ValueError(f"temperature must be positive, not {temperature}")
+            raise InputError(f"temperature must be positive, not {temperature}")
         self.model = model
         self.max_steps, self.new_steps = max_steps, new_steps
         self.temperature, self.seed = temperature, seed
@@ -250,7 +251,7 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         """Return nats per step: without the first step, as published, and with it."""
         examples = whole_pieces(records)
         if not examples:
-            raise ValueError("records are missing: there is nothing to score")
+            raise InputError("records are missing: there is nothing to score")
         given = self.negative_log_likelihood_of(examples, first_step=1)
         predicted = self.negative_log_likelihood_of(examples)
         return {

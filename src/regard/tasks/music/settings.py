@@ -17,6 +17,7 @@ from regard.config.models.piano_rolls import ROLL_MODELS, RollGptConfig, RollRnn
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.train import TrainConfig
 from regard.config.validators import check_windows
+from regard.errors import InputError
 
 MusicDataConfig = Annotated[
     RollsDataConfig | AbcDataConfig | PublicMusicDataConfig, Field(discriminator="kind")
@@ -63,13 +64,13 @@ class MusicSettings(Settings):
         if has_rolls != (kind in ROLL_MODELS):
             suitable_models = ROLL_MODELS if has_rolls else ("rnnlm", "gpt2", "lstmn")
             data_name = "piano rolls" if has_rolls else "tunes in ABC, which are text"
-            raise ValueError(
+            raise InputError(
                 f"model.kind = {kind!r} does not read {data_name}; take "
                 f"{' or '.join(suitable_models)}"
             )
         if has_rolls:
             for name in ("top_k", "top_p", "min_p"):
                 if getattr(self.decode, name) is not None:
-                    raise ValueError(f"decode.{name} is for tunes, not for piano rolls; remove it")
+                    raise InputError(f"decode.{name} is for tunes, not for piano rolls; remove it")
         check_windows(self)
         return self

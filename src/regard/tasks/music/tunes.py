@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from regard.data.corpus import Record
 from regard.data.formats.abc_notation import FIELD, parse_tune
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import ProgressCallback
@@ -87,7 +88,7 @@ class TuneTask(TextStreamTask, Composer):
     ) -> list[TunePrediction]:
         """Return a tune that can be played for each beginning."""
         if voices is not None:
-            raise ValueError(f"voices = {voices} is for piano rolls, not for tunes; leave it out")
+            raise InputError(f"voices = {voices} is for piano rolls, not for tunes; leave it out")
         prompts = [normalize_beginning(self.prompt(record)) for record in records]
         tunes: dict[int, TunePrediction] = {}
         problems: dict[int, str] = {}
@@ -105,7 +106,7 @@ class TuneTask(TextStreamTask, Composer):
                     tunes[row] = TunePrediction(abc, output.log_prob, tune, attempt)
         for row in range(len(prompts)):
             if row not in tunes:
-                raise ValueError(
+                raise InputError(
                     f"input {row + 1}: none of {len(self.decodings)} tunes can be played; the "
                     f"last: {problems[row]}; train longer, or lower decode.temperature"
                 )

@@ -16,6 +16,7 @@ from torch import Tensor
 from regard.batching.batches import iterate_by_length
 from regard.batching.example import padded
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.language import perplexity
 from regard.models.elmo import Elmo
@@ -119,7 +120,7 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
         forward_states, backward_states = self.model.teacher_forced(batch.characters, batch.valid)
         output, valid = self.model.output, batch.valid[:, 1:]
         if output is None:
-            raise ValueError("model: this ELMo predicts no words; build it with a vocabulary size")
+            raise InputError("model: this ELMo predicts no words; build it with a vocabulary size")
         forward_loss = cross_entropy(output, forward_states, batch.ids[:, 1:], valid)
         backward_loss = cross_entropy(output, backward_states, batch.ids[:, :-1], valid)
         return BiLmLoss(forward_loss.total, backward_loss.total, forward_loss.count)
@@ -166,7 +167,7 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
         """Return the sentences of a text, uncut; it must have a word."""
         examples = list(self.sentence_parts([record], max(1, len(record["text"]))))
         if not examples:
-            raise ValueError(f"{location}: there is no word in it; give at least one")
+            raise InputError(f"{location}: there is no word in it; give at least one")
         return examples
 
     def predict(
@@ -183,7 +184,7 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
     # --- inspection
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
-        raise ValueError(f"model {type(self.model).__name__} has no attention to observe")
+        raise InputError(f"model {type(self.model).__name__} has no attention to observe")
 
     def render(
         self,

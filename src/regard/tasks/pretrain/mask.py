@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 
+from regard.errors import InputError
+
 MASKING_RATE = 0.15  # share of the tokens that are targets
 MASK_TOKEN_SHARE = 0.8  # share of the targets that the mask replaces
 RANDOM_TOKEN_SHARE = 0.1  # share of the targets that a random token replaces; the rest stays
@@ -45,7 +47,7 @@ def mask_tokens(
     # differs: the authors choose a fixed number of tokens in each text. Here the draw of each token
     # is independent, so that the share is the same for texts of every length.
     if not 0 < rate < 1:
-        raise ValueError(f"rate must be between 0 and 1, not {rate}")
+        raise InputError(f"rate must be between 0 and 1, not {rate}")
     draws = torch.rand(ids.shape, generator=generator)
     if word_starts is not None:
         positions = torch.arange(ids.shape[1]).expand_as(ids)
@@ -73,7 +75,7 @@ def text_token_ids(size: int, special_ids: Sequence[int]) -> Int[Tensor, " o"]:
     """Return all ids of a vocabulary that are not special."""
     text_ids = torch.tensor(sorted({*range(size)}.difference(special_ids)), dtype=torch.int64)
     if not len(text_ids):
-        raise ValueError(f"size must leave an id that is not special, and {size} does not")
+        raise InputError(f"size must leave an id that is not special, and {size} does not")
     return text_ids
 
 
@@ -100,11 +102,11 @@ def sentence_pairs(
     the last sentence of a document is left over, it is never a first part.
     """
     if length < 2:
-        raise ValueError(f"length must be at least 2, one id for each part, not {length}")
+        raise InputError(f"length must be at least 2, one id for each part, not {length}")
     nonempty = [[s for s in document if len(s)] for document in documents]
     nonempty = [document for document in nonempty if document]
     if len(nonempty) < 2:
-        raise ValueError(f"documents must be at least 2 that are not empty, not {len(nonempty)}")
+        raise InputError(f"documents must be at least 2 that are not empty, not {len(nonempty)}")
     for index, document in enumerate(nonempty):
         start = 0
         while len(document) - start >= 2:

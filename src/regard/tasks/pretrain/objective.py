@@ -7,6 +7,7 @@ from typing import ClassVar
 from regard.batching.example import SizedT
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
+from regard.errors import InputError
 from regard.tasks.base import (
     BatchOptions,
     BatchT,
@@ -39,7 +40,7 @@ class PretrainingObjective(Task[SizedT, BatchT, ModelT]):
     ) -> Metrics:
         """Return the metrics of likelihood, without predictions."""
         if not records:
-            raise ValueError("records are missing: there is nothing to score")
+            raise InputError("records are missing: there is nothing to score")
         metrics = self.likelihood_metrics(records)
         if on_progress is not None:
             on_progress(len(records))
@@ -48,7 +49,7 @@ class PretrainingObjective(Task[SizedT, BatchT, ModelT]):
     def validation_metric(self, name: str, records: Sequence[Record]) -> float:
         metrics = self.likelihood_metrics(records)
         if name not in metrics:
-            raise ValueError(f"train.metric = {name!r} is not known for this data and model")
+            raise InputError(f"train.metric = {name!r} is not known for this data and model")
         return float(metrics[name])
 
     def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[BatchT]:

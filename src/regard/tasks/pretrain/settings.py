@@ -11,6 +11,7 @@ from regard.config.settings import TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_word_tokenizer
+from regard.errors import InputError
 
 PretrainModelConfig = Annotated[BertConfig | ElmoConfig, Field(discriminator="kind")]
 
@@ -61,12 +62,12 @@ class PretrainSettings(Settings):
     @model_validator(mode="after")
     def _check_settings(self) -> "PretrainSettings":
         if self.mask.whole_words and self.text.kind != "wordpiece":
-            raise ValueError("mask.whole_words needs text.kind = 'wordpiece'")
+            raise InputError("mask.whole_words needs text.kind = 'wordpiece'")
         check_word_tokenizer(self)
         if (
             self.model.kind == "elmo"
             and "mask" in self.model_fields_set
             and self.mask != MaskConfig()
         ):
-            raise ValueError("mask is for bert: elmo masks no word; remove [mask]")
+            raise InputError("mask is for bert: elmo masks no word; remove [mask]")
         return self

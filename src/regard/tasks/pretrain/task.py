@@ -19,6 +19,7 @@ from regard.batching.batches import iterate_by_length
 from regard.batching.example import padded
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.language import perplexity
 from regard.models.bert import Bert
@@ -190,7 +191,7 @@ class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
         pairs_loss, correct_pairs = word_loss.total.new_zeros(()), 0
         if self.next_sentence:
             if self.model.following is None:
-                raise ValueError("model: this BERT does not predict whether sentences are adjacent")
+                raise InputError("model: this BERT does not predict whether sentences are adjacent")
             logits = self.model.following(encoded.pooled)
             pairs_loss = F.cross_entropy(logits, batch.next_sentence_labels, reduction="sum")
             correct_pairs = int((logits.argmax(-1) == batch.next_sentence_labels).sum())
@@ -243,7 +244,7 @@ class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
         """Replace each [MASK] of a text by the likeliest word."""
         for number, record in enumerate(records, 1):
             if MASK_TOKEN not in record["text"]:
-                raise ValueError(
+                raise InputError(
                     f"text {number}: there is no {MASK_TOKEN}; put one where a word is missing"
                 )
         predictions: list[FilledTextPrediction] = []
@@ -307,5 +308,5 @@ def word_start_mask(text: AnyTokenizer) -> Bool[Tensor, " v1"]:
     """Return which pieces of a WordPiece vocabulary begin a word; the mask, the last id, does."""
     tokens = [text.token(token_id) for token_id in range(text.size)]
     if not any(token.startswith("##") for token in tokens):
-        raise ValueError("whole_words needs pieces of words; set text.kind = 'wordpiece'")
+        raise InputError("whole_words needs pieces of words; set text.kind = 'wordpiece'")
     return torch.tensor([not token.startswith("##") for token in tokens] + [True])

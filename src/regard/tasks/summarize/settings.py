@@ -16,6 +16,7 @@ from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_joint_vocabulary
+from regard.errors import InputError
 
 SummarizeDataConfig = Annotated[
     HeadlinesDataConfig | SummariesDataConfig | PublicSummariesDataConfig,
@@ -54,11 +55,11 @@ class SummarizeTrainConfig(TrainConfig):
             return self
         if self.patience is not None:
             reason = "patience may end the training before coverage_after"
-            raise ValueError(f"{reason} = {self.coverage_after}: remove one of them")
+            raise InputError(f"{reason} = {self.coverage_after}: remove one of them")
         if self.steps is not None:
             last_validation = self.steps - self.steps % self.validate_every
             if last_validation <= self.coverage_after:
-                raise ValueError(
+                raise InputError(
                     f"coverage_after = {self.coverage_after} leaves no validation with coverage: "
                     f"the last is after {last_validation} steps"
                 )
@@ -88,5 +89,5 @@ class SummarizeSettings(Settings):
     def _check_settings(self) -> "SummarizeSettings":
         check_joint_vocabulary(self)
         if self.model.kind == "pointer" and self.model.copying and self.train.label_smoothing:
-            raise ValueError("train.label_smoothing is not for a pointer that copies: set it to 0")
+            raise InputError("train.label_smoothing is not for a pointer that copies: set it to 0")
         return self

@@ -20,6 +20,7 @@ from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
 from regard.data.corpus import Corpus, Record
 from regard.decoding.stepper import Hypothesis
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.language import perplexity
 from regard.metrics.summary import copy_rate, repetition_rate, rouge
@@ -212,7 +213,7 @@ class SummarizeTask(Seq2SeqTask):
 
     def parse(self, line: str, location: str) -> Record:
         if not line.strip():
-            raise ValueError(f"{location}: the document is empty")
+            raise InputError(f"{location}: the document is empty")
         return {"document": line}
 
     def predict(

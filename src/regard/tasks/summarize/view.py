@@ -3,6 +3,7 @@
 import textwrap
 from typing import TYPE_CHECKING
 
+from regard.errors import InputError
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import (
     MAX_ROW_LABEL_CELLS,
@@ -35,7 +36,7 @@ def render_summary(
     If the model copies, p_gen follows each word: the probability that it was generated.
     """
     if not task.model.cross_attentions:
-        raise ValueError(f"model {type(task.model).__name__} has no attention to the document")
+        raise InputError(f"model {type(task.model).__name__} has no attention to the document")
     summary, ids = summary_and_ids(task, text, target)
     alignment, copy_traces = task.alignment(text, ids), task.copy_traces(text, ids)
     table = alignment.weights.tolist()

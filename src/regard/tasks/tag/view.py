@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from regard.errors import InputError
 from regard.tasks.map_tools import token_map
 from regard.view.attention_map import AttentionMap
 from regard.view.shaded_text import render_shaded_text
@@ -20,7 +21,7 @@ def render_tags(task: "TagTask", text: str, surface: Surface) -> str:
     """Return the sentence with its spans, and the attention among its words or of the pooling."""
     if not task.has_attention():
         kind = type(task.model.encoder).__name__
-        raise ValueError(f"model {kind} has no attention to observe")
+        raise InputError(f"model {kind} has no attention to observe")
     [prediction] = task.predict([{"text": text}])
     words, recorded = text.split(), task.attention_weights(text)
     square = [w[0] for w in recorded.values() if w.shape[-1] == w.shape[-2] == len(words)]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from regard.config.settings import Settings
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import AnySeq2SeqModel
 from regard.tasks.base import Vocabularies
@@ -56,7 +57,7 @@ class TranslateBuilder(Seq2SeqBuilder[TranslateSettings]):
 
 def cross_attentions(model: AnySeq2SeqModel) -> tuple[str, ...]:
     if not model.cross_attentions:
-        raise ValueError(f"model {type(model).__name__} has no attention to the source to guide")
+        raise InputError(f"model {type(model).__name__} has no attention to the source to guide")
     return model.cross_attentions
 
 

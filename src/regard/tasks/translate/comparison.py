@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from regard.config.settings import Settings
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.metrics.comparison import concatenated_records, length_bin_edges
 from regard.metrics.translation import bleu, score_by_length
 from regard.tasks.alignment import (
@@ -88,7 +89,7 @@ class TranslateComparison(Comparison):
 def gold_alignments(records: Sequence[Record], options: ComparisonOptions) -> GoldAlignments | None:
     """Return the gold links of the options, or those that the records carry."""
     if (options.gold is None) != (options.pairs is None):
-        raise ValueError("--gold and --pairs belong together: give both")
+        raise InputError("--gold and --pairs belong together: give both")
     if options.gold is None or options.pairs is None:
         return gold_from_records(records)
     return gold_from_files(options.gold, options.pairs, options.gold_base)

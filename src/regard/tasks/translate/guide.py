@@ -23,6 +23,7 @@ from torch import Tensor
 from regard.attention.observe import ModuleTree, observe
 from regard.batching.example import Batch, Example, collate
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.metrics.alignment_files import Links, numbered_lines, parse_links
 from regard.tasks.alignment import guided_layer
 from regard.tasks.generation import RECORDS_PER_CHUNK
@@ -53,7 +54,7 @@ class AlignmentGuide:
         """Raise an error unless there is one line for each record."""
         lines, count = sum(1 for _ in numbered_lines(self.path)), sum(1 for _ in records)
         if lines != count:
-            raise ValueError(
+            raise InputError(
                 f"{self.path} has {lines} lines, but the training data {count} pairs: "
                 "write a line for each pair, an empty one where there is no link"
             )
@@ -84,7 +85,7 @@ class AlignmentGuide:
     def loss(self, model: ModuleTree, batch: Batch, base_loss: Callable[[], Loss]) -> Loss:
         """Return the base loss plus the weighted alignment loss of the guided attention."""
         if batch.guide is None:
-            raise ValueError("batch has no guide: take its examples from AlignmentGuide.examples")
+            raise InputError("batch has no guide: take its examples from AlignmentGuide.examples")
         with observe(model, [self.attention_name], detach=False) as recorded:
             loss = base_loss()
         # Scheduled sampling adds a pass before this one.
@@ -108,7 +109,7 @@ def alignment_guide(
     table = np.zeros(size, np.float32)
     for row, example in enumerate(examples):
         if not isinstance(example, GuidedExample):
-            raise ValueError(f"pair {example.index} has no links; take it from AlignmentGuide")
+            raise InputError(f"pair {example.index} has no links; take it from AlignmentGuide")
         table[row, example.links[:, 0], example.links[:, 1]] = 1.0
     return torch.from_numpy(table / np.maximum(table.sum(-1, keepdims=True), 1.0))
 

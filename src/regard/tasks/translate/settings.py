@@ -17,6 +17,7 @@ from regard.config.models.seq2seq import RnnSearchConfig, TextPairModelConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.train import TrainConfig
 from regard.config.validators import check_joint_vocabulary
+from regard.errors import InputError
 
 TranslateDataConfig = Annotated[
     DatesDataConfig
@@ -66,7 +67,7 @@ class TranslateTrainConfig(TrainConfig):
     @model_validator(mode="after")
     def _check_alignments(self) -> "TranslateTrainConfig":
         if self.guided_alignment_weight and self.alignments is None:
-            raise ValueError(
+            raise InputError(
                 "guided_alignment_weight needs alignments: name their file in train.alignments"
             )
         return self
@@ -102,5 +103,5 @@ class TranslateSettings(Settings):
         check_joint_vocabulary(self)
         if self.train.compile and self.model.kind != "transformer":
             reason = "a recurrent model would be compiled again for every length"
-            raise ValueError(f"train.compile is for the transformer: {reason}; set it to false")
+            raise InputError(f"train.compile is for the transformer: {reason}; set it to false")
         return self

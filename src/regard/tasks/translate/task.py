@@ -16,6 +16,7 @@ from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
 from regard.data.corpus import Corpus, Record
 from regard.decoding.tracing import TracingStepper
+from regard.errors import InputError
 from regard.metrics.language import perplexity
 from regard.metrics.translation import bleu, chrf, exact_match, ter
 from regard.models.protocols import AnySeq2SeqModel
@@ -84,7 +85,7 @@ class TranslateTask(Seq2SeqTask):
     def evaluation_examples(self, records: Iterable[Record]) -> Iterator[Example]:
         examples = list(self.examples_up_to(records, self.max_evaluation_tokens))
         if not examples:
-            raise ValueError(
+            raise InputError(
                 f"no pair has at most {self.max_evaluation_tokens} tokens on each side: "
                 "the likelihood cannot be measured"
             )
@@ -159,7 +160,7 @@ class TranslateTask(Seq2SeqTask):
     def parse(self, line: str, location: str) -> Record:
         length = len(self.source.encode_ids([line])[0])
         if length > self.max_tokens:
-            raise ValueError(
+            raise InputError(
                 f"{location}: {length} tokens, but the run was trained on texts of at most "
                 f"{self.max_tokens}; split it into sentences, or train with a larger "
                 "train.max_tokens"

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.attention.observe import Edit
 from regard.batching.example import Example, collate
+from regard.errors import InputError
 from regard.tasks.base import Readout
 from regard.tasks.map_tools import token_choices, word_indices
 from regard.view.annotations import MapAnnotations, SearchTreeNode
@@ -92,7 +93,7 @@ def forced_attention(task: "TranslateTask", text: str, links: Sequence[str]) -> 
     for link in links:
         target_word, arrow, source_word = link.partition(ARROW)
         if not arrow:
-            raise ValueError(f"--force-attention {link}: write it as WRITTEN{ARROW}READ")
+            raise InputError(f"--force-attention {link}: write it as WRITTEN{ARROW}READ")
         positions = word_positions(source_word, task.source.words(text), source.words, "the text")
         target_words = task.target.words(task.target.decode(target.ids))
         for step in word_positions(target_word, target_words, target.words, "the output"):
@@ -105,7 +106,7 @@ def word_positions(
 ) -> list[int]:
     """Return the positions of the tokens of a word, at its first occurrence."""
     if word not in words:
-        raise ValueError(
+        raise InputError(
             f"--force-attention: there is no word {word!r} in {where}: {' '.join(words)}"
         )
     index = words.index(word)

@@ -14,6 +14,7 @@ from string import Template
 
 import numpy as np
 
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.view.attention_map import AttentionMap, TokenSequence
 
@@ -26,7 +27,7 @@ def html_page(map_: AttentionMap) -> str:
     """Return the page as text."""
     keys = len(map_.keys.tokens)
     if keys > MAX_KEYS:
-        raise ValueError(f"a page shows at most {MAX_KEYS} keys, not {keys}; give a shorter input")
+        raise InputError(f"a page shows at most {MAX_KEYS} keys, not {keys}; give a shorter input")
     weights_per_row = keys if keys <= MAX_DENSE_KEYS else MAX_KEPT_WEIGHTS
     packed, dropped = bytearray(), 0.0
     for layer in map_.layers:

@@ -1,0 +1,16 @@
+"""The error class for faults of the user: wrong settings, data, files or arguments."""
+
+
+class InputError(ValueError):
+    """A fault in what the user gave: settings, data, a file, a folder or an argument.
+
+    Its message is one line: where, what is wrong, what to do. The command line shows this line and
+    exits with 1. Every other exception is a bug of regard, and is reported as one.
+
+    >>> import regard
+    >>> try:
+    ...     regard.load_settings("multi30k-transformer", ["train.steps=none"])
+    ... except regard.InputError as error:
+    ...     print(error)
+    command line: train.steps: expected a whole number, not "none"
+    """
