@@ -17,7 +17,7 @@ SURFACE = {
     "": {"--version", "--debug"},
     "demo": {"--steps", "--seed", "--run"},
     "list": {"--json"},
-    "init": {"task", "changes"},
+    "init": {"name", "changes"},
     "check": {"config", "changes", "--json"},
     "train": {"config", "changes", "--run", "--threads"},
     "score": {"folder", "--split", "--json", "--set"},

@@ -1,18 +1,20 @@
-"""`regard init`: print a complete config, with a comment on every setting."""
+"""`regard init`: print a complete config of a task or preset, with a comment on every setting."""
 
 from typing import Annotated
 
 import typer
 
 from regard.config.dump import dumps
-from regard.tasks.load import resolve_settings
+from regard.config.presets import preset_comment, preset_paths
+from regard.tasks.load import load_settings, resolve_settings
 
 
 def init(
-    task: Annotated[
+    name: Annotated[
         str,
         typer.Argument(
-            metavar="TASK", help="Name of a task, such as translate. `regard list` lists all tasks."
+            metavar="TASK",
+            help="Name of a task, such as translate, or of a preset. `regard list` lists both.",
         ),
     ],
     changes: Annotated[
@@ -26,4 +28,10 @@ def init(
 
     Example: regard init translate > config.toml
     """
-    print(dumps(resolve_settings({"task": task}, changes or ())), end="")
+    presets = preset_paths()
+    if name in presets:
+        print(preset_comment(presets[name]))
+        settings = load_settings(presets[name], changes or ())
+    else:
+        settings = resolve_settings({"task": name}, changes or ())
+    print(dumps(settings), end="")

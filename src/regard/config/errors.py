@@ -119,7 +119,8 @@ def _message(error: ErrorDetails, path: SettingPath) -> str:
 
 def _unknown_setting(path: SettingPath, name: str) -> str:
     kind = path.config_class.model_fields.get("kind")
-    of_kind = f" of {kind.default!r}" if kind else ""
+    is_only_kind = kind is not None and len(get_args(kind.annotation)) == 1
+    of_kind = f" of {kind.default!r}" if kind and is_only_kind else ""
     if near := get_close_matches(name, path.config_class.model_fields, 1):
         return f"unknown setting{of_kind}; did you mean {near[0]!r}?"
     for sibling_class in path.sibling_classes:

@@ -2,16 +2,17 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from regard.config.base import Config
-from regard.config.errors import BARE_KEY, choice_message, first_error
+from regard.config.errors import BARE_KEY, choice_message, classes_by_kind, first_error
 from regard.config.presets import preset_paths
 from regard.config.settings import Settings
 from regard.config.train import ALTERNATIVES
@@ -57,10 +58,12 @@ def resolve_settings(
     200
     """
     values = deepcopy(dict(raw))
+    # Kinds first: a new kind discards settings of the file, not those of the command line.
+    overrides = sorted(overrides, key=lambda word: not _is_kind(word.partition("=")[0]))
     changed_keys = [_apply_override(values, word) for word in overrides]
     settings_class = _settings_class(values, name)
     try:
-        return settings_class.model_validate(_with_kinds(values, settings_class))
+        return settings_class.model_validate(values)
     except ValidationError as error:
         key_path, message = first_error(error.errors(include_url=False), settings_class)
         from_command_line = any(
@@ -72,16 +75,8 @@ def resolve_settings(
 
 
 def override_settings(settings: Settings, overrides: Iterable[str]) -> Settings:
-    """Return settings changed by words such as `decode.width=10`.
-
-    A new kind of a table, as `decode.kind=greedy`, starts from the defaults of that kind.
-    """
-    values, overrides = settings.model_dump(), list(overrides)
-    for override in overrides:
-        table, is_kind, _ = override.partition(".kind=")
-        if is_kind and isinstance(values.get(table), dict):
-            values[table] = {}
-    return resolve_settings(values, overrides)
+    """Return settings changed by words such as `decode.width=10`."""
+    return resolve_settings(settings.model_dump(), overrides)
 
 
 def _settings_class(values: Mapping[str, object], name: str) -> type[Settings]:
@@ -128,8 +123,41 @@ def _apply_override(values: JsonObject, word: str) -> str:
         return key
     if parts[:-1] == ["train"]:
         table.pop(ALTERNATIVES.get(parts[-1], ""), None)
+    if len(parts) > 1 and _is_kind(key):
+        _discard_settings(table, parts[:-1], value.strip(), values.get("task", DEFAULT_TASK))
     table[parts[-1]] = _parse_value(value)
     return key
+
+
+def _is_kind(key: str) -> bool:
+    return key.strip().rpartition(".")[2] == "kind"
+
+
+def _discard_settings(table: JsonObject, path: Sequence[str], kind: str, task: object) -> None:
+    """Discard the settings of a table that its new kind does not have.
+
+    A new kind of data shares nothing with the old one: `held_out` may be a share or a number.
+    """
+    if not isinstance(task, str) or task not in TASKS:
+        return
+    field = _table_field(TASKS[task].settings_class(), path)
+    if field is None or table.get("kind", getattr(field.default, "kind", None)) == kind:
+        return
+    new_class = dict(classes_by_kind(field.annotation)).get(kind)
+    if new_class is not None and field.discriminator:
+        kept = () if "data" in path else new_class.model_fields
+        for name in [name for name in table if name not in kept]:
+            del table[name]
+
+
+def _table_field(config_class: type[Config], path: Sequence[str]) -> FieldInfo | None:
+    """Return the field of a table, such as train.optimizer, if it is one of a fixed table."""
+    field = config_class.model_fields.get(path[0])
+    if field is None or len(path) == 1:
+        return field
+    return (
+        _table_field(type(field.default), path[1:]) if isinstance(field.default, Config) else None
+    )
 
 
 def _child_entry(entries: Any, part: str, key: str) -> Any:
@@ -148,18 +176,3 @@ def _parse_value(text: str) -> Any:
     except tomllib.TOMLDecodeError:
         return text
     return parsed["value"] if set(parsed) == {"value"} else text
-
-
-def _with_kinds(raw: Any, config_class: type[Config]) -> Any:
-    """A table that does not say its kind is of the default kind."""
-    if not isinstance(raw, dict):
-        return raw
-    filled = dict(raw)
-    for name, field in config_class.model_fields.items():
-        default = field.default
-        if isinstance(default, Config) and isinstance(raw.get(name), dict):
-            table = _with_kinds(raw[name], type(default))
-            if field.discriminator:
-                table = {"kind": getattr(default, "kind", None), **table}
-            filled[name] = table
-    return filled
