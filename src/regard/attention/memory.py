@@ -20,6 +20,14 @@ from regard.errors import InputError
 
 @dataclass(frozen=True)
 class Memory:
+    """What a query attends to: a key and a value for each slot, and which slots are real.
+
+    >>> import torch
+    >>> memory = Memory(torch.randn(2, 5, 4), torch.randn(2, 5, 6))       # 2 texts of 5 slots
+    >>> memory.slots
+    5
+    """
+
     keys: Float[Tensor, "*b k dk"]
     values: Float[Tensor, "*b k dv"]
     valid: Bool[Tensor, "*#b k"] | None = None  # False: padding; None: every slot is real

@@ -15,18 +15,33 @@ WeightTensor = Float[Tensor, "*b q k"]
 
 
 def softmax(energy: EnergyTensor) -> WeightTensor:
-    """w = exp e / sum exp e. A row of -inf has weights of 0 and finite gradients."""
+    """w = exp e / sum exp e. A row of -inf has weights of 0 and finite gradients.
+
+    >>> import torch
+    >>> softmax(torch.tensor([[0.0, 0.0, -torch.inf]]))
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
     lowest = torch.finfo(energy.dtype).min
     return energy.clamp(min=lowest).softmax(-1) * (energy != -torch.inf)
 
 
 def sparsemax(energy: EnergyTensor) -> WeightTensor:
-    """w = argmin_p |p - e|^2, the projection onto the simplex  (Martins & Astudillo 2016)."""
+    """w = argmin_p |p - e|^2, the projection onto the simplex  (Martins & Astudillo 2016).
+
+    >>> import torch
+    >>> sparsemax(torch.tensor([[1.0, 0.8, -1.0]]))
+    tensor([[0.6000, 0.4000, 0.0000]])
+    """
     return SparsemaxFunction.apply(energy)
 
 
 def entmax15(energy: EnergyTensor) -> WeightTensor:
-    """w = max(0, e/2 - t)^2, where t makes them sum to 1  (Peters et al. 2019, alpha = 1.5)."""
+    """w = max(0, e/2 - t)^2, where t makes them sum to 1  (Peters et al. 2019, alpha = 1.5).
+
+    >>> import torch
+    >>> entmax15(torch.tensor([[0.0, 0.0, -5.0]]))
+    tensor([[0.5000, 0.5000, 0.0000]])
+    """
     return Entmax15Function.apply(energy)
 
 
@@ -34,6 +49,10 @@ class StraightThrough(nn.Module):
     """A single slot: sampled from the softmax in training, the best one in evaluation.
 
     Bengio et al. 2013: forward the sample, backward the gradient of the probabilities.
+
+    >>> import torch
+    >>> StraightThrough().eval()(torch.tensor([[1.0, 3.0, 2.0]]))
+    tensor([[0., 1., 0.]])
     """
 
     def forward(self, energy: EnergyTensor) -> WeightTensor:

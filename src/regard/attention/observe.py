@@ -73,9 +73,9 @@ def intervene(model: ModuleTree, edits: Mapping[str, Edit]) -> Generator[None]:
     """Edit the weights of the named attentions inside a `with` block, in this thread only.
 
     >>> import regard
-    >>> from regard.attention.observe import uniform
+    >>> from regard.attention import zero
     >>> run = regard.load("runs/numbers")
-    >>> with intervene(run.model, {"attention": uniform}):
+    >>> with intervene(run.model, {"attention": zero()}):
     ...     prediction = run("one two")
     """
     attentions = named_attentions(model)
@@ -126,17 +126,32 @@ def named_attentions(model: ModuleTree) -> dict[str, Attention]:
 
 
 def zero(heads: Sequence[int] | None = None) -> Edit:
-    """Set the weights of these heads (default: all) to 0."""
+    """Set the weights of these heads (default: all) to 0.
+
+    >>> import torch
+    >>> zero()(torch.tensor([[0.25, 0.75]]))
+    tensor([[0., 0.]])
+    """
     return scale(0.0, heads)
 
 
 def scale(factor: float, heads: Sequence[int] | None = None) -> Edit:
-    """Multiply the weights of these heads (default: all) by `factor`."""
+    """Multiply the weights of these heads (default: all) by `factor`.
+
+    >>> import torch
+    >>> scale(0.5)(torch.tensor([[0.25, 0.75]]))
+    tensor([[0.1250, 0.3750]])
+    """
     return lambda weights: replace_heads(weights, weights * factor, heads)
 
 
 def replace(replacement: Tensor, heads: Sequence[int] | None = None) -> Edit:
-    """Replace the weights of these heads (default: all); `replacement` is broadcast to them."""
+    """Replace the weights of these heads (default: all); `replacement` is broadcast to them.
+
+    >>> import torch
+    >>> replace(torch.tensor([[1.0, 0.0]]))(torch.tensor([[0.25, 0.75]]))
+    tensor([[1., 0.]])
+    """
 
     def edit(weights: Tensor) -> Tensor:
         try:

@@ -66,6 +66,10 @@ class ReinforceSampler(nn.Module):
 
     The sample has no gradient. Train inside `with sample_attention(model) as episode`, and add
     `ReinforceLoss()(log_likelihood, episode)` to the loss.
+
+    >>> import torch
+    >>> ReinforceSampler().eval()(torch.tensor([[1.0, 3.0, 2.0]]))
+    tensor([[0., 1., 0.]])
     """
 
     def __init__(self):

@@ -22,6 +22,18 @@ from regard.errors import InputError
 
 
 class Score(nn.Module, ABC):
+    """e = score(q, k): the energy of each slot for each query; a subclass is one equation.
+
+    `prepare` projects the states of a memory once. `forward` runs for every query.
+
+    >>> import torch
+    >>> class NegativeDistance(Score):
+    ...     def forward(self, query, keys):
+    ...         return -torch.cdist(query, keys)
+    >>> NegativeDistance()(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    tensor([[-5., -0.]])
+    """
+
     query_dim: int | None = None  # width of a query; None: the width of the keys
     memory_dim: int | None = None  # width of a remembered state; None: any width
 
@@ -42,6 +54,10 @@ class Dot(Score):
 
     A subclass may transform keys (`prepare`) and queries (`prepare_query`). All subclasses run on
     the fused kernel.
+
+    >>> import torch
+    >>> Dot()(torch.tensor([[1.0, 2.0]]), torch.tensor([[3.0, 4.0], [1.0, 0.0]]))
+    tensor([[11.,  1.]])
     """
 
     is_scaled = False
@@ -59,13 +75,24 @@ class Dot(Score):
 
 
 class ScaledDot(Dot):
-    """e = q . k / sqrt(d)  (Vaswani et al. 2017, eq. 1)."""
+    """e = q . k / sqrt(d)  (Vaswani et al. 2017, eq. 1).
+
+    >>> import torch
+    >>> ScaledDot()(torch.ones(1, 4), torch.ones(1, 4))
+    tensor([[2.]])
+    """
 
     is_scaled = True
 
 
 class General(Dot):
-    """e = q . W h  (Luong et al. 2015, sec. 3.1, "general")."""
+    """e = q . W h  (Luong et al. 2015, sec. 3.1, "general").
+
+    >>> import torch
+    >>> score = General(query_dim=2, memory_dim=3)
+    >>> score(torch.randn(1, 2), score.prepare(torch.randn(5, 3))).shape
+    torch.Size([1, 5])
+    """
 
     def __init__(self, query_dim: int, memory_dim: int, heads: int | None = None):
         super().__init__()
@@ -82,6 +109,11 @@ class Trilinear(Dot):
     The sum of three products is one product: [q * w_qh; w_q . q; 1] . [h; 1; w_h . h]. The score
     starts near the dot product (w_qh = 1), so that similar vectors attract each other from the
     first step.
+
+    >>> import torch
+    >>> score = Trilinear(dim=3)
+    >>> score(torch.randn(2, 3), score.prepare(torch.randn(5, 3))).shape
+    torch.Size([2, 5])
     """
 
     def __init__(self, dim: int):
@@ -107,6 +139,11 @@ class Additive(Score):
     It is the same function as v . tanh(W [q; h]), Luong et al. 2015's "concat". Neither has a bias;
     See et al. 2017, eq. 1 has one. With `query_dim` None there is no W: the caller passes W q, for
     example if it can compute a part of W q in advance.
+
+    >>> import torch
+    >>> score = Additive(query_dim=2, memory_dim=3, hidden_dim=4)
+    >>> score(torch.randn(1, 2), score.prepare(torch.randn(5, 3))).shape
+    torch.Size([1, 5])
     """
 
     def __init__(
@@ -139,7 +176,13 @@ class Additive(Score):
 
 
 class LocationScore(Score):
-    """e_s = (W q)_s  (Luong et al. 2015, eq. 8): position only, for at most `slots` slots."""
+    """e_s = (W q)_s  (Luong et al. 2015, eq. 8): position only, for at most `slots` slots.
+
+    >>> import torch
+    >>> score = LocationScore(query_dim=2, slots=10)
+    >>> score(torch.randn(1, 2), torch.randn(5, 3)).shape        # only the number of slots counts
+    torch.Size([1, 5])
+    """
 
     def __init__(self, query_dim: int, slots: int, heads: int | None = None):
         super().__init__()
@@ -165,6 +208,11 @@ class Cosine(Dot):
     """e = beta cos(q, m)  (Graves et al. 2014, eq. 5-6); beta: softplus of the query's last column.
 
     So a query is one column wider than the memory. A zero vector has cosine 0 with any vector.
+
+    >>> import torch
+    >>> score, query = Cosine(), torch.tensor([[2.0, 0.0, 100.0]])  # beta = 100
+    >>> score(query, score.prepare(torch.tensor([[5.0, 0.0], [0.0, 5.0]])))
+    tensor([[100.,   0.]])
     """
 
     def __init__(self, eps: float = 1e-12):
@@ -186,7 +234,13 @@ class Cosine(Dot):
 
 
 class Salience(Dot):
-    """e = u . tanh(W h + b)  (Yang et al. 2016, eq. 5-6); `AttentionPooling` learns u."""
+    """e = u . tanh(W h + b)  (Yang et al. 2016, eq. 5-6); `AttentionPooling` learns u.
+
+    >>> import torch
+    >>> score = Salience(memory_dim=3, hidden_dim=4)
+    >>> score(torch.randn(1, 4), score.prepare(torch.randn(5, 3))).shape
+    torch.Size([1, 5])
+    """
 
     def __init__(self, memory_dim: int, hidden_dim: int, heads: int | None = None):
         super().__init__()

@@ -15,6 +15,12 @@ class PredictiveWindow(nn.Module):
     Luong et al. 2015, eq. 9-10, "local-p": sigma = D/2, S is the number of real slots, s counts
     from 0, p is real-valued. The gain multiplies the softmax over the window. The result is not
     normalized again: a row sums to at most 1.
+
+    >>> import torch
+    >>> from regard.attention import Attention, General
+    >>> attention = Attention(General(4, 6), window=PredictiveWindow(query_dim=4, radius=2))
+    >>> attention(torch.randn(1, 1, 4), attention.remember(torch.randn(1, 9, 6))).shape
+    torch.Size([1, 1, 6])
     """
 
     def __init__(

@@ -29,7 +29,7 @@ def import_run(
     >>> run = regard.fit(
     ...     "pretrain",
     ...     [{"text": "one two three. two three four."}] * 4,
-    ...     {"kind": "bert", "dim": 8, "heads": 2, "layers": 1},
+    ...     {"kind": "bert", "dim": 8, "heads": 2, "layers": 1, "pretrain": "both"},
     ...     steps=1,
     ...     folder="runs/bert",
     ...     progress=False,

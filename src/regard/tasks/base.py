@@ -73,8 +73,8 @@ class Prediction:
 
     >>> import regard
     >>> prediction = regard.load("runs/numbers")("one two")
-    >>> sorted(prediction.as_dict())
-    ['log_prob', 'score', 'text']
+    >>> prediction.as_dict()["text"] == prediction.text
+    True
     """
 
     text: str

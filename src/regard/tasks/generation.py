@@ -48,7 +48,7 @@ class TextPrediction(Prediction):
 
     def as_dict(self) -> dict[str, Any]:
         outputs = [{"text": o.text, "score": o.score, "log_prob": o.log_prob} for o in self.outputs]
-        return {"outputs": outputs}
+        return {"text": self.text, "outputs": outputs}
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from regard.tasks.run_folder import from_portable
 def load_settings(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
     """Return the settings in a TOML file or of a preset, changed by overrides.
 
-    >>> load_settings("multi30k-transformer", ["train.steps=50"]).train.steps
-    50
+    >>> load_settings("multi30k-transformer", ["train.steps=900"]).train.steps
+    900
     """
     path = Path(path)
     if not path.exists() or path.is_dir():

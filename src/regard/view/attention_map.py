@@ -89,8 +89,10 @@ class AttentionMap:
 
     >>> weights = [[0.9, 0.1], [0.2, 0.8]]
     >>> attention = AttentionMap(weights, queries=["eins", "zwei"], keys=["one", "two"])
-    >>> attention.save("map.html")
-    >>> AttentionMap.load("map.html").queries.tokens
+    >>> attention
+    AttentionMap(layers=1, heads=1, queries=2, keys=2)
+    >>> attention.save("map.json")
+    >>> AttentionMap.load("map.json").queries.tokens
     ('eins', 'zwei')
     """
 
@@ -277,6 +279,12 @@ class AttentionMap:
         from regard.view.export import load
 
         return load(Path(path))
+
+    def __repr__(self) -> str:
+        heads = max(layer.weights.shape[0] for layer in self.layers)
+        queries, keys = len(self.queries.tokens), len(self.keys.tokens)
+        layers = len(self.layers)
+        return f"AttentionMap(layers={layers}, heads={heads}, queries={queries}, keys={keys})"
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, for a notebook."""

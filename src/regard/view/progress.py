@@ -76,7 +76,8 @@ class NotebookBar:
         if self.total and self.done:
             seconds = (time.monotonic() - self.start) * (self.total - self.done) / self.done
             left = f"{int(seconds) // 60}:{int(seconds) % 60:02} left"
-        parts = [escape(self.name), f"<progress{attributes}></progress>", count, self.text, left]
+        bar, text = f"<progress{attributes}></progress>", escape(self.text)
+        parts = [escape(self.name), bar, count, text, left]
         return f"<code>{' '.join(part for part in parts if part)}</code>"
 
 

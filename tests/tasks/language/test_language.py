@@ -161,7 +161,7 @@ def test_a_model_learns_a_text(tmp_path):
     record = run.task.parse("the cat s", "input 1")
     [prediction] = run.predict([record])
     assert prediction.text.startswith("the cat sat on the")
-    assert {**record, **prediction.as_dict()}.keys() == {"prompt", "outputs"}
+    assert {**record, **prediction.as_dict()}.keys() == {"prompt", "text", "outputs"}
     assert run.task.validation_metric("perplexity", run.read_split("test")) < 1.5
     details = run.task.details(record)
     assert details["next"][0] == {"word": "sat", "probability": pytest.approx(1, abs=0.2)}
