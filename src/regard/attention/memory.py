@@ -118,6 +118,12 @@ class Memory:
         """Return these slots without their gradient."""
         return replace(self, keys=self.keys.detach(), values=self.values.detach())
 
+    def to(self, dtype: torch.dtype) -> "Memory":
+        """Return these slots in another dtype; the same memory if they have it."""
+        if self.keys.dtype == self.values.dtype == dtype:
+            return self
+        return Memory(self.keys.to(dtype), self.values.to(dtype), self.valid)
+
     def trim(self, slots: int) -> "Memory":
         """Return the first `slots` slots only, to undo later appends."""
         if not 0 <= slots <= self.slots:

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
 from regard.errors import InputError
+from regard.layers.precision import interpolate
 
 RecurrentState = tuple[Tensor, ...]  # state[0] is the output h; state[1] is the c of an LSTM
 Recurrence = Callable[[Tensor, RecurrentState], RecurrentState]  # (projected input, state) -> state
@@ -311,7 +312,7 @@ class GRU(Cell):
         def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
             (h,) = state
             z, raw = product(projected, _masked(h, state_mask), normalize_gates)
-            return (torch.lerp(normalize_new(raw).tanh(), h, z),)
+            return (interpolate(normalize_new(raw).tanh(), h, z),)
 
         return step
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from regard.attention.validation import check_positive, check_valid
 from regard.errors import InputError
 from regard.layers.embedding import Embedding
+from regard.layers.precision import interpolate
 
 
 class Highway(nn.Module):
@@ -29,7 +30,7 @@ class Highway(nn.Module):
             nn.init.constant_(linear.bias, bias)
 
     def forward(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
-        return torch.lerp(self.change(x).relu(), x, self.carry(x).sigmoid())
+        return interpolate(self.change(x).relu(), x, self.carry(x).sigmoid())
 
 
 class CharacterCNN(nn.Module):

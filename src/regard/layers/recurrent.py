@@ -14,6 +14,7 @@ from regard.attention.validation import check_finite, check_positive, check_widt
 from regard.errors import InputError
 from regard.layers.cells import Cell, Kernel, Recurrence, RecurrentState, check_dtype, check_state
 from regard.layers.dropout import dropout
+from regard.layers.precision import without_autocast
 
 
 class Packing(NamedTuple):
@@ -83,7 +84,8 @@ class Recurrent(nn.Module):
     GRU with reset="after", Elman with tanh or relu. They need cells without `layer_norm`, and in
     training no `state_dropout`. Everything else is a loop over time, after one input product for
     all steps. Training on padded batches on a CPU is also a loop, which is faster there. Kernels
-    and loop both skip padding, whatever it holds.
+    and loop both skip padding, whatever it holds. Under autocast, all of this runs in the dtype of
+    the weights.
     """
 
     def __init__(
@@ -128,6 +130,19 @@ class Recurrent(nn.Module):
         they are None.
         """
         self.check(inputs, valid, state)
+        weight = self.stack[0].weight_hh
+        with without_autocast(weight):
+            full_state = None if state is None else tuple(part.to(weight.dtype) for part in state)
+            return self.run_sequence(inputs.to(weight.dtype), valid, full_state, masks)
+
+    def run_sequence(
+        self,
+        inputs: Tensor,
+        valid: Tensor | None,
+        state: RecurrentState | None,
+        masks: DropoutMasks | None,
+    ) -> tuple[Tensor, RecurrentState]:
+        """Run all layers over checked inputs in the dtype of the weights."""
         state = self.initial_state(inputs.shape[0]) if state is None else state
         masks = self.draw_masks(inputs.shape[0]) if masks is None else masks
         packing = None if valid is None else Packing.from_valid(valid)
@@ -152,14 +167,22 @@ class Recurrent(nn.Module):
             raise InputError("step needs a layer of one direction, but this one is bidirectional")
         if masks is None and self.has_variational_dropout:
             raise InputError("masks is missing; draw it once for each sequence: draw_masks(batch)")
-        cells = self.stack
+        weight = self.stack[0].weight_hh
         if x.ndim != 2:
             raise InputError(f"x must be [batch, input_dim], not {list(x.shape)}")
         check_width("x", x, self.input_dim)
-        check_dtype("x", x, cells[0].weight_hh)
-        check_state(state, self.state_shapes(x.shape[0]), cells[0].weight_hh)
+        check_dtype("x", x, weight)
+        check_state(state, self.state_shapes(x.shape[0]), weight)
+        with without_autocast(weight):
+            full_state = tuple(part.to(weight.dtype) for part in state)
+            return self.run_step(x.to(weight.dtype), full_state, masks)
+
+    def run_step(
+        self, x: Tensor, state: RecurrentState, masks: DropoutMasks | None
+    ) -> tuple[Tensor, RecurrentState]:
+        """Run one step of all layers on a checked input in the dtype of the weights."""
         new_states: list[RecurrentState] = []
-        for index, (cell, *cell_state) in enumerate(zip(cells, *state, strict=True)):
+        for index, (cell, *cell_state) in enumerate(zip(self.stack, *state, strict=True)):
             x = dropout(x, self.dropout, self.training and index > 0)
             x = x if masks is None else apply_mask(x, masks.inputs[index])
             state_mask = None if masks is None else masks.states[index]

@@ -21,6 +21,7 @@ from regard.attention.core import Attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive
 from regard.layers.cells import LSTM
+from regard.layers.precision import without_autocast
 
 
 class Tape(NamedTuple):
@@ -71,6 +72,11 @@ class TapeLSTM(nn.Module):
 
         The products of x_t in gates and score are computed for all steps at once.
         """
+        with without_autocast(self.cell.weight_hh):
+            return self.run_tape(inputs.to(self.cell.weight_hh.dtype), tape)
+
+    def run_tape(self, inputs: Tensor, tape: Tape) -> tuple[Tensor, Tape]:
+        """Run all steps in the dtype of the weights."""
         (memory, read), outputs = tape, list[Tensor]()
         recurrence, read_tape = self.cell.recurrence(), self.build_tape_reader()
         gates, tape_queries = self.cell.project(inputs).unbind(1), self.of_input(inputs).unbind(1)
@@ -99,7 +105,8 @@ class TapeLSTM(nn.Module):
     def recompute_keys(self, tape: Tape) -> Tape:
         """Return the tape with new keys, because W_h may have changed, and for its gradient."""
         values = tape.memory.values
-        keys = self.attention.score.prepare(values[..., : self.cell.hidden_dim])
+        with without_autocast(values):
+            keys = self.attention.score.prepare(values[..., : self.cell.hidden_dim])
         return Tape(Memory(keys, values), tape.read)
 
 
@@ -135,6 +142,14 @@ class FusedTapeLSTM(TapeLSTM):
         self, inputs: Float[Tensor, "n t d"], state: FusedTapeState, source: Memory
     ) -> tuple[Float[Tensor, "n t h"], FusedTapeState]:
         """Return h_t of each step and the next state, with attention to the source."""
+        dtype = self.cell.weight_hh.dtype
+        with without_autocast(self.cell.weight_hh):
+            return self.run_tape_with_source(inputs.to(dtype), state, source.to(dtype))
+
+    def run_tape_with_source(
+        self, inputs: Tensor, state: FusedTapeState, source: Memory
+    ) -> tuple[Tensor, FusedTapeState]:
+        """Run all steps in the dtype of the weights."""
         ((memory, read), source_read), outputs, read_tape = (
             state,
             list[Tensor](),

@@ -31,6 +31,7 @@ from regard.layers.cells import GRU, LSTM
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.maxout import DeepOutput
+from regard.layers.precision import interpolate
 from regard.layers.recurrent import DropoutMasks, Recurrent, reversed_indices
 
 
@@ -140,7 +141,7 @@ class EncoderDecoder(nn.Module):
             masked_h = h if state_mask is None else h * state_mask
             gates, new = torch.addmm(constant, masked_h, U).split(sizes, -1)
             r, z = (input_gates + gates).sigmoid().chunk(2, -1)
-            return torch.lerp(torch.addcmul(input_new, r, new).tanh(), h, z)
+            return interpolate(torch.addcmul(input_new, r, new).tanh(), h, z)
 
         return step
 

@@ -45,6 +45,7 @@ from regard.layers.memory_access import (
     access_memory_fast,
     can_access_fast,
 )
+from regard.layers.precision import without_autocast
 
 INITIAL_VALUE, EPS = 1e-6, 1e-2
 
@@ -117,6 +118,11 @@ class Ntm(nn.Module):
         inputs_and_feedback = inputs if feedback is None else torch.cat([inputs, feedback], -1)
         check_sequence("inputs", inputs_and_feedback)
         check_width("inputs and feedback", inputs_and_feedback, self.source_size)
+        with without_autocast(self.out.weight):
+            return self.run_episode(inputs_and_feedback)
+
+    def run_episode(self, inputs_and_feedback: Tensor) -> Tensor:
+        """Run all steps in the dtype of the weights."""
         rows, heads = len(inputs_and_feedback), self.read_heads + self.write_heads
         control, state = self.controller.recurrence(), self.controller.initial_state(rows)
         of_read = self.controller.weight_ih[:, self.source_size :].t()

@@ -50,7 +50,8 @@ def cross_entropy(
         raise InputError(f"smoothing must be in [0, 1), not {smoothing}")
     rows, labels = states[valid], target[valid]
     weight = output.output_weight() if isinstance(output, Embedding) else output.weight
-    total = _SummedCrossEntropy.apply(rows, weight, output.bias, labels, smoothing, pad)
+    with torch.autocast(rows.device.type, enabled=False):  # sums and gradients are in float32
+        total = _SummedCrossEntropy.apply(rows, weight, output.bias, labels, smoothing, pad)
     return Loss(total, len(labels))
 
 

@@ -25,6 +25,8 @@ from regard.training.schedule import Plateau, Schedule, constant
 TensorGroups = dict[str, dict[str, Tensor]]
 """Tensors by group and name, such as {"weights": {"embedding.weight": …}}."""
 
+INITIAL_LOSS_SCALE = 256.0  # a loss is a sum over tokens, so its gradients are not tiny
+
 
 class Step(NamedTuple):
     """The result of one optimizer step."""
@@ -34,7 +36,7 @@ class Step(NamedTuple):
     tokens: int
     seconds: float
     learning_rate: float
-    gradient_norm: float  # before clipping
+    gradient_norm: float  # before clipping; 0 if float16 overflowed and the step was skipped
     epoch: int  # from 0, of the last batch
 
 
@@ -60,6 +62,11 @@ class Training(Generic[BatchT]):
         self.optimizer, self.schedule = optimizer, schedule or constant()
         self.clip, self.accumulate, self.ema = clip, accumulate, ema
         self.autocast = autocast
+        self.device = next(model.parameters()).device.type
+        # Without a factor, small gradients would be 0 in float16; bfloat16 has float32's range.
+        self.scaler = torch.amp.GradScaler(
+            self.device, INITIAL_LOSS_SCALE, enabled=autocast == torch.float16
+        )
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
         self.steps_done = 0
 
@@ -76,13 +83,7 @@ class Training(Generic[BatchT]):
         for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
             group["lr"] = rate * factor
         losses, tokens = self.backward()
-        norm = self.clip_gradients()
-        if not math.isfinite(norm):
-            raise InputError(
-                f"step {self.steps_done + 1}: the gradient norm is {norm}; lower "
-                "train.learning_rate or train.max_grad_norm"
-            )
-        self.optimizer.step()
+        norm = self.update_parameters(losses / tokens)
         self.steps_done += 1
         if self.ema is not None:
             self.ema.update(self.model)
@@ -99,17 +100,35 @@ class Training(Generic[BatchT]):
         self.optimizer.zero_grad(set_to_none=True)
         losses: list[Loss] = []
         batches = [next(self.batches) for _ in range(self.accumulate)]
-        device = next(self.model.parameters()).device.type
         for batch in batches:
-            with torch.autocast(device, self.autocast, enabled=self.autocast is not None):
+            with torch.autocast(self.device, self.autocast, enabled=self.autocast is not None):
                 loss = self.loss_function(batch, self.steps_done)
-            loss.total.backward()
+            self.scaler.scale(loss.total).backward()
             losses.append(Loss(loss.total.detach(), loss.count))
         tokens = sum(part.count for part in losses)
+        if self.scaler.is_enabled():
+            self.scaler.unscale_(self.optimizer)
         for parameter in self.model.parameters():
             if parameter.grad is not None:
                 parameter.grad.div_(tokens)
         return sum(part.total.item() for part in losses), tokens
+
+    def update_parameters(self, mean_loss: float) -> float:
+        """Clip the gradients and run the optimizer; return the norm before clipping.
+
+        If float16 overflowed in the backward pass, no parameter changes, the next loss has a
+        smaller factor, and the norm is 0.
+        """
+        norm, factor = self.clip_gradients(), self.scaler.get_scale()
+        overflowed = self.scaler.is_enabled() and math.isfinite(mean_loss) and factor > 1
+        if not math.isfinite(norm) and not overflowed:
+            raise InputError(
+                f"step {self.steps_done + 1}: the gradient norm is {norm}; lower "
+                "train.learning_rate or train.max_grad_norm"
+            )
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return norm if math.isfinite(norm) else 0.0
 
     def clip_gradients(self) -> float:
         limit = math.inf if self.clip is None else self.clip
@@ -135,6 +154,8 @@ class Training(Generic[BatchT]):
         }
         if isinstance(self.schedule, Plateau):
             metadata["schedule"] = self.schedule.state_dict()
+        if self.scaler.is_enabled():
+            metadata["scaler"] = self.scaler.state_dict()
         if self.ema is not None:
             tensors["average"] = self.ema.weights
             metadata["average"] = self.ema.updates
@@ -148,6 +169,8 @@ class Training(Generic[BatchT]):
         self.batches.carried = dict(tensors.get("carried", {}))
         if isinstance(self.schedule, Plateau):
             self.schedule.load_state_dict(metadata["schedule"])
+        if self.scaler.is_enabled():
+            self.scaler.load_state_dict(metadata["scaler"])
         if self.ema is not None:
             self.ema.weights = {k: v.clone() for k, v in tensors["average"].items()}
             self.ema.updates = metadata["average"]
