@@ -224,7 +224,9 @@ class TinyRun(NamedTuple):
 def tiny_runs() -> list[TinyRun]:
     """Return every task with every kind of model that it can use."""
     return [
-        TinyRun(task, kind, example_name(task, kind)) for task in TASKS for kind in model_kinds(task)
+        TinyRun(task, kind, example_name(task, kind))
+        for task in TASKS
+        for kind in model_kinds(task)
     ] + [TinyRun("fold", "msa", "fold-distances")]
 
 

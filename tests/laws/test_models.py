@@ -303,6 +303,18 @@ def test_gradients_are_finite_and_reach_every_parameter(variant, dtype, unchecke
 
 
 @every_model
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=["bfloat16", "float16"])
+def test_gradients_are_finite_under_autocast(variant, dtype, unchecked):
+    it = case(variant, torch.float32)
+    it.model.train()
+    with torch.autocast("cpu", dtype):
+        states = it.states()
+    states.float().square().mean().backward()
+    for key, weight in it.model.named_parameters():
+        assert weight.grad is None or weight.grad.isfinite().all(), key
+
+
+@every_model
 def test_dropout_drops_in_training_only(variant, unchecked):
     kind, settings = variant
     it = case((kind, {**settings, "dropout": 0.5}))

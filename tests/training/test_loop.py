@@ -38,7 +38,7 @@ class Numbers:
         self.place = state["place"]
 
 
-def begin(kind: str = "adam", accumulate: int = 1) -> Training:
+def begin(kind: str = "adam", accumulate: int = 1, autocast: torch.dtype | None = None) -> Training:
     torch.manual_seed(3)
     model = nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.3), nn.Tanh(), nn.Linear(8, 1))
     optimiser = {
@@ -61,6 +61,7 @@ def begin(kind: str = "adam", accumulate: int = 1) -> Training:
         clip=1.0,
         accumulate=accumulate,
         ema=ExponentialMovingAverage(model),
+        autocast=autocast,
     )
 
 
@@ -116,6 +117,25 @@ def test_a_step_tells_what_it_did():
     assert norm == pytest.approx(min(1.0, step.gradient_norm), rel=1e-4)
 
 
+def test_float16_is_resumed_with_the_factor_of_its_losses():
+    """An overflow skips the step and halves the factor, which a checkpoint holds."""
+    training = begin(autocast=torch.float16)
+    next(training.steps(1))
+    training.scaler.update(2.0**40)  # overflows
+    before = [p.clone() for p in training.model.parameters()]
+    skipped = next(training.steps(2))
+    assert skipped.gradient_norm == 0
+    assert all(torch.equal(a, b) for a, b in zip(training.model.parameters(), before, strict=True))
+    assert training.scaler.get_scale() == 2.0**39
+    tensors, metadata = training.state_dict()
+    tensors = {group: {k: v.clone() for k, v in t.items()} for group, t in tensors.items()}
+    expected = [step.loss for step in training.steps(6)]
+    resumed = begin(autocast=torch.float16)
+    resumed.load_state_dict(tensors, json.loads(json.dumps(metadata)))
+    assert resumed.scaler.get_scale() == 2.0**39
+    assert [step.loss for step in resumed.steps(6)] == expected
+
+
 def test_a_gradient_that_is_not_finite_stops_before_it_does_harm():
     training = begin()
     before = [p.clone() for p in training.model.parameters()]
@@ -156,5 +176,5 @@ def test_averages():
     averaged = mean_weights(sets)
     assert averaged["w"].tolist() == [2.0, 4.0]
     assert averaged["n"].item() == 2
-    with pytest.raises(ValueError, match="not of the same model"):
+    with pytest.raises(ValueError, match="different models"):
         mean_weights([{"w": torch.zeros(1)}, {"v": torch.zeros(1)}])

@@ -203,7 +203,8 @@ class TrainConfig(Config):
     )  # by task
     autocast: Literal["bfloat16", "float16"] | None = Field(
         default=None,
-        description="Number format of the forward pass: bfloat16 or float16. Default: float32.",
+        description="Number format of matrix products: bfloat16 or float16. Recurrences and losses "
+        "stay in float32. Default: float32.",
     )
     tensorboard: bool = Field(
         default=False,
