@@ -4,10 +4,8 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
