@@ -21,7 +21,7 @@ from regard.config.base import DataConfig
 from regard.config.dump import dumps
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
-from regard.data.corpus import Corpus, Record, check_split
+from regard.data.corpus import Corpus, CorpusRecord, Record, check_split
 from regard.data.records import RecordData, matches_fields, to_records, write_records
 from regard.errors import InputError
 from regard.files import JsonObject, write_atomic
@@ -144,8 +144,14 @@ class Run:
 
     @contextmanager
     def corpus_records(self, data: RecordData) -> Generator[list[Record]]:
-        """Read records as a corpus of the task would, and check them; others stay as they are."""
+        """Read records as a corpus of the task would, and check them; others stay as they are.
+
+        Records of `read_split` are complete already; files lack a part of them, such as boxes.
+        """
         records = to_records(data)
+        if isinstance(data, Sequence) and all(isinstance(item, CorpusRecord) for item in data):
+            yield records
+            return
         tables = table_classes(self.settings.task, "data").values()
         for table in tables:
             if issubclass(table, DataConfig) and matches_fields(table, records[0]):
@@ -179,7 +185,7 @@ class Run:
         """Return the records of a split of the data: train, dev or test."""
         corpus = self.corpus()
         check_split(split, corpus.splits)
-        return list(corpus.read(split))
+        return [CorpusRecord(record) for record in corpus.read(split)]
 
     def override(self, overrides: Sequence[str]) -> "Run":
         """Return the same model under changed settings.

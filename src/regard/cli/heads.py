@@ -83,7 +83,7 @@ def heads(
         check_path(save)
         curve_points = curve_points or 8
     run = Run.load(folder)
-    records = list(run.corpus().read(split))[:limit]
+    records = run.read_split(split)[:limit]
     head_count = sum(max(n, 1) for n in head_counts(run).values())
     with progress_bar("heads", head_count) as progress:
         measured_heads = measure_heads(run, records, progress.advance, with_metrics=with_metrics)

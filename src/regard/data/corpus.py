@@ -9,6 +9,14 @@ from regard.errors import InputError
 Record = dict[str, Any]
 """{"source": …, "target": …} for translation; other tasks have other fields."""
 
+
+class CorpusRecord(dict[str, Any]):
+    """A record as a corpus reads it: complete and checked, with what metrics need, such as boxes.
+
+    A record of a user, in the format of a file, has yet to be read.
+    """
+
+
 SPLITS = ("train", "dev", "test")
 
 
