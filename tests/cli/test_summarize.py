@@ -10,6 +10,7 @@ import pytest
 from regard.batching.memory_forecast import BatchShape
 from regard.cli.check import report_lines
 from regard.cli.look import look
+from regard.models.catalogue import build_model
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import resolve_settings
 from regard.training.memory import MemoryUsage, measure_memory
@@ -71,12 +72,20 @@ def test_check():
     assert "are unknown to the vocabulary" in "\n".join(report_lines(found(copying=False)))
 
 
-def test_memory_is_measured():
+def test_memory_is_measured_with_coverage():
+    options, sizes = {"dim": 8, "hidden_dim": 8}, {"source_size": 50, "target_size": 50}
     settings = resolve_settings(
-        {"task": "summarize", "model": {"kind": "pointer", "hidden_dim": 8}}
+        {
+            "task": "summarize",
+            "model": {"kind": "pointer", **options},
+            "train": {"coverage_after": 2400},
+        }
     )
-    found = measure_memory(settings, {"source_size": 50, "target_size": 50}, BatchShape(2, 30, 5))
+    found = measure_memory(settings, sizes, BatchShape(2, 30, 5))
     assert found.peak > found.weights > 0
+    # Adam has two moments and a step of every tensor, so each was in the graph.
+    tensors = list(build_model("pointer", {**options, **sizes}).parameters())
+    assert found.optimizer == 2 * found.weights + 4 * len(tensors)
 
 
 def test_bad_data_is_one_line(tmp_path):

@@ -91,7 +91,9 @@ def main() -> None:
     tokenizer, batches = train_tokenizer("characters", ["a"], 5), RepeatedBatch()
     builder = find_task(settings.task).builder()
     vocabularies = dict.fromkeys(builder.vocabulary_loaders(settings), tokenizer)
-    training = build_training(settings, builder.build_task(settings, vocabularies, model), batches)
+    task = builder.build_task(settings, vocabularies, model)
+    training = build_training(settings, task, batches)
+    training.steps_done = task.best_resets_after  # the later objective needs more memory
 
     def step(batch: Batch) -> None:
         batches.batch = batch
