@@ -11,18 +11,16 @@ on.
 """
 
 import argparse
-import re
 from itertools import chain
 from pathlib import Path
 
 from command import regard
+from sst2 import LINES, WORD
 
 from regard.config.data.texts import PublicLabeledDataConfig
 from regard.data.build import build_corpus
 from regard.files import write_atomic
 
-WORD = re.compile(r"\w+|[^\w\s]")
-LINES = re.compile(r"<br\s*/?>")
 BERT = """
 task = "pretrain"
 data = { kind = "text", train = "reviews.txt", unit = "paragraph", held_out = 0.02 }
@@ -102,7 +100,7 @@ model = { kind = "birnn", dim = 128, hidden_dim = 64, dropout = 0.5 }"""
 
 
 def apart(text: str) -> str:
-    """In lower case, words and marks apart, as SST-2 has them."""
+    """Return a review in the spelling of SST-2: lower case, "do n't", "it 's", marks apart."""
     return " ".join(WORD.findall(LINES.sub(" ", text.lower())))
 
 

@@ -196,6 +196,15 @@ def test_what_is_written_of_a_vit_they_read(theirs, reload, tmp_path):
     assert (back.image_head.mean, back.image_head.std) == ((0.5,), (0.5,))
 
 
+def test_two_classes_have_the_default_names(transformers, theirs, tmp_path):
+    """transformers writes no id2label if there are two classes with default names."""
+    config = theirs("vit").config
+    config.num_labels = 2
+    imported, _ = brought(transformers.ViTForImageClassification(config).eval(), tmp_path)
+    assert imported.image_head is not None
+    assert imported.image_head.labels == ("LABEL_0", "LABEL_1")
+
+
 @torch.no_grad()
 def test_a_bare_vit_leaves_its_pooler(theirs, transformers, tmp_path):
     made = transformers.ViTModel(theirs("vit").config).eval()

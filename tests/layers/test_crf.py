@@ -97,3 +97,22 @@ def test_constraints_of_another_shape():
         ValueError, match=r"constraints of 3 tags must have shape \(3, 3\), not \(2, 2\)"
     ):
         CRF(3, torch.ones(2, 2, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("ruled", [False, True])
+def test_scores_of_any_size_against_all_paths(ruled):
+    """A tag that was 2000 below the likeliest may still be part of the only likely path."""
+    crf, energy = random_crf(3, 11, ruled)
+    energy *= 1000
+    energy[0, 1, 0], energy[0, 2, 0] = -3000.0, 4000.0
+    with torch.no_grad():
+        crf.between.mul_(100)
+    energy.requires_grad_()
+    log_partition = crf.log_partition(energy, torch.ones(3, 5, dtype=torch.bool))
+    totals = [
+        torch.tensor(list(all_scores(crf, row).values()), dtype=torch.float64).logsumexp(0).item()
+        for row in energy
+    ]
+    assert log_partition.tolist() == pytest.approx(totals, rel=1e-9)
+    (gradient,) = torch.autograd.grad(log_partition.sum(), energy)
+    torch.testing.assert_close(gradient.sum(-1), torch.ones(3, 5, dtype=torch.float64))

@@ -38,14 +38,7 @@ def pop_image_head(folder: Path, tensors: dict[str, Tensor]) -> ImageHead:
     present = {part: tensor for part, tensor in head.items() if tensor is not None}
     labels: tuple[str, ...] = ()
     if present:
-        id2label = read_json_object(folder / CONFIG_FILE).get("id2label")
-        if not isinstance(id2label, dict) or sorted(id2label, key=str) != sorted(
-            map(str, range(len(id2label)))
-        ):
-            raise InputError(
-                f"{folder / CONFIG_FILE}: id2label must have the name of each class, from 0"
-            )
-        labels = tuple(str(id2label[str(number)]) for number in range(len(id2label)))
+        labels = read_labels(folder, len(next(iter(present.values()))))
         shapes = {part: tuple(tensor.shape) for part, tensor in present.items()}
         if set(present) != {"weight", "bias"} or any(s[0] != len(labels) for s in shapes.values()):
             raise InputError(
@@ -60,6 +53,18 @@ def pop_image_head(folder: Path, tensors: dict[str, Tensor]) -> ImageHead:
             if k in preprocessor
         }
     return ImageHead(labels, present, **normalization)
+
+
+def read_labels(folder: Path, classes: int) -> tuple[str, ...]:
+    """Return the names of the classes; transformers writes no default names for two classes."""
+    id2label = read_json_object(folder / CONFIG_FILE).get("id2label")
+    if id2label is None:
+        return tuple(f"LABEL_{number}" for number in range(classes))
+    if not isinstance(id2label, dict) or set(id2label) != set(map(str, range(len(id2label)))):
+        raise InputError(
+            f"{folder / CONFIG_FILE}: id2label must have the name of each class, from 0"
+        )
+    return tuple(str(id2label[str(number)]) for number in range(len(id2label)))
 
 
 def channel_values(value: object, folder: Path, key: str) -> tuple[float, ...]:

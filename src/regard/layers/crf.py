@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from regard.attention.validation import check_positive, check_valid
 from regard.errors import InputError
 
-MIN_FORWARD_PROBABILITY = 1e-300  # relative to the likeliest tag; the log of 0 has no gradient
+MIN_FORWARD_PROBABILITY = 1e-250  # relative to the likeliest tag; float64 ends at 1e-308
 FORBIDDEN_SCORE = -1e4  # exp of it is 0; with -inf, gradients would be NaN
 
 
@@ -81,21 +81,20 @@ class CRF(nn.Module):
         """Return log sum_{y'} exp score(x, y').
 
         A step is a matrix product of probabilities relative to the likeliest tag. It takes one
-        exponential for each tag, not for each pair. In float64, 1e-300 is still above zero.
+        exponential for each tag, not for each pair. If a tag is so unlikely that float64 has no
+        number for it, the step adds the scores of all pairs instead.
         """
         first, between, last = (part.double() for part in self.penalized_scores())
         energies, transition_factors = energy.double().unbind(1), between.exp()
         tag_scores = first + energies[0]
         for step, emission in enumerate(energies[1:], 1):
             top = tag_scores.amax(1, keepdim=True)
-            next_scores = (
-                ((tag_scores - top).exp() @ transition_factors)
-                .clamp(min=MIN_FORWARD_PROBABILITY)
-                .log()
-                + top
-                + emission
-            )
-            tag_scores = torch.where(valid[:, step, None], next_scores, tag_scores)
+            probabilities = (tag_scores - top).exp() @ transition_factors
+            if probabilities.amin() > MIN_FORWARD_PROBABILITY:
+                next_scores = probabilities.log() + top
+            else:
+                next_scores = (tag_scores[:, :, None] + between).logsumexp(1)
+            tag_scores = torch.where(valid[:, step, None], next_scores + emission, tag_scores)
         total = (tag_scores + last).logsumexp(-1).masked_fill(~valid[:, 0], 0.0)
         return total.to(energy.dtype)
 

@@ -51,7 +51,7 @@ class PretrainBuilder(TaskBuilder[PretrainSettings, Bert | Elmo]):
             max_tokens=max_tokens(settings, PretrainTask.special_token_count),
             rate=mask.rate,
             whole_words=mask.whole_words,
-            next_sentence=mask.next_sentence,
+            next_sentence=model.following is not None and mask.next_sentence is not False,
         )
 
     def check_data(

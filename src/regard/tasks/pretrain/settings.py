@@ -36,8 +36,10 @@ class MaskConfig(Config):
     whole_words: bool = Field(
         default=False, description="Mask all pieces of a word together (text.kind = wordpiece)."
     )
-    next_sentence: bool = Field(
-        default=True, description="Also predict whether the second span follows the first."
+    next_sentence: bool | None = Field(
+        default=None,
+        description="Also predict whether the second span follows the first. Default: if "
+        "model.pretrain = both.",
     )
 
 

@@ -207,6 +207,8 @@ class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
     @torch.no_grad()
     def total_losses(self, examples: Sequence[PretrainExample]) -> PretrainLoss:
         """Return the sums over these pairs; the same words are masked in every call."""
+        if not examples:
+            raise InputError("texts have no pair of sentences to score; give longer documents")
         self.model.eval()
         generator = Generator().manual_seed(MASKING_SEED)
         batches = iterate_by_length(
