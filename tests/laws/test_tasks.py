@@ -151,3 +151,22 @@ print(json.dumps([p.as_dict() for p in run.predict(records)]))
     assert json.loads(done.stdout) == json.loads(
         json.dumps([p.as_dict() for p in run.predict(records_of(run))])
     )
+
+
+def test_a_stream_ends_with_the_prediction(run):
+    """Texts of a stream grow, and the last prediction is that of `predict`."""
+    record = records_of(run)[0]
+    texts: list[str] = []
+    assert run.task.stream(record, texts.append).as_dict() == run(record).as_dict()
+    assert all(isinstance(text, str) for text in texts)
+
+
+def test_input_fields_make_records(run):
+    """The values of a form become the record that `parse` makes of a line."""
+    fields = run.task.input_fields
+    if not fields or any(field.kind == "image" for field in fields):
+        return
+    record = records_of(run)[0]
+    values = {field.name: record.get(field.name, field.example) for field in fields}
+    if all(isinstance(value, str | list) and value for value in values.values()):
+        assert run.predict([run.task.to_record(values, "form")])

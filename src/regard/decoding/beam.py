@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.decoding.beams import Beams, Candidates, initial_beams
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.greedy import check_count
+from regard.decoding.listen import notify_step
 from regard.decoding.penalties import check_penalty, length_penalty
 from regard.decoding.phrases import PhraseTracker
 from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
@@ -61,6 +62,7 @@ def beam_search(
         if not len(active):
             return finished.results()
         beams, parents, rows = beams.advance(candidates, active)
+        notify_step(beams.history[:, 0], count)
         state, tokens = stepper.select(state, rows), beams.history[..., -1].flatten()
         if tracker:
             tracker.update(beams, parents)

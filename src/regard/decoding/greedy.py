@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
+from regard.decoding.listen import notify_step
 from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import fast_argmax
 from regard.errors import InputError
@@ -74,6 +75,7 @@ def generate(
         check_log_probs(gained, position)
         total_log_probs += gained
         history[:, position] = tokens
+        notify_step(history[:, : position + 1], len(outputs))
         ended = (tokens == END) | (gained == -torch.inf)
         if not ended.any():
             continue

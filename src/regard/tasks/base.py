@@ -17,6 +17,7 @@ from typing import (
     Any,
     ClassVar,
     Generic,
+    Literal,
     NamedTuple,
     Protocol,
     TypeVar,
@@ -33,6 +34,8 @@ from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
+from regard.data.formats.images import Pixels
+from regard.decoding.listen import listen
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import Model
@@ -53,6 +56,10 @@ SettingsT = TypeVar("SettingsT", bound=Settings)
 Metrics = dict[str, float | str]
 ProgressCallback = Callable[[int], None]
 """Called with the number of records that were finished since the last call."""
+TextCallback = Callable[[str], None]
+"""Called with a text as far as it is written."""
+FieldValue = str | list[str] | Pixels
+"""The value of an input field: a text, a list of texts, or the pixels of an image."""
 
 
 @runtime_checkable
@@ -92,6 +99,19 @@ class Prediction:
     def annotation(self) -> tuple[str, str] | None:
         """A sequence, and a symbol for each of its letters to be printed below it."""
         return None
+
+
+class InputField(NamedTuple):
+    """One part of an input, as a form of the web page and the HTTP API show it.
+
+    `name` is the key of a record. A "list" is a list of texts, an "image" a picture.
+    """
+
+    name: str = "text"
+    label: str = "Text"
+    kind: Literal["text", "lines", "list", "image"] = "text"
+    example: str = ""
+    is_required: bool = True
 
 
 class ParameterGroup(NamedTuple):
@@ -142,6 +162,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     best_resets_after: int = 0  # step after which the objective changes and the best score restarts
     model: ModelT
     fields: tuple[str, ...] = ("text",)  # of a record, which hold text
+    input_fields: tuple[InputField, ...] = (InputField(),)  # of forms and requests
     packed: bool = True  # whether examples hold ids and numbers only
     streamed: bool = True  # whether an example needs its own record only
 
@@ -180,6 +201,36 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     @abstractmethod
     def parse(self, line: str, location: str) -> Record:
         """Convert a line of input to a record; `location` stands in error messages."""
+
+    def to_record(self, values: Mapping[str, FieldValue], location: str) -> Record:
+        """Convert the values of the input fields to a record, after the checks of `parse`."""
+        texts = list[str]()
+        for field in self.input_fields:
+            value = values.get(field.name, "")
+            texts += value if isinstance(value, list) else [str(value)]
+        if len(texts) > 1:  # `parse` separates them by tabs
+            texts = [text.replace("\t", " ") for text in texts]
+            while not texts[-1] and len(texts) > 1:
+                texts.pop()
+        return self.parse("\t".join(texts), location)
+
+    def stream(self, record: Record, on_text: TextCallback) -> Prediction:
+        """Return the prediction for a record; `on_text` gets the text as far as it is written.
+
+        A later text may differ from an earlier one, because a beam search changes its mind.
+        """
+
+        def on_step(ids: list[int]) -> None:
+            text = self.partial_text(record, ids)
+            if text is not None:
+                on_text(text)
+
+        with listen(on_step):
+            return self.predict([record])[0]
+
+    def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:  # noqa: ARG002
+        """Return the text of an unfinished output, if the task writes one token after another."""
+        return None
 
     @abstractmethod
     def predict(

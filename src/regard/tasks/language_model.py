@@ -155,6 +155,10 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         ids = self.vocabulary_ids(hypothesis.ids)
         return TextOutput(self.text.decode(ids), hypothesis.score, hypothesis.log_prob, ids)
 
+    def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:  # noqa: ARG002
+        search_ids = [token_id for token_id in ids if token_id != END]
+        return self.text.decode(self.vocabulary_ids(search_ids)).rstrip("\ufffd")
+
     def vocabulary_ids(self, search_ids: list[int]) -> list[int]:
         """Convert the ids of a search to those of the vocabulary."""
         is_ours = isinstance(self.text, Tokenizer)

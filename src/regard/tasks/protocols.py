@@ -1,14 +1,11 @@
 """What single commands ask of a task beyond the contract of `base.py`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from regard.data.corpus import Record
-from regard.tasks.base import ProgressCallback
+from regard.tasks.base import ProgressCallback, TextCallback
 from regard.view.midi import MidiNote
-
-TextCallback = Callable[[str], None]
-"""Called with a text as far as it is written."""
 
 
 @runtime_checkable

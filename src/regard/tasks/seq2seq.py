@@ -159,6 +159,9 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
                 on_progress(len(indices))
         return predictions
 
+    def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:  # noqa: ARG002
+        return self.target.decode([token_id for token_id in ids if token_id != END])
+
     def source_examples(self, texts: Sequence[str]) -> Sequence[Example]:
         """Return examples without targets."""
         return [Example(n, ids, []) for n, ids in enumerate(self.source.encode_ids(list(texts)))]

@@ -38,7 +38,7 @@ from regard.tasks.answer.prediction import (
     to_prediction,
     trim_span,
 )
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
+from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback
 from regard.tasks.encoder_inputs import InputRow
 from regard.tasks.encoding import EncoderTask
 from regard.tasks.generation import RECORDS_PER_CHUNK
@@ -80,6 +80,10 @@ class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
     """A model, how it reads questions and contexts, and which answers are allowed."""
 
     name: ClassVar = "answer"
+    input_fields = (
+        InputField("question", "Question"),
+        InputField("context", "Text that holds the answer", "lines"),
+    )
     unit: ClassVar = "questions"
     example_unit: ClassVar = "questions"
 

@@ -41,7 +41,7 @@ from regard.metrics.bandit import (
 from regard.models.protocols import AnyActingLearner
 from regard.tasks.bandit import view
 from regard.tasks.bandit.ppo import PpoOptions, Rollout, RolloutBatch, ppo_loss, rollout_tensors
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback, Task
 from regard.tasks.loss import Loss
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -82,6 +82,9 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     """
 
     name: ClassVar = "bandit"
+    input_fields = (
+        InputField(HISTORY, "Actions and rewards so far", example="1:0 2:1", is_required=False),
+    )
     unit: ClassVar = "worlds"
     example_unit: ClassVar = "worlds"
 

@@ -34,6 +34,7 @@ from regard.metrics.bits import BITS_SIGNATURE, bits_per_sequence, wrong_bits
 from regard.models.protocols import Learner
 from regard.tasks.base import (
     BatchOptions,
+    InputField,
     Metrics,
     Prediction,
     ProgressCallback,
@@ -91,6 +92,7 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
 
     unit: ClassVar = "sequences"
     example_unit: ClassVar = "sequences"
+    input_fields = (InputField("source", "Sequence of bit vectors"),)
     fields: tuple[str, ...] = ("source",)
 
     def __init__(

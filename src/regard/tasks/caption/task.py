@@ -4,7 +4,7 @@ b: captions of a batch   t: words   k: regions of an image
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -32,7 +32,15 @@ from regard.metrics.language import perplexity
 from regard.metrics.translation import exact_match
 from regard.models.caption import ShowAttend, doubly_stochastic_penalty
 from regard.models.protocols import AnyCaptionModel
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.base import (
+    BatchOptions,
+    FieldValue,
+    InputField,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+    Task,
+)
 from regard.tasks.caption import view
 from regard.tasks.caption.examples import CaptionBatch, CaptionExample
 from regard.tasks.caption.pointing import measure_pointing
@@ -71,6 +79,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     """
 
     name: ClassVar = "caption"
+    input_fields = (InputField("image", "Image", "image"),)
     example_unit: ClassVar = "images"
     accepts_target: ClassVar = True
     fields: tuple[str, ...] = ()
@@ -215,6 +224,9 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         check_image_header(line, location)
         return {"image": line}
 
+    def to_record(self, values: Mapping[str, FieldValue], location: str) -> Record:  # noqa: ARG002
+        return {"image": values["image"]}
+
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[CaptionPrediction]:
@@ -250,6 +262,9 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
             if on_progress is not None:
                 on_progress(len(pixels))
         return predictions
+
+    def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:  # noqa: ARG002
+        return self.text.decode([token_id for token_id in ids if token_id != END])
 
     def to_output(self, hypothesis: Hypothesis) -> TextOutput:
         text = self.text.decode(hypothesis.ids)

@@ -6,7 +6,7 @@ With a database the model also writes belief states, and replies with placeholde
 b: rows   t: positions
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,9 +29,11 @@ from regard.metrics.translation import bleu
 from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import (
     BatchOptions,
+    InputField,
     Metrics,
     Prediction,
     ProgressCallback,
+    TextCallback,
     batches_by_length,
 )
 from regard.tasks.chat import view
@@ -51,9 +53,6 @@ from regard.tasks.loss import Loss
 from regard.text.special_ids import AnyTokenizer
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
-
-TextCallback = Callable[[str], None]
-"""Called with each prefix of a reply while it is generated."""
 
 UNLIMITED_TOKENS = 10**6  # maximum length for a model without one
 
@@ -80,6 +79,7 @@ class ChatTask(LanguageModelTask[ChatExample]):
     """
 
     name: ClassVar = "chat"
+    input_fields = (InputField("turns", "Conversation", "list"),)
     streamed = False
 
     def __init__(
@@ -178,6 +178,10 @@ class ChatTask(LanguageModelTask[ChatExample]):
             if on_progress is not None:
                 on_progress(1)
         return predictions
+
+    def stream(self, record: Record, on_text: TextCallback) -> ChatPrediction:
+        replies = self.generate_replies([self.history(record["turns"])], on_text)
+        return ChatPrediction.from_replies(replies)
 
     def history(self, turns: Sequence[str]) -> list[Turn]:
         """Return turns with roles, the last a user's; predict the beliefs before replies."""

@@ -13,7 +13,7 @@ from regard.data.corpus import Corpus, Record
 from regard.errors import InputError
 from regard.layers.encoder_states import EncoderStates
 from regard.models.protocols import Encoder
-from regard.tasks.base import BatchOptions, ProgressCallback, Readout
+from regard.tasks.base import BatchOptions, InputField, ProgressCallback, Readout
 from regard.tasks.classify import view
 from regard.tasks.encoder_classifier import (
     ClassBatch,
@@ -64,6 +64,10 @@ class ClassifyTask(EncoderClassifierTask[ClassifyExample, Encoder[EncoderStates]
     """A classifier, the inputs that it reads, and the names of its classes."""
 
     name: ClassVar = "classify"
+    input_fields = (
+        InputField("text", "Text", "lines"),
+        InputField("pair", "Second text, for runs on pairs", "lines", is_required=False),
+    )
     unit: ClassVar = "texts"
 
     def __init__(

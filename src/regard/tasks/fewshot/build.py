@@ -12,14 +12,23 @@ from regard.files import JsonObject
 from regard.layers.images import ImageEncoder
 from regard.models.catalogue import build_model, model_settings
 from regard.models.protocols import Learner, require_model
-from regard.tasks.base import RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
+from regard.tasks.base import InputField, RunAsset, TaskBuilder, Vocabularies, VocabularyLoader
 from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.fewshot.check import check_episodes
 from regard.tasks.fewshot.classifier import EpisodeClassifier
-from regard.tasks.fewshot.episode import SupportParser, parse_images, parse_points
+from regard.tasks.fewshot.episode import (
+    POINT_INPUT_EXAMPLE,
+    SupportParser,
+    parse_images,
+    parse_points,
+)
 from regard.tasks.fewshot.settings import FewshotSettings
 from regard.tasks.fewshot.task import FewshotTask
+
+POINT_FIELDS = (
+    InputField("input", "Labeled points and a query, as JSON", "lines", POINT_INPUT_EXAMPLE),
+)
 
 
 class FewshotBuilder(TaskBuilder[FewshotSettings, EpisodeClassifier]):
@@ -64,6 +73,7 @@ class FewshotBuilder(TaskBuilder[FewshotSettings, EpisodeClassifier]):
             model,
             shots=settings.data.shots,
             parse_support=build_parser(settings),
+            input_fields=POINT_FIELDS if settings.data.kind == "prototypes" else (),
             queries=train.queries,
             vary_shots=train.vary_shots,
             label_smoothing=train.label_smoothing,

@@ -23,7 +23,7 @@ from regard.data.synthetic.episodes import EpisodeCorpus, SampledEpisodes
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.classification import success_rate
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback, Task
 from regard.tasks.fewshot import view
 from regard.tasks.fewshot.classifier import EpisodeClassifier, FewshotBatch
 from regard.tasks.fewshot.episode import (
@@ -55,7 +55,8 @@ class FewshotPrediction(Prediction):
 class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
     """A model that learns classes from examples in its input.
 
-    `optimal_class` returns the likeliest class of an episode, if the data allows to compute it.
+    `input_fields` are empty for images, whose lines of input name files. `optimal_class` returns
+    the likeliest class of an episode, if the data allows to compute it.
     """
 
     name: ClassVar = "fewshot"
@@ -68,6 +69,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
         *,
         shots: int,
         parse_support: SupportParser,
+        input_fields: tuple[InputField, ...] = (),
         queries: int = 5,
         vary_shots: bool = False,
         label_smoothing: float = 0.0,
@@ -75,6 +77,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
     ):
         self.model = model
         self.ways, self.shots, self.parse_support = model.ways, shots, parse_support
+        self.input_fields = input_fields
         self.queries, self.vary_shots, self.label_smoothing = queries, vary_shots, label_smoothing
         self.optimal_class = optimal_class
 

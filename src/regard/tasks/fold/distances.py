@@ -30,6 +30,7 @@ from regard.files import JsonObject
 from regard.metrics.fold import DistanceMatrix, top_precision, triangle_bounds
 from regard.tasks.base import (
     BatchOptions,
+    InputField,
     Metrics,
     Prediction,
     ProgressCallback,
@@ -98,6 +99,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
     """A classifier of pairs into bins of distance; a pair below `contact_distance` is a contact."""
 
     name: ClassVar = "fold"
+    input_fields = (InputField("text", "Points or distances, as JSON", "lines"),)
     unit: ClassVar = "distances"
     example_unit: ClassVar = "sets"
 

@@ -26,7 +26,7 @@ from regard.data.corpus import Record
 from regard.data.formats.proteins import parse_sequences
 from regard.files import JsonObject
 from regard.metrics.fold import UNKNOWN_STATE, majority_accuracy, residue_accuracy, segment_overlap
-from regard.tasks.base import Metrics, Prediction, ProgressCallback
+from regard.tasks.base import InputField, Metrics, Prediction, ProgressCallback
 from regard.tasks.encoding import EncoderTask
 from regard.tasks.fold import view
 from regard.tasks.fold.model import MAX_PAIRS_PER_BATCH, ResidueClassifier, residue_ids
@@ -99,6 +99,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
     """
 
     name: ClassVar = "fold"
+    input_fields = (InputField("text", "Residues", "lines", example="MKTAYIAKQR"),)
     unit: ClassVar = "residues"
     example_unit: ClassVar = "proteins"
 

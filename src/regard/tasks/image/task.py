@@ -4,7 +4,7 @@ b: images   h: heads
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -20,7 +20,14 @@ from regard.data.corpus import Corpus, Record
 from regard.data.formats.images import ImageLike, Pixels, check_image_header
 from regard.errors import InputError
 from regard.models.vit import Vit
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
+from regard.tasks.base import (
+    BatchOptions,
+    FieldValue,
+    InputField,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+)
 from regard.tasks.encoder_classifier import (
     ClassBatch,
     ClassPrediction,
@@ -53,6 +60,7 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
     """An image classifier, its preprocessing and the names of its classes."""
 
     name: ClassVar = "image"
+    input_fields = (InputField("image", "Image", "image"),)
     unit: ClassVar = "images"
     example_unit: ClassVar = "images"
     accepts_layer: ClassVar = True
@@ -124,6 +132,9 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
             raise InputError(f"{location}: there is no such image; give the path of an image file")
         check_image_header(line, location)
         return {"image": line}
+
+    def to_record(self, values: Mapping[str, FieldValue], location: str) -> Record:  # noqa: ARG002
+        return {"image": values["image"]}
 
     @torch.no_grad()
     def predict(

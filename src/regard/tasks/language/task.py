@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from regard.data.corpus import Record
 from regard.models.protocols import AnyLanguageModel
-from regard.tasks.base import ProgressCallback
+from regard.tasks.base import InputField, ProgressCallback
 from regard.tasks.generation import TextPrediction
 from regard.tasks.text_stream import TextStreamTask
 
@@ -20,6 +20,7 @@ class LanguageTask(TextStreamTask):
     """Likelihood and continuation of texts."""
 
     name: ClassVar = "language"
+    input_fields = (InputField("prompt", "Beginning of a text", "lines", is_required=False),)
 
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None

@@ -34,6 +34,7 @@ from regard.metrics.music import (
 from regard.models.protocols import AnyRollModel
 from regard.tasks.base import (
     BatchOptions,
+    InputField,
     Metrics,
     Prediction,
     ProgressCallback,
@@ -98,6 +99,11 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
     """
 
     name: ClassVar = "music"
+    input_fields = (
+        InputField(
+            "beginning", "First chords, as JSON", example="[[60, 64, 67]]", is_required=False
+        ),
+    )
     unit: ClassVar = "steps"
     example_unit: ClassVar = "pieces"
     text_suffix: ClassVar = ".json"

@@ -10,7 +10,7 @@ from regard.data.formats.abc_notation import FIELD, parse_tune
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import AnyLanguageModel
-from regard.tasks.base import ProgressCallback
+from regard.tasks.base import InputField, ProgressCallback
 from regard.tasks.generation import Decoding, TextOutput
 from regard.tasks.music.composition import Composer, MusicPrediction
 from regard.tasks.text_stream import TextStreamTask
@@ -55,6 +55,9 @@ class TuneTask(TextStreamTask, Composer):
     """
 
     name: ClassVar = "music"
+    input_fields = (
+        InputField("beginning", "Beginning in ABC notation", "lines", is_required=False),
+    )
     prompt_field: ClassVar = "beginning"
     text_suffix: ClassVar = ".abc"
     play_options: ClassVar = ()

@@ -11,6 +11,7 @@ from regard.errors import InputError
 from regard.tasks.base import (
     BatchOptions,
     BatchT,
+    InputField,
     Metrics,
     ModelT,
     Prediction,
@@ -25,6 +26,7 @@ class PretrainingObjective(Task[SizedT, BatchT, ModelT]):
     """An encoder that learns from plain text; its metrics are the likelihood of words."""
 
     name: ClassVar = "pretrain"
+    input_fields = (InputField("text", "Text with a [MASK] for each missing word", "lines"),)
     streamed: bool = False  # examples are sentences, or pairs of several records
 
     def metrics(

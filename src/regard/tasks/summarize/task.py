@@ -27,7 +27,7 @@ from regard.metrics.summary import copy_rate, repetition_rate, rouge
 from regard.metrics.translation import exact_match
 from regard.models.pointer import Pointer, coverage_loss
 from regard.models.protocols import AnySeq2SeqModel
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
+from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback
 from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding, TextOutput, TextPrediction
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.seq2seq import Alignment, Seq2SeqTask
@@ -78,6 +78,7 @@ class SummarizeTask(Seq2SeqTask):
     """
 
     name: ClassVar = "summarize"
+    input_fields = (InputField("document", "Document", "lines"),)
     example_unit: ClassVar = "documents"
 
     def __init__(
@@ -242,6 +243,11 @@ class SummarizeTask(Seq2SeqTask):
     def max_lengths(self, batch: Batch, max_length: int) -> list[int]:
         """Return the maximum length of each summary, which does not depend on its document."""
         return [max_length] * len(batch.indices)
+
+    def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:
+        [example] = self.source_examples([document_text(record)])
+        output_ids = [token_id for token_id in ids if token_id != END]
+        return self.to_output(Hypothesis(output_ids, 0.0, 0.0), example).text
 
     def to_output(self, hypothesis: Hypothesis, example: Example) -> TextOutput:
         words = example.words if isinstance(example, DocumentExample) else ()

@@ -20,7 +20,7 @@ from regard.data.corpus import Record
 from regard.data.tag_schemes import OUTSIDE, TagScheme, TagSpan, convert_tags, spans_from_tags
 from regard.files import JsonObject
 from regard.metrics.entities import ENTITY_SIGNATURE, entity_scores
-from regard.tasks.base import Metrics, Prediction, ProgressCallback
+from regard.tasks.base import InputField, Metrics, Prediction, ProgressCallback
 from regard.tasks.encoding import EncoderTask
 from regard.tasks.loss import Loss
 from regard.tasks.tag import view
@@ -97,6 +97,7 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
     """A tagger, the inputs that it reads, and the names of its tags; `labels` are of sentences."""
 
     name: ClassVar = "tag"
+    input_fields = (InputField("text", "Sentence"),)
     unit: ClassVar = "words"
     example_unit: ClassVar = "sentences"
 

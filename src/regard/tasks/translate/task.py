@@ -21,7 +21,7 @@ from regard.metrics.language import perplexity
 from regard.metrics.translation import bleu, chrf, exact_match, ter
 from regard.models.protocols import AnySeq2SeqModel
 from regard.tasks.alignment import Aligner
-from regard.tasks.base import BatchOptions, Metrics, Prediction, Readout
+from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, Readout
 from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding, TextOutput
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.seq2seq import SIDES, Seq2SeqTask
@@ -39,6 +39,7 @@ class TranslateTask(Seq2SeqTask):
     """Translation of a source text into a target text."""
 
     name: ClassVar = "translate"
+    input_fields = (InputField("source", "Text to translate", "lines"),)
     example_unit: ClassVar = "sentences"
 
     def __init__(

@@ -1,0 +1,34 @@
+"""Listen to a search from outside: read outputs while they grow, or stop the search."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from threading import local
+
+from jaxtyping import Int
+from torch import Tensor
+
+StepListener = Callable[[list[int]], None]
+"""Called after each step with the ids of the best output so far; of several inputs, with none."""
+
+_thread = local()
+
+
+@contextmanager
+def listen(on_step: StepListener) -> Generator[None]:
+    """Call `on_step` after each step of every search of this thread inside a `with` block.
+
+    An exception in `on_step` ends the search: this is how a server stops work that nobody awaits.
+    """
+    previous = getattr(_thread, "on_step", None)
+    _thread.on_step = on_step
+    try:
+        yield
+    finally:
+        _thread.on_step = previous
+
+
+def notify_step(history: Int[Tensor, "n t"], count: int) -> None:
+    """Tell the listener of this thread about a step of a search with `count` outputs."""
+    on_step = getattr(_thread, "on_step", None)
+    if on_step is not None:
+        on_step(history[0].tolist() if count == 1 else [])
