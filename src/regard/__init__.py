@@ -63,8 +63,10 @@ MODULES = {
 }
 
 
-def load(folder: str) -> "Run":
+def load(folder: str, *, verify: bool = True) -> "Run":
     """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
+
+    All files are compared with their checksums; `verify=False` compares the sizes only.
 
     >>> import regard
     >>> regard.load("runs/numbers").settings.task
@@ -72,7 +74,7 @@ def load(folder: str) -> "Run":
     """
     from regard.run import Run
 
-    return Run.load(folder)
+    return Run.load(folder, verify=verify)
 
 
 def __getattr__(name: str):

@@ -1,10 +1,10 @@
 """A run: a trained model with its task, vocabularies and settings, in one folder.
 
-config.toml  weights.safetensors  versions.json, and NAME.json for each vocabulary
+config.toml  weights.safetensors  manifest.json, and NAME.json for each vocabulary
 """
 
-import json
 import platform
+import shutil
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,17 +24,23 @@ from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, CorpusRecord, Record, check_split
 from regard.data.records import RecordData, matches_fields, to_records, write_records
 from regard.errors import InputError
-from regard.files import JsonObject, write_atomic
+from regard.files import FileDigest, JsonObject, draft_path, explain_write_errors, write_synced
+from regard.manifest import (
+    DamagedFileError,
+    Manifest,
+    digests_to_json,
+    read_manifest,
+    replace_files,
+)
 from regard.tasks.base import AnyTask, Metrics, Prediction, ProgressCallback
 from regard.tasks.catalogue import find_task, table_classes
 from regard.tasks.load import load_settings, override_settings
 from regard.tasks.run_folder import (
-    CHECKPOINTS_FOLDER,
     CONFIG_FILE,
-    VERSIONS_FILE,
     WEIGHTS_FILE,
     check_run_files,
     to_portable,
+    verify_weights,
 )
 from regard.view.attention_map import AttentionMap
 
@@ -201,30 +207,52 @@ class Run:
 
     # --- files
 
-    def save(self, folder: Path | str) -> None:
-        """Write all files that `load` needs; an interrupted write leaves no partial file."""
+    def save(
+        self, folder: Path | str, *, data_files: Mapping[str, FileDigest] | None = None
+    ) -> None:
+        """Write all files that `load` needs, and their manifest.
+
+        An interrupted write leaves a run that can be loaded, or a folder that a new training fills.
+        `data_files` are the digests of the training data, for the manifest.
+        """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        for name, vocabulary in self.vocabularies.items():
-            vocabulary.save(folder / f"{name}.json")
-        self.save_weights(folder, dict(self.model.state_dict()))
-        write_atomic(folder / VERSIONS_FILE, (json.dumps(versions(), indent=1) + "\n").encode())
-        write_atomic(folder / CONFIG_FILE, to_portable(dumps(self.settings), folder).encode())
+        facts: JsonObject = {"versions": versions()}
+        if data_files is not None:
+            facts["data_files"] = digests_to_json(data_files)
+        manifest = Manifest(files_of_run(folder), facts)
+        with draft_folder(folder / CONFIG_FILE) as draft:
+            for name, vocabulary in self.vocabularies.items():
+                vocabulary.save(draft / f"{name}.json")
+            self.write_weights(draft / WEIGHTS_FILE, dict(self.model.state_dict()))
+            config = to_portable(dumps(self.settings), folder)
+            write_synced(draft / CONFIG_FILE, config.encode())
+            replace_files(draft, folder, manifest, last=CONFIG_FILE)
 
     def save_weights(self, folder: Path, weights: Mapping[str, Tensor]) -> None:
+        """Replace the weights in the folder of a run."""
+        with draft_folder(folder / WEIGHTS_FILE) as draft:
+            self.write_weights(draft / WEIGHTS_FILE, weights)
+            manifest = read_manifest(folder)
+            replace_files(draft, folder, manifest, last=WEIGHTS_FILE, keep=True)
+
+    def write_weights(self, path: Path, weights: Mapping[str, Tensor]) -> None:
         """Write weights; values that validation has tuned replace their averages."""
         tensors = {**weights, **self.task.tuned_weights()}
         plain = {name: value.detach().clone() for name, value in tensors.items()}
-        write_atomic(folder / WEIGHTS_FILE, safetensors.torch.save(plain))
+        write_synced(path, safetensors.torch.save(plain))
 
     @classmethod
-    def load(cls, folder: Path | str) -> "Run":
-        """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`)."""
-        folder, weights_path = Path(folder), Path(folder) / WEIGHTS_FILE
-        if folder.parent.name == CHECKPOINTS_FOLDER:
-            check_run_files(folder, (WEIGHTS_FILE,))
-            folder = folder.parent.parent
-        check_run_files(folder, (CONFIG_FILE, WEIGHTS_FILE))
+    def load(cls, folder: Path | str, *, verify: bool = True) -> "Run":
+        """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
+
+        All files are compared with their checksums; `verify=False` compares the sizes only.
+        """
+        return cls.read(verify_weights(Path(folder), digests=verify), Path(folder) / WEIGHTS_FILE)
+
+    @classmethod
+    def read(cls, folder: Path, weights_path: Path) -> "Run":
+        """Load a run without a comparison with its manifest."""
         settings = load_settings(folder / CONFIG_FILE)
         loaders = find_task(settings.task).builder().vocabulary_loaders(settings)
         check_run_files(folder, [f"{name}.json" for name in loaders])
@@ -236,6 +264,26 @@ class Run:
             raise InputError(f"{weights_path}: does not fit the settings ({reason})") from error
         run.model.eval()
         return run
+
+
+def files_of_run(folder: Path) -> Mapping[str, FileDigest]:
+    """Return the files in the manifest of a folder; none, if it holds no intact run."""
+    try:
+        return read_manifest(folder).files if (folder / CONFIG_FILE).is_file() else {}
+    except DamagedFileError:
+        return {}
+
+
+@contextmanager
+def draft_folder(path: Path) -> Generator[Path]:
+    """Make a hidden folder beside `path`, to write files in, and remove it at the end."""
+    draft = draft_path(path)
+    try:
+        with explain_write_errors(path):
+            draft.mkdir()
+            yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
 
 
 def versions() -> JsonObject:

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from regard.manifest import DamagedFileError
 from regard.training import checkpoint
 from regard.training.checkpoint import (
     Checkpoint,
-    DamagedCheckpointError,
     checkpoint_folders,
     load_checkpoint,
     load_newest_checkpoint,
@@ -58,9 +58,25 @@ def test_newest_first_and_pruned(tmp_path: Path):
     assert [p.name for p in checkpoint_folders(tmp_path)] == [
         f"step-{n:08}" for n in (100, 20, 9, 3)
     ]
-    prune_checkpoints(tmp_path, 2, also_keep=tmp_path / "step-00000003")
-    assert [p.name for p in checkpoint_folders(tmp_path)] == [f"step-{n:08}" for n in (100, 20, 3)]
+    prune_checkpoints(tmp_path, 2)
+    assert [p.name for p in checkpoint_folders(tmp_path)] == [f"step-{n:08}" for n in (100, 20)]
     assert load_newest_checkpoint(tmp_path / "nothing") == (None, [])
+
+
+def test_only_scheduled_checkpoints_and_the_newest_are_kept(tmp_path: Path):
+    for step in (4, 8, 10, 12, 14):
+        save_checkpoint(tmp_path, made(step))
+    prune_checkpoints(tmp_path, 3, save_every=4)
+    assert [p.name for p in checkpoint_folders(tmp_path)] == [f"step-{n:08}" for n in (14, 12, 8)]
+
+
+def test_an_equal_checkpoint_is_kept_and_another_one_replaced(tmp_path: Path):
+    path = save_checkpoint(tmp_path, made(1))
+    before = path.stat().st_ino
+    assert save_checkpoint(tmp_path, made(1)).stat().st_ino == before
+    other = made(1)._replace(metadata={"done": 1, "needs_validation": True})
+    save_checkpoint(tmp_path, other)
+    assert load_checkpoint(path).metadata == other.metadata
 
 
 @pytest.mark.parametrize("name", ["weights.safetensors", "facts.json", "manifest.json"])
@@ -86,7 +102,7 @@ def test_a_missing_or_cut_file_is_found(tmp_path: Path, name: str):
     ):
         path = save_checkpoint(tmp_path / damage.__repr__(), made(2))
         damage(path / name)
-        with pytest.raises(DamagedCheckpointError, match=name):
+        with pytest.raises(DamagedFileError, match=name):
             load_checkpoint(path)
 
 

@@ -121,7 +121,7 @@ def test_a_damaged_checkpoint_is_told_and_passed_over(tmp_path: Path):
     fit = Trainer(settings(), tmp_path, said.append)
     assert fit.training.steps_done == 9
     assert len(said) == 1
-    assert "weights.safetensors: does not have the checksum" in said[0]
+    assert "weights.safetensors: checksum differs from manifest.json" in said[0]
 
 
 def test_what_is_validated_is_what_is_kept(tmp_path: Path):
@@ -164,8 +164,8 @@ def test_averages_and_patience(tmp_path: Path):
     ("name", "damage", "says"),
     [
         ("weights.safetensors", lambda p: p.unlink(), "is not a run, there is no weights"),
-        ("weights.safetensors", lambda p: p.write_bytes(b"abc"), "does not fit the settings"),
-        ("source.json", lambda p: p.write_text("{"), "not a tokenizer"),
+        ("weights.safetensors", lambda p: p.write_bytes(b"abc"), "has 3 bytes, but"),
+        ("source.json", lambda p: p.write_text("{"), "has 1 bytes, but"),
     ],
 )
 def test_a_damaged_run(tmp_path: Path, name: str, damage, says: str):

@@ -48,6 +48,7 @@ COMMANDS = {
     "init": Command("regard.cli.init:init", "Print a complete, commented config for a task."),
     "check": Command("regard.cli.check:check", "Check the data of a config, and estimate memory."),
     "train": Command("regard.cli.train:train", "Train a model, or resume its training."),
+    "verify": Command("regard.cli.verify:verify", "Compare the files of a run with checksums."),
     "score": Command("regard.cli.score:score", "Compute the metrics of a run on a split."),
     "predict": Command("regard.cli.predict:predict", "Predict for inputs or for lines of stdin."),
     "chat": Command("regard.cli.chat:chat", "Chat with a run in the terminal."),
@@ -63,7 +64,10 @@ COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run one command and exit: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
+    """Run one command and exit: 0 success, 1 failure, 2 wrong usage, 130 interrupted.
+
+    A training that SIGTERM or SIGHUP has stopped exits with 143 or 129.
+    """
     arguments = sys.argv[1:] if arguments is None else arguments
     command = next((argument for argument in arguments if not argument.startswith("-")), None)
     sanitize_terminals()

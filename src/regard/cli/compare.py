@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from signal import Signals
 from typing import Annotated
 
 import torch
@@ -21,6 +22,7 @@ from regard.tasks.catalogue import find_task
 from regard.tasks.comparison import Comparison, ComparisonOptions
 from regard.tasks.sweep import expand_sweep, seed_groups
 from regard.training.log import LogEntry, read_log
+from regard.training.signals import exit_code
 from regard.training.trainer import Trainer
 from regard.view import chart, report
 from regard.view.chart import Lines
@@ -100,8 +102,10 @@ def compare(
     check_split(split, corpus.splits)
     comparison = comparison_class(models, list(corpus.read(split)), options)
     writer = ReportWriter(report_folder, f"{split} of {corpus.describe()}", comparison, models)
+    stop: Signals | None = None
     for name, settings in models.items():
-        if not train_model(name, settings, runs / name):
+        stop = train_model(name, settings, runs / name)
+        if stop is not None:
             print(f"{name}: stopped; give the same command to resume.")
             break
         run, log = load_run(runs / name, settings), read_log(runs / name)
@@ -113,12 +117,14 @@ def compare(
             if (rendering := comparison.render_attention(run.task, surface)) is not None:
                 print(f"{result.name}: {rendering}\n")
     writer.print_summary()
+    if stop is not None:
+        raise typer.Exit(exit_code(stop))
 
 
-def train_model(name: str, settings: Settings, folder: Path) -> bool:
-    """Train a model; return whether it was trained to the end, without Ctrl-C."""
+def train_model(name: str, settings: Settings, folder: Path) -> Signals | None:
+    """Train a model; return the signal that stopped it, if any."""
     with progress_bar(f"training {name}", settings.train.steps) as progress:
-        return not train_with_progress(Trainer(settings, folder, progress.log), progress)
+        return train_with_progress(Trainer(settings, folder, progress.log), progress)
 
 
 def load_run(folder: Path, settings: Settings) -> Run:

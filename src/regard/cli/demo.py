@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from signal import SIGINT
 from typing import Annotated
 
 import torch
@@ -12,6 +13,7 @@ from regard.cli.train import train_with_progress
 from regard.config.settings import Settings
 from regard.run import Run
 from regard.tasks.load import resolve_settings
+from regard.training.signals import exit_code
 from regard.training.trainer import Trainer
 from regard.view.progress import progress_bar
 from regard.view.terminal import Surface
@@ -34,11 +36,18 @@ def demo(
     torch.set_num_threads(idle_cores())
     with progress_bar("training", steps) as progress:
         trainer = Trainer(demo_settings(steps, seed), folder, progress.log)
-        was_interrupted = train_with_progress(trainer, progress)
+        stop = train_with_progress(trainer, progress)
     steps_done = trainer.training.steps_done
-    if was_interrupted:
+    if stop is not None:
         print(f"Stopped after {steps_done} of {steps} steps. The result so far:")
-    print_report(folder)
+    if stop in (None, SIGINT):
+        print_report(folder)
+        print_next_commands(folder)
+    if stop is not None:
+        raise typer.Exit(exit_code(stop))
+
+
+def print_next_commands(folder: Path) -> None:
     print(
         f'\nTry next:\n  regard look {folder} "23. Februar 2031"\n'
         f'  echo "le 1er mai 1968" | regard predict {folder}\n'

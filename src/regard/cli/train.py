@@ -9,6 +9,7 @@ import typer
 from regard.cli.options import ChangesArgument, ConfigArgument, ThreadsOption
 from regard.tasks.load import load_settings
 from regard.training.progress import train_with_progress
+from regard.training.signals import exit_code
 from regard.training.trainer import Trainer
 from regard.view.progress import progress_bar
 
@@ -25,22 +26,30 @@ def train(
         ),
     ] = None,
     threads: ThreadsOption = None,
+    accept_changed_data: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changed-data", help="Resume although files of the data were changed."
+        ),
+    ] = False,
 ) -> None:
     """Train the model of CONFIG, and save it as a run.
 
     To resume a training that was interrupted, give the same command again: the result is the same
-    as without the interruption.
+    as without the interruption. Ctrl-C, SIGTERM and SIGHUP save the state before they stop it; the
+    exit code is then 130, 143 or 129.
     """
     if threads is not None:
         torch.set_num_threads(threads)
     settings = load_settings(config, changes or ())
     folder = folder or Path("runs", config.stem)
     with progress_bar("training", settings.train.steps) as progress:
-        trainer = Trainer(settings, folder, progress.log)
+        trainer = Trainer(settings, folder, progress.log, accept_changed_data=accept_changed_data)
         if trainer.training.steps_done:
             progress.log(f"{folder}: resumed after step {trainer.training.steps_done}")
-        was_interrupted = train_with_progress(trainer, progress)
-    if was_interrupted:
+        stop = train_with_progress(trainer, progress)
+    if stop is not None:
         print(f"Stopped after step {trainer.training.steps_done}; give the same command to resume.")
+        raise typer.Exit(exit_code(stop))
     print(f"{folder}: trained for {trainer.training.steps_done} steps")
     print(f'Try: regard score {folder}, or: echo "…" | regard predict {folder}')

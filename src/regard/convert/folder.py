@@ -6,7 +6,6 @@
 """
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -35,7 +34,7 @@ from regard.convert.weights import (
     without_prefix,
 )
 from regard.errors import InputError
-from regard.files import JsonObject, write_atomic
+from regard.files import JsonObject, draft_path, write_atomic
 from regard.text.external import ExternalTokenizer, read_tokenizer
 
 
@@ -129,7 +128,7 @@ def write_folder(
         exported |= {f"{HEAD_PREFIX}.{part}": tensor for part, tensor in image_head.head.items()}
     tensors = safetensors.torch.save(exported, {"format": "pt"})
     folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    draft = draft_path(folder)
     draft.mkdir()
     try:
         write_atomic(draft / WEIGHTS_FILE, tensors)

@@ -20,6 +20,7 @@ from urllib.parse import quote
 from urllib.request import Request, urlopen
 
 from regard.errors import InputError
+from regard.files import draft_path, remove_drafts
 
 BLOCK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30.0  # without a byte
@@ -60,6 +61,7 @@ def fetch_file(source: RemoteFile, path: Path) -> Path:
     with _exclusive_lock(path.parent / ".lock"):
         if path.is_file():  # another process was quicker
             return path
+        remove_drafts(path.parent)
         if mirror and not _is_url(mirror):
             packed = Path(mirror).expanduser() / source.mirror_path
             if not packed.is_file():
@@ -169,7 +171,7 @@ def _discard_part(part: Path) -> bool:
 
 def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
     """Write the unpacked text, and rename it to `path` only if the checksum is right."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft = draft_path(path)
     digest = sha256()
     try:
         with _open_unpacked(packed, name, source.member) as text, draft.open("wb") as file:

@@ -6,7 +6,6 @@ them can be resumed, scored and moved like any other.
 
 import filecmp
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 from regard.config.base import DataConfig
 from regard.data.corpus import SPLITS, Record, check_split
 from regard.errors import InputError
-from regard.files import JsonObject, write_atomic
+from regard.files import JsonObject, draft_path, write_atomic
 
 SPLIT_ALIASES = {
     "train": "train",
@@ -138,7 +137,7 @@ def write_records(
 
     A folder that exists must hold the same records: then the training on them can be resumed.
     """
-    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
+    draft = draft_path(folder)
     draft.mkdir(parents=True)
     try:
         write = WRITERS[table.record_format]

@@ -12,7 +12,7 @@ from regard.errors import InputError
 from regard.models.protocols import Model
 from regard.tasks.base import ParameterGroup, SettingsT
 from regard.tasks.load import load_settings
-from regard.tasks.run_folder import CONFIG_FILE, WEIGHTS_FILE, check_run_files
+from regard.tasks.run_folder import CONFIG_FILE, WEIGHTS_FILE, check_run_files, verify_run
 
 TASKS_WITH_ENCODER = ("pretrain", "classify", "tag", "understand", "answer")
 TOKENIZER_FILE = "text.json"
@@ -22,6 +22,7 @@ ENCODER_PREFIX = "encoder."
 def pretrained_settings(folder: Path | str) -> Settings:
     """Return the settings of a run whose encoder reads text."""
     check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE))
+    verify_run(Path(folder))
     settings = load_settings(Path(folder) / CONFIG_FILE)
     if settings.task not in TASKS_WITH_ENCODER:
         raise InputError(f"{folder}: holds a run of task {settings.task!r}, which has no encoder")

@@ -1,13 +1,14 @@
-"""The files of a run folder: settings, weights, versions, and a file for each vocabulary."""
+"""The files of a run folder: settings, weights, a file for each vocabulary, and a manifest."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from regard.errors import InputError
+from regard.manifest import MANIFEST_FILE, DamagedFileError, Manifest, verify_files
 
 CONFIG_FILE = "config.toml"
 WEIGHTS_FILE = "weights.safetensors"
-VERSIONS_FILE = "versions.json"
+LOCK_FILE = ".lock"  # exists while a training uses the folder
 CHECKPOINTS_FOLDER = "checkpoints"
 DATA_FOLDER = "data"  # records that `regard.fit` was given
 RUN_MARK = "{run}"  # the folder of a run, in its own config
@@ -18,6 +19,39 @@ def check_run_files(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         if not (folder / name).is_file():
             raise InputError(f"{folder}: is not a run, there is no {name} in it")
+
+
+def verify_run(folder: Path, *, skip: Collection[str] = (), digests: bool = True) -> Manifest:
+    """Compare the files of a run with its manifest, and return the manifest.
+
+    Files in `skip` are not read. Without `digests`, only the sizes are compared.
+    """
+    if not (folder / MANIFEST_FILE).is_file():
+        raise DamagedFileError(
+            f"{folder}: has no {MANIFEST_FILE}, so its files cannot be verified; "
+            f"write one with `regard verify {folder} --update`"
+        )
+    try:
+        return verify_files(folder, skip=skip, digests=digests)
+    except DamagedFileError as error:
+        raise DamagedFileError(
+            f"{error}; restore it or train again (after an intended change: "
+            f"`regard verify {folder} --update`)"
+        ) from None
+
+
+def verify_weights(folder: Path, *, digests: bool = True) -> Path:
+    """Verify the run in a folder, or a checkpoint in it, and return the folder of the run."""
+    check_run_files(folder, (WEIGHTS_FILE,))
+    if folder.parent.name != CHECKPOINTS_FOLDER:
+        check_run_files(folder, (CONFIG_FILE,))
+        verify_run(folder, digests=digests)
+        return folder
+    verify_files(folder, digests=digests)
+    run_folder = folder.parent.parent
+    check_run_files(run_folder, (CONFIG_FILE, WEIGHTS_FILE))
+    verify_run(run_folder, skip=(WEIGHTS_FILE,), digests=digests)
+    return run_folder
 
 
 def to_portable(config: str, folder: Path) -> str:

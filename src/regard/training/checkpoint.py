@@ -7,12 +7,9 @@ comes last. Then the folder is renamed. So a folder with the name of a checkpoin
 if the process is killed. Checksums find files that were damaged later.
 """
 
-import hashlib
 import json
-import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +18,23 @@ import safetensors.torch
 from torch import Tensor
 
 from regard.errors import InputError
-from regard.files import JsonObject, is_stale_draft
+from regard.files import (
+    JsonObject,
+    digest_file,
+    draft_path,
+    remove_drafts,
+    sync_folder,
+    write_synced,
+)
+from regard.manifest import (
+    MANIFEST_FILE,
+    DamagedFileError,
+    Manifest,
+    read_json_object,
+    verify_files,
+)
 
-MANIFEST_FILE, METADATA_FILE = "manifest.json", "facts.json"
+METADATA_FILE = "facts.json"
 FOLDER_PATTERN = re.compile(r"step-(\d{8,})")
 
 
@@ -35,28 +46,22 @@ class Checkpoint(NamedTuple):
     metadata: JsonObject
 
 
-class DamagedCheckpointError(InputError):
-    """A file of a checkpoint is missing, or differs from what was written."""
-
-
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write a checkpoint into `folder`, completely or not at all; keep an intact one."""
+    """Write a checkpoint into `folder`, completely or not at all; keep an intact, equal one."""
     final = folder / folder_name(checkpoint.step)
-    if is_intact(final):
+    if has_metadata(final, checkpoint.metadata):
         return final
     folder.mkdir(parents=True, exist_ok=True)
     draft = draft_path(final)
-    shutil.rmtree(draft, ignore_errors=True)
     try:
         draft.mkdir()
         for group, tensors in checkpoint.tensors.items():
             contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
             write_synced(draft / f"{group}.safetensors", safetensors.torch.save(contiguous))
         write_synced(draft / METADATA_FILE, to_json_bytes(checkpoint.metadata))
-        checksums = {path.name: checksum(path) for path in sorted(draft.iterdir())}
-        write_synced(
-            draft / MANIFEST_FILE, to_json_bytes({"step": checkpoint.step, "sha256": checksums})
-        )
+        digests = {path.name: digest_file(path) for path in sorted(draft.iterdir())}
+        manifest = Manifest(digests, {"step": checkpoint.step})
+        write_synced(draft / MANIFEST_FILE, manifest.to_bytes())
         sync_folder(draft)
         remove_checkpoint(final)
         draft.rename(final)
@@ -72,32 +77,27 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
 
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint, and check the checksums of all files."""
-    metadata: JsonObject = {}
+    manifest = verify_files(path)
+    step = manifest.facts.get("step")
+    if not isinstance(step, int) or folder_name(step) != path.name:
+        raise DamagedFileError(f"{path / MANIFEST_FILE}: is not the manifest of this checkpoint")
     tensors: dict[str, dict[str, Tensor]] = {}
-    manifest = read_json(path / MANIFEST_FILE)
-    checksums = manifest.get("sha256")
-    if not isinstance(checksums, dict) or folder_name(manifest.get("step")) != path.name:
-        raise DamagedCheckpointError(
-            f"{path / MANIFEST_FILE}: is not the manifest of this checkpoint"
-        )
-    for name, expected in checksums.items():
-        file = path / Path(name).name
-        if not file.is_file():
-            raise DamagedCheckpointError(f"{file}: is missing")
-        if checksum(file) != expected:
-            raise DamagedCheckpointError(f"{file}: was changed (its checksum is wrong)")
+    for name in manifest.files:
+        file = path / name
         if file.suffix == ".safetensors":
             try:
                 tensors[file.stem] = safetensors.torch.load_file(file)
             except safetensors.SafetensorError as error:
-                raise DamagedCheckpointError(f"{file}: {error}") from error
-        elif file.name == METADATA_FILE:
-            metadata = read_json(file)
-    return Checkpoint(manifest["step"], tensors, metadata)
+                raise DamagedFileError(f"{file}: {error}") from error
+    return Checkpoint(step, tensors, read_json_object(path / METADATA_FILE))
 
 
-def folder_name(step: object) -> str:
-    return f"step-{step:08}" if isinstance(step, int) else ""
+def folder_name(step: int) -> str:
+    return f"step-{step:08}"
+
+
+def checkpoint_step(path: Path) -> int:
+    return int(path.name.split("-")[1])
 
 
 def checkpoint_folders(folder: Path) -> list[Path]:
@@ -105,7 +105,7 @@ def checkpoint_folders(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     folders = [path for path in folder.iterdir() if FOLDER_PATTERN.fullmatch(path.name)]
-    return sorted(folders, key=lambda path: int(path.name.split("-")[1]), reverse=True)
+    return sorted(folders, key=checkpoint_step, reverse=True)
 
 
 def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
@@ -114,79 +114,43 @@ def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     for path in checkpoint_folders(folder):
         try:
             return load_checkpoint(path), skipped
-        except DamagedCheckpointError as error:
+        except DamagedFileError as error:
             skipped.append(f"{error}; skipped, an earlier checkpoint is used")
     return None, skipped
 
 
-def prune_checkpoints(folder: Path, keep: int, also_keep: Path | None = None) -> None:
-    """Remove old checkpoints except the newest `keep` and `also_keep`, and stale drafts."""
+def prune_checkpoints(folder: Path, keep: int, save_every: int = 1) -> None:
+    """Remove all checkpoints except the newest `keep`, and the drafts of killed processes.
+
+    Of checkpoints at other steps than the multiples of `save_every`, which an interruption has
+    left, only the newest checkpoint of all stays. So the result does not depend on interruptions.
+    """
     if keep < 1:
         raise InputError(f"keep must be at least 1, not {keep}")
-    for path in checkpoint_folders(folder)[keep:]:
-        if path != also_keep:
+    older = checkpoint_folders(folder)[1:]
+    scheduled = [path for path in older if checkpoint_step(path) % save_every == 0]
+    for path in older:
+        if path not in scheduled[: keep - 1]:
             remove_checkpoint(path)
-    for path in stale_drafts(folder):
-        shutil.rmtree(path, ignore_errors=True)
+    remove_drafts(folder)
 
 
 def remove_checkpoint(path: Path) -> None:
     """Rename the folder, then remove it, so that no checkpoint is ever incomplete."""
     if path.exists():
-        trash = path.with_name(f".{path.name}.gone.{os.getpid()}")
-        shutil.rmtree(trash, ignore_errors=True)
+        trash = draft_path(path)
         path.rename(trash)
         shutil.rmtree(trash, ignore_errors=True)
 
 
-def is_intact(path: Path) -> bool:
+def has_metadata(path: Path, metadata: JsonObject) -> bool:
+    """Return whether there is an intact checkpoint with this metadata."""
     try:
-        load_checkpoint(path)
-    except DamagedCheckpointError:
+        verify_files(path)
+        return (path / METADATA_FILE).read_bytes() == to_json_bytes(metadata)
+    except DamagedFileError:
         return False
-    return True
-
-
-def draft_path(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}")
-
-
-def stale_drafts(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.glob(".step-*.*") if is_stale_draft(path))
-
-
-def write_synced(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush the names of a folder to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def to_json_bytes(values: JsonObject) -> bytes:
     return (json.dumps(values, indent=1, allow_nan=False) + "\n").encode()
-
-
-def read_json(path: Path) -> JsonObject:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise DamagedCheckpointError(f"{path}: is missing") from error
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DamagedCheckpointError(f"{path}: is not JSON ({error})") from error
-    if not isinstance(value, dict):
-        raise DamagedCheckpointError(f"{path}: is not a JSON object")
-    return value

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from signal import SIGINT, raise_signal
 from typing import get_args
 
 from regard.config.base import DataConfig
@@ -65,11 +66,17 @@ def fit(
 
 
 def train_run(settings: Settings, folder: Path, *, progress: bool) -> Run:
-    """Train to the end of the settings; an interrupt keeps what was trained so far."""
+    """Train to the end of the settings; an interrupt keeps what was trained so far.
+
+    Other stop signals, such as SIGTERM, act on the program after the state was saved.
+    """
     with progress_bar("training", settings.train.steps, enabled=progress) as bar:
         trainer = Trainer(settings, folder, bar.log)
-        if train_with_progress(trainer, bar):
+        stop = train_with_progress(trainer, bar)
+        if stop is not None:
             bar.log(f"{folder}: stopped after step {trainer.training.steps_done}; call again")
+    if stop not in (None, SIGINT):
+        raise_signal(stop)
     return Run.load(folder)
 
 

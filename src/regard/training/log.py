@@ -73,10 +73,15 @@ class Log:
                 self.event_writer.add_scalar("train/tokens_per_second", speed, entry_step(entry))
 
 
-def truncate_log(folder: Path, steps_done: int) -> None:
-    """Remove entries after `steps_done`, which a resumed training repeats."""
+def truncate_log(folder: Path, steps_done: int, *, validated: bool = True) -> None:
+    """Remove entries after `steps_done`, which a resumed training repeats.
+
+    If the state was not `validated` after its last step, that validation is repeated, too.
+    """
+    last = {"step": steps_done, "dev": steps_done if validated else steps_done - 1}
     lines = complete_lines(folder / LOG_FILE)
-    kept_lines = [line for line in lines if entry_step(json.loads(line)) <= steps_done]
+    entries = [(line, json.loads(line)) for line in lines]
+    kept_lines = [line for line, entry in entries if entry_step(entry) <= last[entry["kind"]]]
     write_atomic(folder / LOG_FILE, "".join(kept_lines).encode())
     header = ",".join(COLUMNS) + "\n"
     write_atomic(folder / CSV_FILE, (header + csv_rows(map(json.loads, kept_lines))).encode())

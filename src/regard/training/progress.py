@@ -2,9 +2,12 @@
 
 import time
 from pathlib import Path
+from signal import SIGINT, Signals
 
 from regard.files import write_atomic
 from regard.training.log import LOSS_PLOT, read_log
+from regard.training.loop import Step
+from regard.training.signals import StopRequested, catch_stop_signals
 from regard.training.trainer import Trainer, Validation
 from regard.view import chart
 from regard.view.curve import ChartLabels
@@ -14,27 +17,38 @@ from regard.view.progress import ProgressBar
 SECONDS_BETWEEN_PICTURES = 60.0
 
 
-def train_with_progress(trainer: Trainer, progress: ProgressBar) -> bool:
-    """Train and show each step; return whether Ctrl-C ended it, which loses no step."""
+def train_with_progress(trainer: Trainer, progress: ProgressBar) -> Signals | None:
+    """Train and show each step; return the signal that stopped it, which loses no step."""
     picture = LossPicture(trainer.folder)
-    try:
-        for event in trainer:
-            if isinstance(event, Validation):
-                best = ", the best so far" if event.best else ""
-                metric = trainer.settings.train.metric
-                metric_text = "" if metric == "loss" else f", {metric} {event.metric:.2f}"
-                progress.log(f"step {event.step}: dev loss {event.loss:.4f}{metric_text}{best}")
-                picture.update_if_due()
-            else:
-                speed = event.tokens / event.seconds
-                unit = trainer.run.task.unit
-                progress.update(event.number, f"loss {event.loss:.4f}  {speed:,.0f} {unit}/s")
-    except KeyboardInterrupt:
+    with catch_stop_signals(lambda: trainer.is_validating) as request:
+        try:
+            for event in trainer:
+                if request.is_set():
+                    break
+                show_event(event, trainer, progress)
+                if isinstance(event, Validation):
+                    picture.update_if_due()
+        except StopRequested:
+            pass
+        except OSError:  # writing to a terminal that was closed
+            if not request.is_set():
+                raise
         trainer.close()
-        picture.update()
-        return True
-    picture.update()
-    return False
+        if request.signal in (None, SIGINT):
+            picture.update()
+    return request.signal
+
+
+def show_event(event: Step | Validation, trainer: Trainer, progress: ProgressBar) -> None:
+    if isinstance(event, Validation):
+        best = ", the best so far" if event.best else ""
+        metric = trainer.settings.train.metric
+        metric_text = "" if metric == "loss" else f", {metric} {event.metric:.2f}"
+        progress.log(f"step {event.step}: dev loss {event.loss:.4f}{metric_text}{best}")
+    else:
+        speed = event.tokens / event.seconds
+        text = f"loss {event.loss:.4f}  {speed:,.0f} {trainer.run.task.unit}/s"
+        progress.update(event.number, text)
 
 
 class LossPicture:

@@ -13,9 +13,11 @@ import torch
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record
+from regard.data.digests import digest_data
 from regard.errors import InputError
-from regard.files import JsonObject, remove_stale_drafts
-from regard.run import Run
+from regard.files import FileDigest, JsonObject, remove_drafts
+from regard.manifest import MANIFEST_FILE, Manifest, digests_to_json, read_manifest
+from regard.run import Run, versions
 from regard.tasks.building import batch_options
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings
@@ -23,8 +25,9 @@ from regard.tasks.run_folder import (
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
     DATA_FOLDER,
-    VERSIONS_FILE,
+    RUN_MARK,
     WEIGHTS_FILE,
+    verify_run,
 )
 from regard.training.build import build_training
 from regard.training.checkpoint import (
@@ -36,6 +39,7 @@ from regard.training.checkpoint import (
     save_checkpoint,
 )
 from regard.training.ema import mean_weights
+from regard.training.lock import FolderLock
 from regard.training.log import LOG_FILES, Log, summary_writer, truncate_log
 from regard.training.loop import AnyTraining, Step
 from regard.training.schedule import Plateau
@@ -75,22 +79,41 @@ class Trainer:
         settings: Settings,
         folder: Path | str,
         on_message: Callable[[str], None] = print,
+        *,
+        accept_changed_data: bool = False,
     ):
         settings = find_task(settings.task).builder().resolve_settings(settings)
         self.settings, self.folder, self.on_message = settings, Path(folder), on_message
+        self.accept_changed_data = accept_changed_data
         if settings.train.tensorboard:
             summary_writer()  # raises an error if it is not installed, before any work is done
+        self.best_metric: float | None = None
+        self.best_loss = math.inf
+        self.validations_without_gain = 0
+        self.is_between_steps, self.is_validating, self.needs_validation = True, False, False
+        self.saved_step: int | None = None  # whose checkpoint holds the present state
+        if not (self.folder / CONFIG_FILE).is_file():
+            check_folder_is_free(self.folder, settings)
+        self.lock = FolderLock(self.folder)
+        try:
+            self.prepare()
+        except BaseException:
+            self.lock.abandon()
+            raise
+
+    def prepare(self) -> None:
+        """Read the data, build the training, and restore its state."""
+        remove_drafts(self.folder)
         self.run, self.corpus = self.open_run()
         self.random_state = self.run.random_state
-        self.best_metric: float | None = None
-        self.validations_without_gain = 0
         self.dev_records: list[Record] = []
         if "dev" in self.corpus.splits:
             self.dev_records = list(islice(self.corpus.read("dev"), MAX_DEV_RECORDS))
         with self.own_random_state():
             self.training = self.build_training()
             if not (self.folder / CONFIG_FILE).is_file():  # only after all data has been read
-                self.run.save(self.folder)
+                digests = digest_training_data(self.settings, self.folder)
+                self.run.save(self.folder, data_files=digests)
             self.resume()
 
     @contextmanager
@@ -105,22 +128,35 @@ class Trainer:
 
     def __iter__(self) -> Generator[Step | Validation]:
         """Yield steps and validations until train.steps, train.epochs or train.patience ends it."""
+        self.lock.check()
         train = self.settings.train
         steps_done = self.training.steps_done
         with Log(self.folder, tensorboard=train.tensorboard, steps_done=steps_done) as log:
-            while not self.is_finished():
-                with self.own_random_state():
-                    step = self.training.step()
-                log.add("step", step._asdict())
-                yield step
-                if self.dev_records and step.number % train.validate_every == 0:
-                    with self.own_random_state():
-                        validation = self.validate()
+            while True:
+                if self.needs_validation:
+                    validation = self.validate()
+                    self.needs_validation, self.saved_step = False, None
                     log.add("dev", validation._asdict())
                     yield validation
-                if step.number % train.save_every == 0:
+                if self.training.steps_done % train.save_every == 0:
                     self.save()
+                if self.is_finished():
+                    break
+                step = self.step()
+                log.add("step", step._asdict())
+                yield step
         self.close()
+
+    def step(self) -> Step:
+        """Run one optimizer step; if it is interrupted, the state can no longer be saved."""
+        self.lock.check()
+        self.is_between_steps, self.saved_step = False, None
+        with self.own_random_state():
+            step = self.training.step()
+        is_due = step.number % self.settings.train.validate_every == 0
+        self.needs_validation = is_due and bool(self.dev_records)
+        self.is_between_steps = True
+        return step
 
     def is_finished(self) -> bool:
         train, steps_done = self.settings.train, self.training.steps_done
@@ -131,26 +167,60 @@ class Trainer:
         return self.training.batches.epoch >= (train.epochs or math.inf)
 
     def validate(self) -> Validation:
-        """Compute loss and metric on dev; save the weights if the metric is the best so far."""
-        metric, ema = self.settings.train.metric, self.training.ema
-        with nullcontext() if ema is None else ema.applied_to(self.run.model):
-            mean_loss, value = self.dev_loss_and_metric()
-        self.run.model.train()
-        sign = -1 if metric in LOWER_IS_BETTER else 1
-        resets_after = self.run.task.best_resets_after
-        steps_since = self.training.steps_done - resets_after
-        if resets_after and 0 < steps_since <= self.settings.train.validate_every:
+        """Compute loss and metric on dev; save the weights if the metric is the best so far.
+
+        Of weights with the same metric, those with the lower loss are kept.
+        """
+        self.lock.check()
+        loss, value = self.dev_loss_and_metric()
+        sign = -1 if self.settings.train.metric in LOWER_IS_BETTER else 1
+        if self.is_first_after_reset():
             self.best_metric, self.validations_without_gain = None, 0
-        is_best = self.best_metric is None or sign * value > sign * self.best_metric
-        self.validations_without_gain = 0 if is_best else self.validations_without_gain + 1
+        is_gain = not math.isnan(value)
+        is_tie = value == self.best_metric
+        if self.best_metric is not None:
+            is_gain = sign * value > sign * self.best_metric
+        is_best = is_gain or (is_tie and loss < self.best_loss)
+        self.validations_without_gain = 0 if is_gain else self.validations_without_gain + 1
         if is_best:
-            self.best_metric = value
+            self.best_metric, self.best_loss = value, loss
             self.run.save_weights(self.folder, self.weights())
         if isinstance(self.training.schedule, Plateau):
-            self.training.schedule.update(is_best)
-        return Validation(self.training.steps_done, mean_loss, value, is_best)
+            self.training.schedule.update(is_gain)
+        return Validation(self.training.steps_done, loss, value, is_best)
+
+    def is_first_after_reset(self) -> bool:
+        """Return whether this is the first validation after the task has changed its metric."""
+        resets_after = self.run.task.best_resets_after
+        steps_since = self.training.steps_done - resets_after
+        return bool(resets_after) and 0 < steps_since <= self.settings.train.validate_every
 
     def dev_loss_and_metric(self) -> tuple[float, float]:
+        """Return the mean loss and the metric on dev; an interruption changes no state."""
+        ema, random_state = self.training.ema, self.random_state
+        try:
+            with (
+                self.own_random_state(),
+                nullcontext() if ema is None else ema.applied_to(self.run.model),
+                self.interruptible(),
+            ):
+                return self.compute_loss_and_metric()
+        except BaseException:
+            self.random_state = random_state
+            raise
+        finally:
+            self.run.model.train()
+
+    @contextmanager
+    def interruptible(self) -> Generator[None]:
+        """Let a stop signal end this block at once, since it can be repeated."""
+        self.is_validating = True
+        try:
+            yield
+        finally:
+            self.is_validating = False
+
+    def compute_loss_and_metric(self) -> tuple[float, float]:
         metric, task = self.settings.train.metric, self.run.task
         loss = task.negative_log_likelihood(self.dev_records)
         mean_loss = loss.total.item() / loss.count
@@ -164,30 +234,52 @@ class Trainer:
         return dict(self.run.model.state_dict()) if ema is None else ema.weights
 
     def save(self) -> None:
-        """Write a checkpoint, and remove old ones."""
+        """Write a checkpoint unless there is one of this state, and remove old ones."""
+        self.lock.check()
+        steps_done = self.training.steps_done
+        if self.saved_step == steps_done or not steps_done:
+            return
         with self.own_random_state():
             tensors, metadata = self.training.state_dict()
-        metadata |= {"best": self.best_metric, "waited": self.validations_without_gain}
+        metadata |= {
+            "best": self.best_metric,
+            "best_loss": self.best_loss if math.isfinite(self.best_loss) else None,
+            "waited": self.validations_without_gain,
+            "needs_validation": self.needs_validation,
+        }
         folder = self.folder / CHECKPOINTS_FOLDER
-        save_checkpoint(folder, Checkpoint(self.training.steps_done, tensors, metadata))
-        prune_checkpoints(folder, self.settings.train.keep_checkpoints)
+        save_checkpoint(folder, Checkpoint(steps_done, tensors, metadata))
+        self.prune()
+        self.saved_step = steps_done
+
+    def prune(self) -> None:
+        """Remove old checkpoints."""
+        train = self.settings.train
+        folder = self.folder / CHECKPOINTS_FOLDER
+        prune_checkpoints(folder, train.keep_checkpoints, train.save_every)
 
     def close(self) -> None:
-        """Write a checkpoint, and the weights of the run if no validation has selected them."""
-        self.save()
-        count = self.settings.train.average_checkpoints
-        if count > 1:
+        """Write a checkpoint, and the weights of the run if no validation has selected them.
+
+        Then release the folder. After an interrupted step, the last checkpoint stays as it is.
+        """
+        if self.lock.handle is None:
+            return
+        if self.is_between_steps:
+            self.save()
+            count = self.settings.train.average_checkpoints
             paths = checkpoint_folders(self.folder / CHECKPOINTS_FOLDER)[:count]
-            weights = mean_weights(load_checkpoint(path).tensors["weights"] for path in paths)
-            self.run.save_weights(self.folder, weights)
-        elif self.best_metric is None:
-            self.run.save_weights(self.folder, self.weights())
+            if count > 1 and paths:
+                weights = mean_weights(load_checkpoint(path).tensors["weights"] for path in paths)
+                self.run.save_weights(self.folder, weights)
+            elif self.best_metric is None:
+                self.run.save_weights(self.folder, self.weights())
+        self.lock.release()
 
     def open_run(self) -> tuple[Run, Corpus]:
         """Return the run in the folder if its settings are the same, or a new one."""
         config = self.folder / CONFIG_FILE
         if not config.is_file():
-            check_folder_is_free(self.folder, self.settings)
             corpus = build_corpus(self.settings.data)
             return Run.create(self.settings, corpus), corpus
         if not (self.folder / WEIGHTS_FILE).is_file():
@@ -198,20 +290,45 @@ class Trainer:
         saved_settings = load_settings(config)
         if settings_without_duration(saved_settings) != settings_without_duration(self.settings):
             raise InputError(f"{self.folder}: holds a run with other settings; use another folder")
+        self.check_manifest(verify_run(self.folder))
         run = Run.load(self.folder)
         return Run(self.settings, run.vocabularies), run.corpus()
 
+    def check_manifest(self, manifest: Manifest) -> None:
+        """Refuse data that were changed since the first training, and complete the manifest."""
+        saved_digests = manifest.facts.get("data_files", {})
+        digests = digests_to_json(digest_training_data(self.settings, self.folder))
+        changed = [
+            name for name in digests if saved_digests.get(name, digests[name]) != digests[name]
+        ]
+        if changed and not self.accept_changed_data:
+            raise InputError(
+                f"{changed[0]}: was changed since the training in {self.folder} began; use another "
+                "folder, or accept the change (--accept-changed-data, in Python "
+                "accept_changed_data=True)"
+            )
+        for line in changed_versions(manifest.facts.get("versions", {})):
+            self.on_message(f"{self.folder}: {line}")
+        complete = Manifest(manifest.files, {**manifest.facts, "data_files": digests})
+        if complete != read_manifest(self.folder):
+            complete.write(self.folder)
+
     def resume(self) -> None:
         """Continue from the newest checkpoint that is intact."""
-        remove_stale_drafts(self.folder)
         checkpoint, skipped = load_newest_checkpoint(self.folder / CHECKPOINTS_FOLDER)
         for line in skipped:
             self.on_message(line)
+        if not skipped:  # a kill may have come before old checkpoints were removed
+            self.prune()
         if checkpoint is not None:
             self.training.load_state_dict(checkpoint.tensors, checkpoint.metadata)
             self.best_metric = checkpoint.metadata["best"]
+            best_loss = checkpoint.metadata["best_loss"]
+            self.best_loss = math.inf if best_loss is None else best_loss
             self.validations_without_gain = checkpoint.metadata["waited"]
-        truncate_log(self.folder, self.training.steps_done)
+            self.needs_validation = checkpoint.metadata["needs_validation"]
+            self.saved_step = checkpoint.step
+        truncate_log(self.folder, self.training.steps_done, validated=not self.needs_validation)
 
     def build_training(self) -> AnyTraining:
         task = self.run.task
@@ -230,10 +347,29 @@ def settings_without_duration(settings: Settings) -> JsonObject:
     return values
 
 
+def digest_training_data(settings: Settings, folder: Path) -> dict[str, FileDigest]:
+    """Return the digests of the data files; names in the folder of the run begin with a mark."""
+    own_data, mark = f"{folder.resolve()}/{DATA_FOLDER}/", f"{RUN_MARK}/{DATA_FOLDER}/"
+    digests = digest_data(settings.data, settings.train)
+    return {name.replace(own_data, mark): digest for name, digest in digests.items()}
+
+
+def changed_versions(saved: JsonObject) -> Generator[str]:
+    """Yield a line for each version whose change also changes the last digits of the weights."""
+    current = versions()
+    remedies = {"threads": "give --threads {} for the same bytes", "torch": "install it again"}
+    for name, remedy in remedies.items():
+        if name in saved and saved[name] != current[name]:
+            yield (
+                f"the training began with {name} = {saved[name]}, and continues with "
+                f"{current[name]}; its result may differ slightly ({remedy.format(saved[name])})"
+            )
+
+
 def check_folder_is_free(folder: Path, settings: Settings) -> None:
     """Raise an error if a folder holds files that do not belong to a run of these settings."""
     loaders = find_task(settings.task).builder().vocabulary_loaders(settings)
-    run_files = {CONFIG_FILE, WEIGHTS_FILE, VERSIONS_FILE, CHECKPOINTS_FOLDER, DATA_FOLDER}
+    run_files = {CONFIG_FILE, WEIGHTS_FILE, MANIFEST_FILE, CHECKPOINTS_FOLDER, DATA_FOLDER}
     run_files |= set(LOG_FILES)
     run_files |= {f"{name}.json" for name in loaders}
     if folder.exists() and not folder.is_dir():

@@ -1,7 +1,6 @@
 """Line charts with a logarithmic axis: as text for the terminal, or as a PNG or SVG file."""
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from io import BytesIO
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.errors import InputError
+from regard.files import write_atomic
 from regard.view.terminal import Ink, Surface
 
 NumberSequence = Sequence[int | float]
@@ -89,7 +89,7 @@ def save_log_chart(path: Path, lines: Series, x: NumberSequence, labels: ChartLa
     metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
     with rc_context({"svg.hashsalt": "regard"}):  # the same lines give the same bytes
         figure.savefig(buffer, format=path.suffix[1:], dpi=150, metadata=metadata)
-    _write_atomic(path, buffer.getvalue())
+    write_atomic(path, buffer.getvalue())
 
 
 def check_path(path: Path) -> None:
@@ -103,15 +103,6 @@ def check_path(path: Path) -> None:
     if find_spec("matplotlib") is None:
         missing = "matplotlib is not installed: pip install 'regard[plot]'"
         raise ModuleNotFoundError(missing, name="matplotlib")
-
-
-def _write_atomic(path: Path, data: bytes) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(data)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _check_lines(lines: Series, x: NumberSequence) -> None:

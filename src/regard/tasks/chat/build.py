@@ -33,10 +33,10 @@ from regard.tasks.generation import Decoding, build_constraints, build_search
 from regard.tasks.language_model import build_language_model
 from regard.tasks.load import load_settings
 from regard.tasks.run_folder import (
-    CHECKPOINTS_FOLDER,
     CONFIG_FILE,
     WEIGHTS_FILE,
     check_run_files,
+    verify_weights,
 )
 from regard.text.special_ids import load_tokenizer
 
@@ -103,10 +103,7 @@ def build_reply_reranker(rerank: RerankConfig) -> ReplyReranker | None:
 def load_backward_task(folder: Path) -> ChatTask:
     """Load a run, or a checkpoint of one, that was trained on reversed turns."""
     weights_path = folder / WEIGHTS_FILE
-    check_run_files(folder, (WEIGHTS_FILE,))
-    if folder.parent.name == CHECKPOINTS_FOLDER:
-        folder = folder.parent.parent
-    check_run_files(folder, (CONFIG_FILE,))
+    folder = verify_weights(folder)
     settings = load_settings(folder / CONFIG_FILE)
     if not isinstance(settings, ChatSettings):
         raise InputError(

@@ -31,7 +31,7 @@ from regard.tasks.image.settings import ImageSettings
 from regard.tasks.image.task import ImageTask
 from regard.tasks.load import load_settings
 from regard.tasks.pretrained import load_matching_weights, read_encoder_weights
-from regard.tasks.run_folder import CONFIG_FILE, WEIGHTS_FILE, check_run_files
+from regard.tasks.run_folder import CONFIG_FILE, WEIGHTS_FILE, check_run_files, verify_run
 from regard.text.labels import Labels
 
 POSITION_WEIGHTS = "position.weight"
@@ -122,6 +122,7 @@ class ImageBuilder(EncoderBuilder[ImageSettings, EncoderClassifier[Vit]]):
 def pretrained_image_settings(folder: Path | str) -> ImageSettings:
     """Return the settings of a run of `image`; raise an error for other runs."""
     check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE))
+    verify_run(Path(folder))
     settings = load_settings(Path(folder) / CONFIG_FILE)
     if not isinstance(settings, ImageSettings):
         raise InputError(
