@@ -168,13 +168,19 @@ def test_a_run_and_what_is_none(regard):
     assert contents("out") == before
     config = Path("out/config.toml")
     config.write_text(config.read_text().replace('task = "translate"', 'task = "sing"'))
-    says(regard(*TRAIN), "out: holds a run of task 'sing', not 'translate'; use another folder")
+    changed = "the file was changed or damaged; restore it or train again"
+    for words in (TRAIN, ["predict", "out"]):
+        says(regard(*words), "out/config.toml: has ", " in manifest.json; ", changed)
     known = '"translate", "summarize", "language", "chat", "classify", "tag", "understand", '
     known += (
         '"answer", "pretrain", "image", "caption", "music", "copy", "recall", "bandit", '
         '"fewshot", "fold"'
     )
-    says(regard("predict", "out"), f'out/config.toml: task: must be one of {known}, not "sing"')
+    update = ("verify", "out", "--update")
+    says(regard(*update), f'out/config.toml: task: must be one of {known}, not "sing"')
+    config.write_text(config.read_text().replace('"sing"', '"summarize"'))
+    Path("out/manifest.json").unlink()
+    says(regard("predict", "out"), "out: has no manifest.json", "regard verify out --update")
     config.unlink()
     for verb in (["predict"], ["score"], ["look"]):
         text = ["ab"] if verb == ["look"] else []

@@ -32,7 +32,7 @@ def test_it_prints_accuracy_examples_a_map_and_what_to_try_next(regard, tmp_path
     folder = str(tmp_path / "run")
     done = regard("demo", "--steps", "3", "--seed", "7", "--run", folder, NO_COLOR="1")
     assert done.returncode == 0, done.stderr
-    assert re.search(r"\d+\.\d% of 1000 unseen dates are right", done.stdout)
+    assert re.search(r"\d+\.\d% of 1000 unseen dates are correct", done.stdout)
     assert "Tuesday, May 3rd, 1994 -> " in done.stdout
     assert f"regard look {folder}" in done.stdout
     assert "\x1b" not in done.stdout
@@ -52,9 +52,8 @@ def test_ctrl_c_shows_what_was_learnt_so_far(tmp_path: Path):
         cwd=tmp_path,
         env={**os.environ, "NO_COLOR": "1"},
     )
-    assert done.returncode == 0, done.stderr
-    # Python hears a signal between two of its own instructions, so perhaps one step later.
-    assert re.search(r"Stopped after [23] of 520 steps\.", done.stdout), done.stdout
+    assert done.returncode == 130, done.stderr
+    assert "Stopped after 3 of 520 steps." in done.stdout  # the step is finished
     assert (tmp_path / "runs/demo/weights.safetensors").is_file()
 
 

@@ -55,7 +55,7 @@ def test_init_prints_what_train_reads(regard, tmp_path: Path):
     assert done.returncode == 0
     (tmp_path / "config.toml").write_text(done.stdout)
     assert load_settings(tmp_path / "config.toml") == TranslateSettings()
-    assert "# Updates to make. Or give epochs." in done.stdout
+    assert "# Number of optimizer steps; alternative: epochs." in done.stdout
 
 
 def test_the_same_command_goes_on(run: Path):

@@ -42,11 +42,11 @@ def verify_run(folder: Path, *, skip: Collection[str] = (), digests: bool = True
 
 def verify_weights(folder: Path, *, digests: bool = True) -> Path:
     """Verify the run in a folder, or a checkpoint in it, and return the folder of the run."""
-    check_run_files(folder, (WEIGHTS_FILE,))
     if folder.parent.name != CHECKPOINTS_FOLDER:
-        check_run_files(folder, (CONFIG_FILE,))
+        check_run_files(folder, (CONFIG_FILE, WEIGHTS_FILE))
         verify_run(folder, digests=digests)
         return folder
+    check_run_files(folder, (WEIGHTS_FILE,))
     verify_files(folder, digests=digests)
     run_folder = folder.parent.parent
     check_run_files(run_folder, (CONFIG_FILE, WEIGHTS_FILE))

@@ -70,7 +70,7 @@ class FolderLock:
 
 
 def open_locked(path: Path) -> int:
-    """Open and lock a file; raise ValueError with its holder if another process has locked it."""
+    """Open and lock a file; raise InputError with its holder if another process has locked it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:

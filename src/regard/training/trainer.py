@@ -286,11 +286,12 @@ class Trainer:
             raise InputError(
                 f"{self.folder}: has a {CONFIG_FILE}, but no {WEIGHTS_FILE}; use another folder"
             )
+        manifest = verify_run(self.folder)
         check_task(config, self.settings.task)
         saved_settings = load_settings(config)
         if settings_without_duration(saved_settings) != settings_without_duration(self.settings):
             raise InputError(f"{self.folder}: holds a run with other settings; use another folder")
-        self.check_manifest(verify_run(self.folder))
+        self.check_manifest(manifest)
         run = Run.load(self.folder)
         return Run(self.settings, run.vocabularies), run.corpus()
 
