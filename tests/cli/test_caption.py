@@ -20,7 +20,7 @@ CONFIG = """
 task = "caption"
 data = { kind = "captions", train = "all.jsonl", dev = "all.jsonl", test = "all.jsonl" }
 image = { size = [16, 24], channels = 1, fit = "stretch" }
-model = { kind = "show_attend", dim = 8, image_dim = 4 }
+model = { kind = "show_attend", dim = 8, image_dim = 4, pooling_layers = 2 }
 train.steps = 3
 train.examples_per_batch = 8
 train.validate_every = 2
