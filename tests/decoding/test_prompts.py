@@ -72,8 +72,11 @@ def test_any_length_is_written_as_from_scratch(kind, context, unchecked):
     task, found = made(context), search(kind)
     rules = Constraints(30, min_length=26)
 
-    def from_scratch(_: Any, memory: PromptState, *given: Any) -> Any:
-        return found(Scratch(task), memory, *given)
+    def from_scratch(seeds: list[int]) -> Any:
+        def search_batch(_: Any, memory: PromptState, *, constraints: Constraints) -> Any:
+            return found(seeds)(Scratch(task), memory, constraints=constraints)
+
+        return search_batch
 
     ours = task.complete(PROMPTS, decoding=Decoding(found, rules))
     theirs = task.complete(PROMPTS, decoding=Decoding(from_scratch, rules))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import get_ident
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -35,6 +36,16 @@ class AttentionHook:
     def record(self, weights: Tensor) -> None:
         if self.recorded is not None:
             self.recorded.append(weights.detach() if self.detach else weights)
+
+
+class FusedInputs(NamedTuple):
+    """The arguments of the fused kernel, as [batch, heads, …]."""
+
+    query: Tensor
+    keys: Tensor
+    values: Tensor
+    mask: Tensor | None
+    is_causal: bool
 
 
 class Attention(nn.Module):
@@ -118,7 +129,19 @@ class Attention(nn.Module):
         if hook is not None and hook.recorded is not None:  # a second pass; the output is the same
             with torch.set_grad_enabled(torch.is_grad_enabled() and not hook.detach):
                 hook.record(self._weigh(query, memory, mask, bias, start))
-        return self._attend_fused(dot, query, memory, mask, bias, start)
+        fused = self._fused_inputs(dot, query, memory, mask, bias, start)
+        context = F.scaled_dot_product_attention(
+            fused.query,
+            fused.keys,
+            fused.values,
+            attn_mask=fused.mask,
+            dropout_p=self.dropout if self.training else 0.0,
+            is_causal=fused.is_causal,
+            scale=dot.scale(fused.keys),
+            enable_gqa=fused.query.shape[1] != fused.keys.shape[1],
+        )
+        lead = query.shape[:-2]
+        return context if len(lead) == 2 else context.reshape(*lead, *context.shape[-2:])
 
     def weigh(
         self,
@@ -178,7 +201,7 @@ class Attention(nn.Module):
         is_plain = self.normalize is softmax and self.window is None
         return self.score if is_plain and isinstance(self.score, Dot) else None
 
-    def _attend_fused(
+    def _fused_inputs(
         self,
         dot: Dot,
         query: Tensor,
@@ -186,12 +209,9 @@ class Attention(nn.Module):
         mask: Mask | None,
         bias: Tensor | None,
         start: int | None,
-    ) -> Tensor:
+    ) -> FusedInputs:
         lead, queries = query.shape[:-2], query.shape[-2]
-        is_square = queries == memory.slots and start in (
-            None,
-            0,
-        )  # the kernel's is_causal needs it
+        is_square = queries == memory.slots and start in (None, 0)  # is_causal needs it
         is_causal = is_square and mask is causal and memory.valid is None and bias is None
         attention_mask = None if is_causal else memory.allowed_slots(queries, mask, start)
         if bias is not None:
@@ -201,19 +221,13 @@ class Attention(nn.Module):
         keys, values = memory.keys, memory.values
         if len(lead) != 2:  # the kernel shares keys between heads only with axes [batch, heads]
             keys, values = repeat_for_heads(keys, query), repeat_for_heads(values, query)
-        keys, values = to_four_axes(keys, lead), to_four_axes(values, lead)
-        query = to_four_axes(dot.prepare_query(query), lead)
-        context = F.scaled_dot_product_attention(
-            query,
-            keys,
-            values,
-            attn_mask=None if attention_mask is None else to_four_axes(attention_mask, lead),
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=is_causal,
-            scale=dot.scale(keys),
-            enable_gqa=query.shape[1] != keys.shape[1],
+        return FusedInputs(
+            to_four_axes(dot.prepare_query(query), lead),
+            to_four_axes(keys, lead),
+            to_four_axes(values, lead),
+            None if attention_mask is None else to_four_axes(attention_mask, lead),
+            is_causal,
         )
-        return context if len(lead) == 2 else context.reshape(*lead, *context.shape[-2:])
 
     def check(self, query: Tensor, memory: Memory, bias: Tensor | None) -> None:
         check_sequence("query", query)

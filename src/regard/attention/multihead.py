@@ -106,7 +106,10 @@ class MultiHead(nn.Module):
         the memory.
         """
         check_width("query", query, self.dim)
-        return self.attend(self.split_heads(self.to_query(query)), memory, mask, bias, start)
+        query, bias = self.add_positions(
+            self.split_heads(self.to_query(query)), memory, bias, start
+        )
+        return self.merge_heads(self.attention(query, memory, mask, bias, start))
 
     def self_attend(
         self,
@@ -123,7 +126,8 @@ class MultiHead(nn.Module):
         slots = self.remember_projected(keys, values, valid, start)
         if past is not None:
             slots = past.append(slots)
-        return self.attend(query, slots, mask, None, start), slots
+        query, bias = self.add_positions(query, slots, None, start)
+        return self.merge_heads(self.attention(query, slots, mask, bias, start)), slots
 
     def project(self, states: Float[Tensor, "b t d"]) -> Sequence[Float[Tensor, "b t _"]]:
         """Return query, key and value of each state; for many states, by one joint product."""
@@ -134,14 +138,14 @@ class MultiHead(nn.Module):
         bias = torch.cat([layer.bias for layer in layers]) if self.has_bias else None
         return F.linear(states, weight, bias).split([len(layer.weight) for layer in layers], -1)
 
-    def attend(
+    def add_positions(
         self,
         query: Float[Tensor, "b h q dh"],
         memory: Memory,
-        mask: Mask | None,
         bias: Float[Tensor, "*#b #q k"] | None,
         start: int | None,
-    ) -> Float[Tensor, "b q d"]:
+    ) -> tuple[Float[Tensor, "b h q dh"], Float[Tensor, "*#b #q k"] | None]:
+        """Return the rotated query, and the bias with that of relative positions."""
         queries = query.shape[2]
         first = memory.slots - queries if start is None else start
         if self.rotary is not None:
@@ -149,11 +153,14 @@ class MultiHead(nn.Module):
         if self.relative is not None:
             relative = self.relative(queries, memory.slots, first)
             bias = relative if bias is None else bias + relative
-        context = self.attention(query, memory, mask, bias, start)
-        return self.out(context.transpose(1, 2).flatten(2))
+        return query, bias
 
     def split_heads(self, x: Float[Tensor, "b t d"]) -> Float[Tensor, "b h t dh"]:
         return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+
+    def merge_heads(self, context: Float[Tensor, "b h t dh"]) -> Float[Tensor, "b t d"]:
+        """Return W_o [head_1; … ; head_h]."""
+        return self.out(context.transpose(1, 2).flatten(2))
 
 
 class AttentionPooling(nn.Module):

@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -21,8 +22,17 @@ from regard.tasks.base import Prediction
 RECORDS_PER_CHUNK = 10_000  # records that are tokenized together
 TOKENS_PER_BATCH = 2000  # in prediction and evaluation
 
-SearchFunction = Callable[[Any, Any, list[int], Constraints], list[list[Hypothesis]]]
-"""(model, its memory, a seed for each input, constraints) -> hypotheses of each input."""
+
+class BatchSearch(Protocol):
+    """A search over the inputs of one memory; it returns the hypotheses of each input."""
+
+    def __call__(
+        self, stepper: Any, memory: Any, *, constraints: Constraints
+    ) -> list[list[Hypothesis]]: ...
+
+
+SearchFunction = Callable[[list[int]], BatchSearch]
+"""A seed for each input of a batch -> the search of this batch."""
 RerankFunction = Callable[[list[list[Hypothesis]], list[list[Tensor]]], list[list[Hypothesis]]]
 """(hypotheses of each input, their attention weights [t s]) -> hypotheses in another order."""
 
@@ -53,7 +63,7 @@ class TextPrediction(Prediction):
 
 @dataclass(frozen=True)
 class Decoding:
-    """How outputs are found: a search, its constraints, and perhaps a reranking."""
+    """A search, its constraints, and perhaps a reranking."""
 
     search: SearchFunction
     constraints: Constraints
@@ -86,40 +96,32 @@ def sampling_seeds(sources: Sequence[Sequence[Any]]) -> list[int]:
 
 
 def build_search(decode: DecodeConfig, count: int = 1) -> SearchFunction:
-    """A search as the settings describe it; each input draws with a seed of its own.
+    """Return the search that the settings describe; each input has its own random seed.
 
-    `count`: outputs for each input, at least, where a search finds more than one.
+    `count` is the minimum number of outputs for each input, if the search can return several.
     """
     match decode:
         case GreedyConfig():
-            return lambda model, memory, seeds, rules: greedy_search(
-                model, memory, len(seeds), rules
-            )
+            return lambda seeds: partial(greedy_search, count=len(seeds))
         case BeamConfig():
-            options = {
-                "width": max(decode.width, count),
-                "n_best": decode.width if decode.coverage_penalty else max(decode.n_best, count),
-                "alpha": decode.length_penalty,
-                "patience": decode.patience,
-            }
-            return lambda model, memory, seeds, rules: beam_search(
-                model, memory, len(seeds), **options, constraints=rules
+            search = partial(
+                beam_search,
+                width=max(decode.width, count),
+                n_best=decode.width if decode.coverage_penalty else max(decode.n_best, count),
+                alpha=decode.length_penalty,
+                patience=decode.patience,
             )
+            return lambda seeds: partial(search, count=len(seeds))
         case SampleConfig():
             draw = SamplingOptions(decode.temperature, decode.top_k, decode.top_p, decode.min_p)
             first_seed = decode.seed * 1_000_003
-            return lambda model, memory, seeds, rules: sample(
-                model,
-                memory,
-                [first_seed + seed for seed in seeds],
-                draw,
-                copies=count,
-                constraints=rules,
+            return lambda seeds: partial(
+                sample, seeds=[first_seed + seed for seed in seeds], options=draw, copies=count
             )
 
 
 def build_reranker(decode: DecodeConfig) -> RerankFunction | None:
-    """Of all that a beam found, the n best by how much of the source was looked at, too."""
+    """Return a function that ranks hypotheses by score and coverage of the source, or None."""
     if not isinstance(decode, BeamConfig) or not decode.coverage_penalty:
         return None
 

@@ -133,11 +133,11 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         ordered = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
         for length, group in groupby(ordered, key=lambda index: len(prompts[index])):
             while indices := list(islice(group, max(1, TOKENS_PER_BATCH // length))):
-                hypotheses = decoding.search(
+                search = decoding.search([seeds[index] for index in indices])
+                hypotheses = search(
                     self.build_stepper(on_tokens),
                     prompt_state(torch.tensor([prompts[index] for index in indices])),
-                    [seeds[index] for index in indices],
-                    constraints,
+                    constraints=constraints,
                 )
                 for index, best in zip(indices, hypotheses, strict=True):
                     outputs[index] = [self.to_output(hypothesis) for hypothesis in best]

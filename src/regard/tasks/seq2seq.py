@@ -141,11 +141,11 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
             indices = batch.indices.tolist()
             max_lengths = self.max_lengths(batch, decoding.max_length)
             memory = self.model.remember(batch.source, batch.source_valid)
-            hypotheses = decoding.search(
+            search = decoding.search([seeds[index] for index in indices])
+            hypotheses = search(
                 stepper or self.model,
                 memory,
-                [seeds[index] for index in indices],
-                replace(decoding.constraints, max_length=max_lengths),
+                constraints=replace(decoding.constraints, max_length=max_lengths),
             )
             if decoding.rerank is not None:
                 sources = [examples[index].source for index in indices]
@@ -153,7 +153,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
                     hypotheses, self.hypothesis_weights(sources, hypotheses)
                 )
             for index, best in zip(indices, hypotheses, strict=True):
-                outputs = tuple(self.to_output(one, examples[index]) for one in best)
+                outputs = tuple(self.to_output(hypothesis, examples[index]) for hypothesis in best)
                 predictions[index] = TextPrediction(outputs[0].text, outputs)
             if on_progress is not None:
                 on_progress(len(indices))

@@ -250,11 +250,11 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
             pixels = [self.images.read(image) for image in chunk]
             memory = self.model.remember(self.images.to_tensor(pixels))
             max_lengths = [decoding.max_length] * len(pixels)
-            hypotheses = decoding.search(
+            search = decoding.search([sampling_seed(image) for image in pixels])
+            hypotheses = search(
                 self.model,
                 memory,
-                [sampling_seed(image) for image in pixels],
-                replace(decoding.constraints, max_length=max_lengths),
+                constraints=replace(decoding.constraints, max_length=max_lengths),
             )
             for best in hypotheses:
                 outputs = tuple(self.to_output(hypothesis) for hypothesis in best)

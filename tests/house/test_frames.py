@@ -1,0 +1,82 @@
+"""The way from a command to the attention kernel is short, and docs/architecture.md lists it."""
+
+import re
+import traceback
+from pathlib import Path
+
+import pytest
+import torch.nn.functional as F
+
+import regard
+from regard.cli.app import main
+
+PACKAGE = Path(regard.__file__).parent
+ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
+MAX_PREDICT_FRAMES, MAX_TRAIN_FRAMES = 11, 15
+CONFIG = """
+task = "translate"
+data = { kind = "dates", size = 20, held_out = 5 }
+model = { kind = "transformer", dim = 8, heads = 2, layers = 1 }
+train = { steps = 1 }
+decode = { kind = "beam", width = 2, max_length = 3 }
+"""
+Stack = tuple[str, ...]
+
+
+def own_frames() -> Stack:
+    """Return the functions of the package that are being called, as `package.module.function`."""
+    return tuple(
+        ".".join([*Path(frame.filename).relative_to(PACKAGE).with_suffix("").parts, frame.name])
+        for frame in traceback.extract_stack()
+        if Path(frame.filename).is_relative_to(PACKAGE)
+    )
+
+
+def run_command(*words: str) -> None:
+    """Run `regard` in this process."""
+    with pytest.raises(SystemExit) as end:
+        main(list(words))
+    assert not end.value.code
+
+
+@pytest.fixture(scope="module")
+def stacks(tmp_path_factory) -> dict[str, set[Stack]]:
+    """Return all stacks above the kernel, by command."""
+    folder, recorded = tmp_path_factory.mktemp("frames"), set[Stack]()
+    kernel = F.scaled_dot_product_attention
+
+    def record(*arguments, **options):  # noqa: ANN202
+        recorded.add(own_frames())
+        return kernel(*arguments, **options)
+
+    (folder / "config.toml").write_text(CONFIG)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(F, "scaled_dot_product_attention", record)
+        run_command("train", str(folder / "config.toml"), "--run", str(folder / "run"))
+        train = {stack for stack in recorded if "training.loop.backward" in stack}
+        recorded.clear()
+        run_command("predict", str(folder / "run"), "3 May 1999")
+        return {"train": train, "predict": set(recorded)}
+
+
+def test_prediction_is_short(stacks):
+    entries = {stack[-5] for stack in stacks["predict"]}
+    assert entries == {"models.transformer.remember", "models.transformer.step"}
+    assert {len(stack) for stack in stacks["predict"]} == {10, MAX_PREDICT_FRAMES}
+
+
+def test_a_training_step_is_short(stacks):
+    entries = {stack[-5] for stack in stacks["train"]}
+    assert entries == {"models.transformer.remember", "models.transformer.teacher_forced"}
+    assert max(len(stack) for stack in stacks["train"]) <= MAX_TRAIN_FRAMES
+
+
+@pytest.mark.parametrize("command", ["predict", "train"])
+def test_the_architecture_lists_every_frame(stacks, command):
+    """Each module and each function of a stack stands in the walk of its section."""
+    title = {"predict": "## The way of a prediction", "train": "## The way of a training step"}
+    text = ARCHITECTURE.read_text().partition(title[command])[2].partition("\n## ")[0]
+    words = set(re.findall(r"\w+", text))
+    frames = {frame for stack in stacks[command] for frame in stack}
+    missing = {frame for frame in frames if frame.rpartition(".")[2] not in words}
+    assert missing == set()
