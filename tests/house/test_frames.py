@@ -45,7 +45,7 @@ def stacks(tmp_path_factory) -> dict[str, set[Stack]]:
     folder, recorded = tmp_path_factory.mktemp("frames"), set[Stack]()
     kernel = F.scaled_dot_product_attention
 
-    def record(*arguments, **options):  # noqa: ANN202
+    def record(*arguments, **options):
         recorded.add(own_frames())
         return kernel(*arguments, **options)
 
