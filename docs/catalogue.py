@@ -9,35 +9,6 @@ from regard.models.catalogue import MODELS
 from regard.tasks.catalogue import TASKS, tasks_of_model
 
 PAGE = Path(__file__).with_suffix(".md")
-MODEL_DESCRIPTIONS = {
-    "encdec": "one vector for the whole source, read at every step",
-    "seq2seq": "stacked LSTMs; reversed source; the state is copied to the decoder",
-    "rnnsearch": "the first attention over the states of an encoder",
-    "luong": "global, local-m and local-p attention, every score, input feeding",
-    "transformer": "attention only, with post- or pre-normalization",
-    "rnmt": "RNMT+: multi-head additive attention over deep LSTMs",
-    "lstmn_fusion": "LSTMN encoder and decoder, with attention to the source",
-    "pointer": "generates words or copies them, with coverage",
-    "rnnlm": "recurrent language model: Elman, LSTM or GRU",
-    "lstmn": "LSTM with attention to its own past states",
-    "gpt2": "causal transformer language model",
-    "roll_rnn": "recurrent model of piano rolls: Elman, LSTM or GRU",
-    "roll_gpt": "causal transformer over piano rolls",
-    "ntm": "Neural Turing Machine: a controller, heads and a memory",
-    "lstm": "LSTM without any other memory, as a baseline",
-    "snail": "dilated convolutions and attention over an episode",
-    "birnn": "bidirectional recurrent encoder with attention pooling",
-    "han": "attention over words, then over sentences",
-    "bert": "bidirectional transformer encoder",
-    "vit": "transformer over the patches of an image",
-    "show_tell": "one vector of the image, then an LSTM that writes the caption",
-    "show_attend": "soft or hard attention to the image, for each word",
-    "msa": "the Evoformer: aligned sequences and pairs of residues, with triangles",
-    "bilstm_crf": "bidirectional LSTM over words and letters, with a CRF",
-    "birnn_attention": "bidirectional RNN with attention, for slots and intents",
-    "bidaf": "bidirectional attention between context and question",
-    "elmo": "character convolutions and two language models, mixed",
-}
 HEAD = """# Catalogue
 
 Every task, model, score, normalizer and corpus of the package. `regard list` prints the same
@@ -63,7 +34,7 @@ def catalogue_page() -> str:
     models = [
         (
             f"[`{name}`](models/{model_page(entry.import_path)}.md)",
-            MODEL_DESCRIPTIONS[name],
+            entry.description,
             entry.paper,
             ", ".join(tasks_of_model(name)),
         )

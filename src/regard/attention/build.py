@@ -12,7 +12,6 @@ from regard.attention.scores import (
     Additive,
     Cosine,
     Dot,
-    General,
     LocationScore,
     Salience,
     ScaledDot,
@@ -70,8 +69,6 @@ def build_score(
         case "cosine":
             check_widths(name, query_dim - 1, memory_dim, "one wider than")
             return Cosine()
-        case "general":
-            return General(query_dim, memory_dim, heads)
         case "additive":
             return Additive(query_dim, memory_dim, hidden_dim or query_dim, heads=heads)
         case "salience":  # the query replaces the learned vector u of Yang et al. 2016
@@ -80,8 +77,14 @@ def build_score(
             if slots is None:
                 raise InputError("slots is missing; the location score has one row for each slot")
             return LocationScore(query_dim, slots, heads)
-        case _:
-            raise NotImplementedError(f"score {name!r} is in the catalogue but not in build_score")
+        case _:  # a score with the constructor (query_dim, memory_dim, heads)
+            return score_class(name)(query_dim, memory_dim, heads)
+
+
+def score_class(name: str) -> Callable[[int, int, int | None], Score]:
+    """Import the class of a score."""
+    module, _, class_name = SCORES[name].implementation.partition(".")
+    return getattr(import_module(f"regard.attention.{module}"), class_name)
 
 
 def build_normalizer(name: str) -> Callable[[Tensor], Tensor]:

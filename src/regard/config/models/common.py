@@ -6,9 +6,23 @@ from pydantic import Field
 
 from regard.config.base import Positive
 
-ScoreName = Literal["dot", "scaled_dot", "general", "additive", "location", "cosine", "salience"]
+ScoreName = Literal[
+    "dot",
+    "scaled_dot",
+    "general",
+    "additive",
+    "location",
+    "cosine",
+    "salience",
+]
 
-NormalizerName = Literal["softmax", "sparsemax", "entmax15", "reinforce", "straight_through"]
+NormalizerName = Literal[
+    "softmax",
+    "sparsemax",
+    "entmax15",
+    "reinforce",
+    "straight_through",
+]
 
 InitScheme = Literal["paper", "scaled"]
 
