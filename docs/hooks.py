@@ -20,7 +20,8 @@ ADDED = {
 }
 WIDE = {"results.md", "catalogue.md"}  # pages with wide tables have no column of navigation
 LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
-FENCE = re.compile(r"^```sh no-run$", re.MULTILINE)
+FENCE = re.compile(r"^```sh (no-run|in=copy)$", re.MULTILINE)
+FILE_FENCE = re.compile(r"^```(\w+) (?:file|append)=(\S+)$", re.MULTILINE)
 API = """# API
 
 The public names of `regard`. They are imported when they are first used: `import regard` alone
@@ -56,13 +57,13 @@ def api_page() -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Rewrite links for the places of the site, and drop the mark of blocks that are not run."""
+    """Rewrite links for the places of the site, and the marks of code blocks."""
     path = page.file.src_uri
     if path in WIDE:
         page.meta["hide"] = ["navigation"]
     sources = {target: source for source, target in ADDED.items()}
     here = posixpath.dirname(sources.get(path, f"docs/{path}"))
-    markdown = FENCE.sub("```sh", markdown)
+    markdown = FILE_FENCE.sub(r'```\1 title="\2"', FENCE.sub("```sh", markdown))
     return LINK.sub(lambda link: link[1] + site_link(link[2], here, path) + link[3], markdown)
 
 

@@ -13,14 +13,15 @@ from typing import NamedTuple
 import pytest
 
 from regard.attention.catalogue import NORMALIZERS, SCORES
+from regard.config.presets import preset_paths
 from regard.data.catalogue import CORPORA
 from regard.models.catalogue import MODELS
-from regard.tasks.catalogue import TASKS
+from regard.tasks.catalogue import DEFAULT_TASK, TASKS
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MARKDOWN = [*DOCUMENTS, ROOT / "CHANGELOG.md"]
-LANGUAGES = {"python", "sh", "toml", "json", "text"}
+LANGUAGES = {"python", "sh", "toml", "json", "text", "diff", "markdown"}
 NOT_RUN, NOT_RUN_AT_MOST = "no-run", 3
 # All that a block which is not run may do.
 INSTALLS = re.compile(
@@ -114,6 +115,10 @@ def test_blocks_that_are_not_run_are_few_and_only_install():
 def test_every_block_says_what_it_is():
     for block in ALL:
         assert block.language in LANGUAGES, f"{block.place}: {block.info!r}"
+        # what tests/house/test_contributing.py follows in a copy of the tree
+        is_followed = re.search(r" (file|append|in)=\S+$", block.info) is not None
+        assert is_followed == block.place.startswith("docs/extending.md"), block.place
+        assert " " not in block.info or is_followed or NOT_RUN in block.info, block.place
         if block.language == "toml":
             tomllib.loads(block.text)
         if block.language == "json":
@@ -235,11 +240,18 @@ def test_readme_is_short():
     assert readme.count("\n") <= MAX_README_LINES
 
 
-def test_readme_has_a_row_for_each_task():
-    readme = (ROOT / "README.md").read_text()
+def test_readme_has_a_row_for_each_task_with_a_result():
+    readme, results = ((ROOT / page).read_text() for page in ("README.md", "docs/results.md"))
+    measured = {
+        tomllib.loads(path.read_text()).get("task", DEFAULT_TASK)
+        for preset, path in preset_paths().items()
+        if preset in results
+    }
     rows = re.findall(r"^\| \[(\w+)\]\(docs/tasks/(\w+)\.md\) \|", readme, re.MULTILINE)
     assert [pair[0] for pair in rows] == [pair[1] for pair in rows]
-    assert sorted(pair[0] for pair in rows) == sorted(TASKS)
+    listed = [pair[0] for pair in rows]
+    assert len(listed) == len(set(listed))
+    assert measured <= set(listed) <= set(TASKS)
 
 
 def test_results_in_readme_stand_in_results():

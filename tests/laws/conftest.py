@@ -1,8 +1,10 @@
 """Tiny data and tiny models, which the laws of tasks and of models share."""
 
+import runpy
 from collections.abc import Callable
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,6 +47,7 @@ def examples() -> dict[str, Example]:
     tune = "M:4/4\nL:1/4\nK:C\nCDEF|GABc|"
     words = {"text": {"kind": "words"}}
     return {
+        **folder_examples(),
         "translate": Example(
             [{"source": t, "target": t[::-1]} for t in texts],
             {"kind": "rnnsearch", **RNN},
@@ -172,6 +175,12 @@ def examples() -> dict[str, Example]:
             },
         ),
     }
+
+
+def folder_examples() -> dict[str, Example]:
+    """Return the EXAMPLE of each `tests/tasks/<task>/example.py`."""
+    files = sorted(Path(__file__).parents[1].glob("tasks/*/example.py"))
+    return {file.parent.name: Example(**runpy.run_path(str(file))["EXAMPLE"]) for file in files}
 
 
 # The settings that keep each kind of model tiny.
