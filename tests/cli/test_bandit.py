@@ -115,7 +115,7 @@ def test_a_page_and_a_record(inside, tmp_path):
 
 
 def test_it_is_resumed_exactly(tmp_path):
-    """In the middle of a round, too: what is being learnt from is kept."""
+    """In the middle of a round, too: what is being learned from is kept."""
     settings = parse_settings(BANDIT, ["train.steps=9", "train.rollout_epochs=2"])
     list(Trainer(settings, tmp_path / "whole", lambda _: None))
     for steps in (3, 2, 9):

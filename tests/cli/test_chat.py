@@ -18,7 +18,7 @@ ROWS = [{"name": "Copper Pot", "food": "thai"}, {"name": "Blue Door", "food": "g
 
 @pytest.fixture(scope="module")
 def guide(tmp_path_factory):
-    """A run that has learnt two exchanges by heart."""
+    """A run that has learned two exchanges by heart."""
     folder = tmp_path_factory.mktemp("guide")
     (folder / "places.json").write_text(json.dumps(ROWS))
     exchanges = [

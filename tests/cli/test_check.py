@@ -7,7 +7,7 @@ import pytest
 
 from regard.batching.memory_forecast import BatchShape
 from regard.cli.app import main
-from regard.training.memory import MemoryUsage
+from regard.training.memory_use import MemoryUsage
 
 TRAIN = "".join(f"satz {n}\tsentence {n}\n" for n in range(40))
 

@@ -41,7 +41,7 @@ def test_it_prints_accuracy_examples_a_map_and_what_to_try_next(regard, tmp_path
     assert again.stdout == done.stdout  # the same settings: nothing is trained again
 
 
-def test_ctrl_c_shows_what_was_learnt_so_far(tmp_path: Path):
+def test_ctrl_c_shows_what_was_learned_so_far(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED],
         capture_output=True,

@@ -83,7 +83,7 @@ def test_what_is_broken_is_told(tmp_path, capsys, said):
     bad = tmp_path / "all" / "a" / "bad.png"
     assert f"train: 1 images cannot be read (first: {bad}: an empty file, no image" in told
     assert "train: 6 images are there with different labels; decide on one for each" in told
-    assert re.search(r"dev: label '\w+' is not in train, where it would have to be learnt", told)
+    assert re.search(r"dev: label '\w+' is not in train, where it would have to be learned", told)
     assert "usually 9 pixels" not in told  # 16 is not twice as much
     err = said("train", "pets.toml", *words, "--run", str(tmp_path / "run"))
     assert "label" in err  # of dev, which is looked at first

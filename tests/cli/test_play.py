@@ -23,7 +23,7 @@ TUNE = "X:1\nT:Up\nM:3/4\nL:1/4\nK:G\nGAB|cde|f2d|g3|]\n\n"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A config of piano rolls, and one of a tune that is learnt by heart, both trained."""
+    """A config of piano rolls, and one of a tune that is learned by heart, both trained."""
     folder = tmp_path_factory.mktemp("music")
     (folder / "a.jsonl").write_text("".join(f"{json.dumps(piece)}\n" for piece in PIECES))
     (folder / "a.abc").write_text(TUNE * 30)

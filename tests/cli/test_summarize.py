@@ -13,7 +13,7 @@ from regard.cli.look import look
 from regard.models.catalogue import build_model
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import resolve_settings
-from regard.training.memory import MemoryUsage, measure_memory
+from regard.training.memory_use import MemoryUsage, measure_memory
 from regard.training.trainer import Trainer
 
 DATA = {"kind": "headlines", "size": 60, "held_out": 10}

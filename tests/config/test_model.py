@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attention.catalogue import NORMALIZERS, SCORES
-from regard.config.models.common import NormalizerName, ScoreName
+from regard.config.models.model_fields import NormalizerName, ScoreName
 from regard.models.catalogue import MODELS, build_model, model_settings
 from regard.tasks.catalogue import TASKS, table_classes, tasks_of_model
 from regard.tasks.load import parse_settings

@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from regard.config.data.bits import CopyDataConfig, RecallDataConfig
-from regard.config.data.common import LANGUAGES
+from regard.config.data.data_fields import LANGUAGES
 from regard.config.data.text_pairs import (
     DatesDataConfig,
     FilesDataConfig,

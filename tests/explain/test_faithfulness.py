@@ -61,7 +61,7 @@ def translator(tmp_path_factory):
 def test_the_word_that_decides_is_found(judge):
     for record in list(judge.corpus().read("test"))[:5]:
         found = faithfulness(judge, record)
-        assert found.output == record["label"]  # else the model has not learnt it
+        assert found.output == record["label"]  # else the model has not learned it
         best = max(found.tokens, key=lambda one: one.leave_one_out)
         assert best.text == f"{record['label']}word"
 

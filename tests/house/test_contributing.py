@@ -21,7 +21,7 @@ CHANGED = {
     "A score": {
         "src/regard/attention/scores.py",
         "src/regard/attention/catalogue.py",
-        "src/regard/config/models/common.py",
+        "src/regard/config/models/model_fields.py",
         "tests/attention/test_scores.py",
         "docs/attention.md",
     },

@@ -46,15 +46,15 @@ def losses(
     model: Reader, steps: int, draw: Callable[[], Tensor], mask: Mask | None, first: int = 0
 ) -> list[float]:
     """Train on fresh ids in every step; nats for each id that follows position `first` or later."""
-    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     history = []
     for _ in range(steps):
         ids = draw()
         logits = model(ids[:, :-1], mask)[:, first:]
         loss = F.cross_entropy(logits.flatten(0, 1), ids[:, first + 1 :].flatten())
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         history.append(loss.item())
     return history
 

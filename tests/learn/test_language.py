@@ -14,13 +14,13 @@ from regard.models.rnnlm import Rnnlm
 
 
 def train(model: nn.Module, loss, steps: int, rate: float) -> None:
-    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps + 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps + 1)
     for _ in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss().backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         schedule.step()
 
 

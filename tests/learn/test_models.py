@@ -29,17 +29,17 @@ def words(count: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def train(model: Any, steps: int, rate: float) -> None:
-    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps + 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps + 1)
     for _ in range(steps):
         source, valid, target = words(64)
         given = F.pad(target[:, :-1], (1, 0), value=START)
         states = model.teacher_forced(model.remember(source, valid), given)
         loss = F.cross_entropy(model.logits(states[valid]), target[valid])
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         schedule.step()
 
 

@@ -39,15 +39,15 @@ def tensors(corpus: PlantedWords, split: str) -> tuple[Tensor, Tensor, Tensor]:
 
 def train(model: Han, head: ClassifierHead, ids: Tensor, classes: Tensor) -> None:
     weights = [*model.parameters(), *head.parameters()]
-    optimiser = torch.optim.Adam(weights, lr=RATE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, RATE, total_steps=STEPS + 1)
+    optimizer = torch.optim.Adam(weights, lr=RATE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=STEPS + 1)
     for _ in range(STEPS):
         some = torch.randint(len(ids), (BATCH,))
         pooled = model.encode(ids[some], ids[some] > 0).pooled
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         F.cross_entropy(head(pooled), classes[some]).backward()
         nn.utils.clip_grad_norm_(weights, 1.0)
-        optimiser.step()
+        optimizer.step()
         schedule.step()
 
 

@@ -16,13 +16,13 @@ MASK, FIRST, SIZE, HALF = 1, 2, 10, 4
 def train(model: nn.Module, loss: Callable[[], Tensor], steps: int, rate: float) -> float:
     """Seconds that it took."""
     start = time.process_time()
-    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rate, total_steps=steps + 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps + 1)
     for _ in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss().backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         schedule.step()
     return time.process_time() - start
 

@@ -45,12 +45,12 @@ class Listener(nn.Module):
 
 def trained(listener: Listener, steps: int) -> Tensor:
     """The mean loss at each place, on streams not trained on."""
-    optimiser = torch.optim.Adam(listener.parameters(), lr=1e-2)
+    optimizer = torch.optim.Adam(listener.parameters(), lr=1e-2)
     for _ in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         listener.losses(streams(64)).mean().backward()
         nn.utils.clip_grad_norm_(listener.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
     with torch.no_grad():
         return listener.losses(streams(1000)).mean(0)
 

@@ -59,12 +59,12 @@ def translator(kind: str, trained: bool) -> TranslateTask:
         return task
     pairs = list(task.examples({"source": word, "target": word[::-1]} for word in texts(300)))
     batches = Batches(InMemoryExamples(pairs), collate=task.collate, examples_per_batch=32)
-    optimiser = torch.optim.Adam(model.parameters(), RATE)
+    optimizer = torch.optim.Adam(model.parameters(), RATE)
     for _ in range(STEPS):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = task.loss(next(batches), 0)
         (loss.total / loss.count).backward()
-        optimiser.step()
+        optimizer.step()
     return task
 
 

@@ -27,7 +27,7 @@ from regard.training.checkpoint import (
 
 def made(step: int) -> Checkpoint:
     weights = {"w": torch.full((50, 50), float(step)), "n": torch.tensor([step])}
-    return Checkpoint(step, {"weights": weights, "optimiser": {}}, {"done": step, "text": "é"})
+    return Checkpoint(step, {"weights": weights, "optimizer": {}}, {"done": step, "text": "é"})
 
 
 def same(one: Checkpoint, other: Checkpoint) -> bool:
@@ -45,7 +45,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path):
     assert sorted(p.name for p in path.iterdir()) == [
         "facts.json",
         "manifest.json",
-        "optimiser.safetensors",
+        "optimizer.safetensors",
         "weights.safetensors",
     ]
     assert same(load_checkpoint(path), made(7))

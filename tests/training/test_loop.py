@@ -41,7 +41,7 @@ class Numbers:
 def begin(kind: str = "adam", accumulate: int = 1, autocast: torch.dtype | None = None) -> Training:
     torch.manual_seed(3)
     model = nn.Sequential(nn.Linear(5, 8), nn.Dropout(0.3), nn.Tanh(), nn.Linear(8, 1))
-    optimiser = {
+    optimizer = {
         "adam": lambda p: torch.optim.Adam(p, 0.01),
         "adamw": lambda p: torch.optim.AdamW(p, 0.01, amsgrad=True),
         "adadelta": lambda p: torch.optim.Adadelta(p),
@@ -56,7 +56,7 @@ def begin(kind: str = "adam", accumulate: int = 1, autocast: torch.dtype | None 
         model,
         loss_of,
         Numbers(),
-        optimiser,
+        optimizer,
         schedule=inverse_sqrt(4),
         clip=1.0,
         accumulate=accumulate,

@@ -202,7 +202,7 @@ def lines_of(path: Path, change: int = 0) -> str:
 
 
 def test_guided_alignment(tmp_path: Path, unchecked: None):
-    """It changes what is learnt, and goes on bit for bit; with weight 0 it changes nothing."""
+    """It changes what is learned, and goes on bit for bit; with weight 0 it changes nothing."""
     named = lines_of(tmp_path / "links")
     runs = {"without": "", "nothing": named, "whole": f"{named}\nguided_alignment_weight = 0.5"}
     for name, more in runs.items():

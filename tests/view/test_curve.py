@@ -57,9 +57,9 @@ def test_it_fits_the_terminal():
 def test_colours_go_around_the_same_marks():
     plain = render_log_chart(FALLING, X, WORDS, Surface(60, "shades"))
     for ink in ("256", "truecolor"):
-        coloured = render_log_chart(FALLING, X, WORDS, Surface(60, ink))
-        assert "\x1b[38;" in coloured
-        assert re.sub(r"\x1b\[[\d;]*m", "", coloured) == plain
+        colored = render_log_chart(FALLING, X, WORDS, Surface(60, ink))
+        assert "\x1b[38;" in colored
+        assert re.sub(r"\x1b\[[\d;]*m", "", colored) == plain
     assert render_log_chart(FALLING, X, WORDS, Surface(60, "ascii")).isascii()
 
 

@@ -20,7 +20,7 @@ from regard.errors import InputError
 
 @dataclass(frozen=True)
 class Memory:
-    """What a query attends to: a key and a value for each slot, and which slots are real.
+    """Memory that a query attends to: a key and a value for each slot, and which slots are real.
 
     >>> import torch
     >>> memory = Memory(torch.randn(2, 5, 4), torch.randn(2, 5, 6))       # 2 texts of 5 slots

@@ -23,7 +23,7 @@ BLACK = 0
 
 @dataclass(frozen=True)
 class ImagePreprocessor:
-    """How images are read, and which numbers they become; one mean for all channels, or each."""
+    """Conversion of images to numbers; one mean for all channels, or each."""
 
     reader: ImageReader
     mean: tuple[float, ...] = (0.5,)
@@ -38,7 +38,7 @@ class ImagePreprocessor:
     def augmented(
         self, pixels: Sequence[Pixels], *, crop: int = 0, flip: bool = False
     ) -> Float[Tensor, "b c h w"]:
-        """The same, each moved by up to `crop` pixels, and half of them mirrored if `flip`."""
+        """Move each image by up to `crop` pixels, and mirror half of them if `flip`."""
         images = stacked(pixels)
         if crop:
             images = randomly_cropped(images, crop)

@@ -1,4 +1,4 @@
-"""How much memory training will need at its peak, from steps with a part of its largest batch.
+"""Forecast of the peak memory of a training, from steps with a part of its largest batch.
 
 Nothing here is a formula of some model, and no tensors are counted: what an allocator makes of them
 is up to twice as much. Real steps are made with a quarter and with half of the rows, and the memory

@@ -11,6 +11,7 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from regard.errors import InputError
+from regard.files import JsonObject
 
 ORDER_KEY = "order"
 
@@ -19,7 +20,7 @@ class RolloutBatches:
     """An endless iterator: `play` gives a round by its number, as tensors [e …] by name.
 
     Each round is cut into batches of `size` whole episodes, in another order each of `passes`
-    times. The round that is being learnt from travels in `carried`: training goes on exactly.
+    times. The round that is being learned from travels in `carried`: training goes on exactly.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ class RolloutBatches:
         """Batches of the round."""
         return -(-len(self.carried[ORDER_KEY]) // self.episodes_per_batch) * self.passes
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonObject:
         return {"epoch": self.epoch, "given": self.batches_done}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: JsonObject) -> None:
         self.epoch, self.batches_done = state["epoch"], state["given"]

@@ -5,13 +5,13 @@ b: rows   t: positions of a window
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.errors import InputError
+from regard.files import JsonObject
 from regard.text.special import PAD
 
 
@@ -42,13 +42,13 @@ class RandomWindows:
 
     @property
     def epoch(self) -> int:
-        """How often as many tokens were drawn as there are."""
+        """Return the number of tokens that were read, divided by the number of all tokens."""
         return self.windows_done * self.rows * self.context // len(self.ids)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonObject:
         return {"given": self.windows_done}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: JsonObject) -> None:
         self.windows_done = state["given"]
 
 
@@ -75,10 +75,10 @@ class ContiguousWindows:
         is_start, self.position = self.position == 0, self.position + self.context
         return TextWindow(inputs, targets, torch.ones_like(inputs, dtype=torch.bool), is_start)
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> JsonObject:
         return {"epoch": self.epoch, "place": self.position}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: JsonObject) -> None:
         self.epoch, self.position = state["epoch"], state["place"]
 
 

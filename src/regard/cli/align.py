@@ -42,7 +42,9 @@ PairsArgument = Annotated[
         "a target file, or - for standard input. Default: a split of the run's data.",
     ),
 ]
-SplitOption = Annotated[str, typer.Option(help="Split of the run's data, if PAIRS is not given.")]
+PairsSplitOption = Annotated[
+    str, typer.Option(help="Split of the run's data, if PAIRS is not given.")
+]
 ReverseOption = Annotated[
     Path | None,
     typer.Option(
@@ -98,7 +100,7 @@ SaveLinksOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="File for the links. Default: standard output."),
 ]
-JsonOption = Annotated[
+LinksJsonOption = Annotated[
     bool,
     typer.Option(
         "--json", help="Print one JSON object: links, scores, and the scores of each candidate."
@@ -109,7 +111,7 @@ JsonOption = Annotated[
 def align(
     folder: RunArgument,
     pairs: PairsArgument = None,
-    split: SplitOption = "test",
+    split: PairsSplitOption = "test",
     reverse: ReverseOption = None,
     symmetrize: SymmetrizeOption = DEFAULT_SYMMETRIZATION,
     layer: AlignLayerOption = None,
@@ -121,7 +123,7 @@ def align(
     gold: GoldFileOption = None,
     gold_base: GoldBaseOption = 0,
     save: SaveLinksOption = None,
-    as_json: JsonOption = False,
+    as_json: LinksJsonOption = False,
 ) -> None:
     """Link the words of each sentence pair by the cross-attention of RUN.
 

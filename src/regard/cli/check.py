@@ -8,7 +8,7 @@ from regard.data.corpus import Record
 from regard.files import JsonObject
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings
-from regard.training.memory import measure_memory
+from regard.training.memory_use import measure_memory
 from regard.view.progress import progress_bar
 from regard.view.terminal import label
 

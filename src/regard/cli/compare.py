@@ -48,7 +48,7 @@ SweepOption = Annotated[
 ]
 RunsOption = Annotated[Path, typer.Option(help="Folder that holds a folder for each run.")]
 ReportFolderOption = Annotated[Path, typer.Option(help="Folder of the report.")]
-SplitOption = Annotated[str, typer.Option(help="Split that the models are scored on.")]
+ScoreSplitOption = Annotated[str, typer.Option(help="Split that the models are scored on.")]
 JoinOption = Annotated[
     int,
     typer.Option(
@@ -58,7 +58,7 @@ JoinOption = Annotated[
         "longer sources.",
     ),
 ]
-GoldOption = Annotated[
+GoldAlignmentsOption = Annotated[
     Path | None,
     typer.Option(help="File of gold word alignments for AER, one line per pair of --pairs."),
 ]
@@ -76,9 +76,9 @@ def compare(
     sweep: SweepOption = None,
     runs: RunsOption = Path("runs"),
     report_folder: ReportFolderOption = Path("runs/report"),
-    split: SplitOption = "test",
+    split: ScoreSplitOption = "test",
     join: JoinOption = 1,
-    gold: GoldOption = None,
+    gold: GoldAlignmentsOption = None,
     pairs: PairsOption = None,
     gold_base: GoldBaseOption = 0,
     show_attention: ShowAttentionOption = False,

@@ -80,7 +80,7 @@ FaithfulnessOption = Annotated[
         "leave-one-out. Without TEXT, average over a split.",
     ),
 ]
-GoldOption = Annotated[
+GoldLinksOption = Annotated[
     str | None,
     typer.Option(
         metavar="LINKS",
@@ -138,7 +138,7 @@ def look(
     merge_subwords: MergeSubwordsOption = False,
     gradient_attention: GradientAttentionOption = False,
     style: StyleOption = None,
-    gold: GoldOption = None,
+    gold: GoldLinksOption = None,
     step_table: StepTableOption = False,
     compare_run: CompareRunOption = None,
     compare_text: CompareTextOption = None,

@@ -1,4 +1,4 @@
-"""Every corpus by name: what it holds, under which licence. For `regard list`; imports nothing."""
+"""Every corpus by name: what it holds, under which license. For `regard list`; imports nothing."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ CORPORA = {
     ),
     "multi30k_tok": CorpusEntry(
         "public.translation.PublicTranslation",
-        "Multi30k in lower case, tokenised by its publishers",
+        "Multi30k in lower case, tokenized by its publishers",
         "en, de, fr",
         "not stated",
     ),
@@ -183,7 +183,7 @@ CORPORA = {
     ),
     "shapes": CorpusEntry(
         "synthetic.shapes.Shapes",
-        "images of a coloured shape, with its name, a sentence on it and its place",
+        "images of a colored shape, with its name, a sentence on it and its place",
         "images",
         "made here",
     ),

@@ -1,4 +1,4 @@
-"""What a corpus is: splits by name, each a stream of records that can be read again."""
+"""Corpus: splits by name, each a stream of records that can be read again."""
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
@@ -30,7 +30,7 @@ class Corpus(Protocol):
     def read(self, split: str) -> Iterator[Record]: ...
 
     def describe(self) -> str:
-        """One line: where from, under which licence."""
+        """One line: where from, under which license."""
         ...
 
 
@@ -42,7 +42,7 @@ class LocatableCorpus(Protocol):
 
 
 def location(corpus: Corpus, split: str, index: int) -> str:
-    """Where a record is, for a message: its file and line if the corpus knows them."""
+    """Return the location of a record for a message: its file and line if the corpus knows them."""
     if isinstance(corpus, LocatableCorpus):
         return corpus.location(split, index)
     return f"{split}, record {index + 1}"

@@ -72,8 +72,8 @@ def to_records(data: RecordData, location: str = "data") -> list[Record]:
         records = []
         for number, row in enumerate(data, 1):
             if not isinstance(row, Mapping):
-                found = type(row).__name__
-                raise InputError(f"{location}: record {number} must be a dict, not {found}")
+                kind = type(row).__name__
+                raise InputError(f"{location}: record {number} must be a dict, not {kind}")
             records.append(dict(row))
     if not records:
         raise InputError(f"{location}: there are no records; give at least one")

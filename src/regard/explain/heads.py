@@ -33,7 +33,7 @@ MULTI_HEAD_MODULES = (MultiHead, GatedAttention)
 
 
 class HeadPattern(NamedTuple):
-    """Where a head attends: fractions of its weight, mean distance and entropy of its rows."""
+    """Pattern of a head: fractions of its weight, mean distance and entropy of its rows."""
 
     previous: float
     same: float

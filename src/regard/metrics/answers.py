@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from regard.errors import InputError
 
-ANSWER_SIGNATURE = "squad|normalised|best of the true answers|v:1"
+ANSWER_SIGNATURE = "squad|normalized|best of the true answers|v:1"
 ARTICLES = re.compile(r"\b(a|an|the)\b")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 

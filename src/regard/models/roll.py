@@ -85,7 +85,7 @@ class RollRnn(nn.Module):
     def read(
         self, state: RollRnnState, rolls: Float[Tensor, "n t k"]
     ) -> tuple[Float[Tensor, "n t d"], RollRnnState]:
-        """What the output layer sees after each step, and the state after the last."""
+        """Return the input of the output layer after each step, and the state after the last."""
         masks = state.masks if self.training else None
         states, cells = self.layers(rolls, None, state.cells, masks)
         return dropout(states, self.dropout, self.training), state._replace(cells=cells)
@@ -105,7 +105,7 @@ class RollRnn(nn.Module):
         return RollRnnState(select_state(state.cells, rows), masks)
 
     def detach(self, state: RollRnnState) -> RollRnnState:
-        """The same state, through which no gradient goes back."""
+        """Return the state without its gradient history."""
         cells = tuple(part.detach() for part in state.cells)
         return RollRnnState(cells, self.layers.draw_masks(cells[0].shape[1]))
 
@@ -161,7 +161,7 @@ class RollGpt(nn.Module):
     def read(
         self, state: RollGptState, rolls: Float[Tensor, "n t k"]
     ) -> tuple[Float[Tensor, "n t d"], RollGptState]:
-        """What the output layer sees after each step, and the state after the last."""
+        """Return the input of the output layer after each step, and the state after the last."""
         start = 0 if state.past is None else state.past[0].slots
         inputs = dropout(self.position(self.into(rolls), start), self.dropout, self.training)
         states, past = self.decoder(inputs, mask=causal, past=state.past)
@@ -184,7 +184,7 @@ class RollGpt(nn.Module):
         )
 
     def detach(self, state: RollGptState) -> RollGptState:
-        """The same state, through which no gradient goes back."""
+        """Return the state without its gradient history."""
         past = state.past
         return RollGptState(
             state.rows, None if past is None else tuple(layer.detach() for layer in past)

@@ -184,7 +184,7 @@ class Aligner:
 def to_word_weights(
     weights: Float[np.ndarray, "t s"], target: Sequence[int | None], source: Sequence[int | None]
 ) -> WordWeights:
-    """Of these tokens' words; what comes behind them, the ends and padding, is cut off."""
+    """Return the weights between words; those of end tokens and padding are cut off."""
     return word_weights(weights[: len(target), : len(source)], target, source)
 
 

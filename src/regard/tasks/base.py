@@ -123,7 +123,7 @@ class ParameterGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class BatchOptions:
-    """How training data is cut into batches; one of the two budgets is set."""
+    """Sizes and order of training batches; one of the two budgets is set."""
 
     tokens_per_batch: int | None
     examples_per_batch: int | None

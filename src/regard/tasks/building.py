@@ -1,4 +1,4 @@
-"""What builders of tasks share: tokenizers from data, and the limits of a model."""
+"""Shared parts of builders: tokenizers from data, and the limits of a model."""
 
 import math
 from collections.abc import Iterable, Mapping

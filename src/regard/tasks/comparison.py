@@ -1,4 +1,4 @@
-"""What `regard compare` measures and notes for the models of a task; the default for all tasks."""
+"""Measurements and notes of `regard compare` for the models of a task: the default."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What tasks share that predict one class of an input: `classify` and `image`.
+"""Shared parts of tasks that predict one class of an input: `classify` and `image`.
 
 b: inputs   c: classes
 """

@@ -1,4 +1,4 @@
-"""What tasks share whose model is an encoder with a head.
+"""Shared parts of tasks whose model is an encoder with a head.
 
 `EncoderModel`, `EncoderTask` and `max_tokens` serve any encoder. `EncoderBuilder` is for settings
 with [start]: an encoder that reads text and may begin with the weights of another run.

@@ -1,4 +1,4 @@
-"""What tasks that write text share: searches, constraints and predictions."""
+"""Shared parts of tasks that write text: searches, constraints and predictions."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ from regard.decoding.greedy import greedy_search
 from regard.decoding.penalties import rerank
 from regard.decoding.sampling import SamplingOptions, sample
 from regard.decoding.stepper import Hypothesis
+from regard.files import JsonObject
 from regard.tasks.base import Prediction
 
 RECORDS_PER_CHUNK = 10_000  # records that are tokenized together
@@ -56,7 +57,7 @@ class TextPrediction(Prediction):
     def best(self) -> TextOutput:
         return self.outputs[0]
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         outputs = [{"text": o.text, "score": o.score, "log_prob": o.log_prob} for o in self.outputs]
         return {"text": self.text, "outputs": outputs}
 
@@ -84,9 +85,9 @@ def build_decoding(
     return Decoding(build_search(config), constraints, build_reranker(config))
 
 
-def sampling_seeds(sources: Sequence[Sequence[Any]]) -> list[int]:
+def sampling_seeds(sources: Sequence[Sequence[object]]) -> list[int]:
     """Return a seed for each source, made of its content; a repeated source gets another one."""
-    occurrences, seeds = Counter[tuple[Any, ...]](), list[int]()
+    occurrences, seeds = Counter[tuple[object, ...]](), list[int]()
     for source in sources:
         ids = tuple(source)
         occurrences[ids] += 1

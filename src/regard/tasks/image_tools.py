@@ -1,4 +1,4 @@
-"""What the views of several tasks on images share."""
+"""Shared parts of the views of tasks on images."""
 
 import io
 

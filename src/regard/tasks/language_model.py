@@ -1,4 +1,4 @@
-"""What tasks with a language model share: likelihoods, continuations of prompts, next words.
+"""Shared parts of tasks with a language model: likelihoods, continuations of prompts, next words.
 
 A text is preceded by the END of the one before it: END text END text END.
 b: rows   t: positions   n: rows of a search

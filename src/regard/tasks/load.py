@@ -161,7 +161,7 @@ def _table_field(config_class: type[Config], path: Sequence[str]) -> FieldInfo |
 
 
 def _child_entry(entries: Any, part: str, key: str) -> Any:
-    """What is below; a table that is not there yet is made."""
+    """Return the entry below; a missing table is added."""
     if isinstance(entries, dict):
         return entries.setdefault(part, {})
     if not part.isdigit() or int(part) >= len(entries):

@@ -1,4 +1,4 @@
-"""What the attention maps of several tasks share."""
+"""Shared parts of the attention maps of tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -42,10 +42,14 @@ def token_map(
 ) -> AttentionMap:
     """Return the map of the attentions among these tokens, else of those that pool them."""
     count = len(tokens)
-    layers = {name: one[0] for name, one in weights.items() if one.shape[-2:] == (count, count)}
+    layers = {
+        name: layer[0] for name, layer in weights.items() if layer.shape[-2:] == (count, count)
+    }
     if layers:
         return AttentionMap(layers, tokens, title=title, annotations=annotations)
-    pooled = {name: one[0][..., :count] for name, one in weights.items() if one.shape[-1] >= count}
+    pooled = {
+        name: layer[0][..., :count] for name, layer in weights.items() if layer.shape[-1] >= count
+    }
     if not pooled:
         raise InputError("this run has no attention over the tokens of a text to show")
     hops = next(iter(pooled.values())).shape[-2]

@@ -1,4 +1,4 @@
-"""What a run takes from another run: settings, a vocabulary and the weights of an encoder."""
+"""Parts that a run takes from another run: settings, a vocabulary and the weights of an encoder."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What single commands ask of a task beyond the contract of `base.py`."""
+"""Protocols of tasks for single commands, beyond the contract of `base.py`."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable

@@ -1,4 +1,4 @@
-"""What tasks that read one text and write another share: `translate` and `summarize`.
+"""Shared parts of tasks that read one text and write another: `translate` and `summarize`.
 
 b: batch   t: target positions   s: source positions   l: layers   h: heads
 """

@@ -1,4 +1,4 @@
-"""What tasks share that train a language model on one stream of texts: `language` and `music`.
+"""Shared parts of tasks that train a language model on one stream of texts: `language` and `music`.
 
 Texts stand in one stream with END between them, before the first and after the last, so that each
 begins where the one before it ended: END text END text END.
@@ -24,6 +24,7 @@ from regard.batching.text_windows import (
 )
 from regard.data.corpus import Corpus, Record
 from regard.errors import InputError
+from regard.files import JsonObject
 from regard.metrics.language import bits_per_character, perplexity
 from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
@@ -130,7 +131,7 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
         """Return the text to continue: of a record of the data, its whole text."""
         return record[self.prompt_field] if self.prompt_field in record else record["text"]
 
-    def details(self, record: Record) -> dict[str, Any]:
+    def details(self, record: Record) -> JsonObject:
         """Return the likeliest next words and tokens."""
         prompt = self.prompt(record)
         words = self.next_words(prompt, NEXT_CANDIDATES)

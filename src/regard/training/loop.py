@@ -142,7 +142,7 @@ class Training(Generic[BatchT]):
         optimizer_tensors, optimizer_numbers = flatten_optimizer_state(self.optimizer)
         tensors = {
             "weights": dict(self.model.state_dict()),
-            "optimiser": optimizer_tensors,
+            "optimizer": optimizer_tensors,
             "random": {"torch": torch.get_rng_state()},
         }
         if self.batches.carried:
@@ -150,7 +150,7 @@ class Training(Generic[BatchT]):
         metadata: JsonObject = {
             "done": self.steps_done,
             "batches": self.batches.state_dict(),
-            "optimiser": optimizer_numbers,
+            "optimizer": optimizer_numbers,
         }
         if isinstance(self.schedule, Plateau):
             metadata["schedule"] = self.schedule.state_dict()
@@ -163,7 +163,7 @@ class Training(Generic[BatchT]):
 
     def load_state_dict(self, tensors: TensorGroups, metadata: JsonObject) -> None:
         self.model.load_state_dict(tensors["weights"])
-        restore_optimizer_state(self.optimizer, tensors["optimiser"], metadata["optimiser"])
+        restore_optimizer_state(self.optimizer, tensors["optimizer"], metadata["optimizer"])
         torch.set_rng_state(tensors["random"]["torch"])
         self.batches.load_state_dict(metadata["batches"])
         self.batches.carried = dict(tensors.get("carried", {}))

@@ -47,7 +47,7 @@ def render_gold_table(map_: AttentionMap) -> str:
         named_agreements.pop()
     rows = [["", "AER", "found", "false", "missed"]]
     for name, agreement in named_agreements:
-        found = agreement.predicted_possible
-        counts = (found, agreement.predicted - found, agreement.sure - agreement.predicted_sure)
+        correct = agreement.predicted_possible
+        counts = (correct, agreement.predicted - correct, agreement.sure - agreement.predicted_sure)
         rows.append([name, f"{agreement.aer:.3f}", *map(str, counts)])
     return "gold links\n" + render_table(rows)

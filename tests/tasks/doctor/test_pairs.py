@@ -13,7 +13,7 @@ from regard.batching.memory_forecast import BatchShape
 from regard.tasks.doctor import counts
 from regard.tasks.doctor.pairs import check_pairs
 from regard.tasks.load import load_settings, resolve_settings
-from regard.training.memory import MemoryUsage, measure_memory
+from regard.training.memory_use import MemoryUsage, measure_memory
 
 CONFIG = """
 [data]

@@ -80,7 +80,7 @@ def test_texts_with_classes(folder: Path):
         "train: 1 texts are empty (first: train.tsv:33); take them out",
         "train: 1 texts are there with different labels; decide on one for each",
         "train: 1 texts hold U+FFFD, where text was decoded wrongly (first: train.tsv:35)",
-        "train: label 'rare' has only 1 texts to be learnt from; give more",
+        "train: label 'rare' has only 1 texts to be learned from; give more",
         "train: the end of 2.9% is cut off by train.max_tokens = 8; raise it",
         "dev: 2 of 3 texts are also in train: scores will flatter",
         "dev: only 3 texts",
@@ -97,7 +97,7 @@ def test_texts_with_classes(folder: Path):
 def test_a_label_that_train_has_not_is_told(folder: Path):
     Path("dev.tsv").write_text("some text\tnew\n")
     warnings = check_data(CLASSIFY)["warnings"]
-    assert "dev: label 'new' is not in train, where it would have to be learnt" in warnings
+    assert "dev: label 'new' is not in train, where it would have to be learned" in warnings
 
 
 def test_good_classes_have_no_warnings():

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from regard.config.base import Count, DataConfig, Fraction, Positive
-from regard.config.data.common import PUBLIC_NAME_HELP
+from regard.config.data.data_fields import PUBLIC_NAME_HELP
 
 Ways = Annotated[int, Field(ge=2)]
 

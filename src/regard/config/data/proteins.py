@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, DataConfig, Fraction, Positive, Rate
-from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 from regard.errors import InputError
 
 VISIBLE_FRACTION_HELP = (

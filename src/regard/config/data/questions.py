@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from regard.config.base import Count, DataConfig, Fraction, Positive
-from regard.config.data.common import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
 
 
 class FactsDataConfig(DataConfig):

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, DataConfig, Fraction, NonEmptyTuple, Positive
-from regard.config.data.common import LANGUAGES, FilePaths
+from regard.config.data.data_fields import LANGUAGES, FilePaths
 from regard.errors import InputError
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
-from regard.config.models.common import (
+from regard.config.models.model_fields import (
     ACTIVATION_HELP,
     DIM_HELP,
     DROPOUT_HELP,

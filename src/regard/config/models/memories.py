@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from regard.config.base import Config, NonEmptyTuple, Positive, Rate
-from regard.config.models.common import DROPOUT_HELP
+from regard.config.models.model_fields import DROPOUT_HELP
 
 
 class NtmConfig(Config):

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
-from regard.config.models.common import ACTIVATION_HELP, DROPOUT_HELP, ActivationName
+from regard.config.models.model_fields import ACTIVATION_HELP, DROPOUT_HELP, ActivationName
 from regard.errors import InputError
 
 ROLL_MODELS = ("roll_rnn", "roll_gpt")  # models that read keys; the others read text

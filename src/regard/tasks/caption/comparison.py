@@ -1,4 +1,4 @@
-"""What `regard compare` notes for captioning."""
+"""Notes of `regard compare` on captioning."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What is counted of any data, in bounded memory: texts by their hashes, tokens by their number."""
+"""Counts of any data in bounded memory: texts by their hashes, tokens by their number."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +10,7 @@ from regard.batching.memory_forecast import BatchShape
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
 from regard.data.statistics import SplitStatistics, quantile
+from regard.files import JsonObject
 from regard.text.special import UNKNOWN
 
 MAX_TOKENIZED_RECORDS = 200_000  # records of a split that are cut into tokens, at most
@@ -36,7 +37,7 @@ class TokenStatistics:
     def tokens(self) -> int:
         return sum(length * count for length, count in self.lengths.items())
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         tokens = self.tokens
         return {
             "median": quantile(self.lengths, 0.5),

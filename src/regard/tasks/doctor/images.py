@@ -1,18 +1,18 @@
-"""What the data doctor counts of images, for all tasks on images."""
+"""Counts of the data doctor for all tasks on images."""
 
 from collections import Counter
-from typing import Any
 
 from regard.data.corpus import Corpus, Record, location
 from regard.data.formats.images import BadImageError, ImageReader, image_digest, image_size
 from regard.data.statistics import quantile
+from regard.files import JsonObject
 
 UNIT = "images"
 TEXT_ONLY_KEYS = ("empty_text", "replacement_characters", "control_characters", "not_nfc")
 
 
 class ImageStatistics:
-    """Of the images of a split: their sides in pixels, and those that cannot be read."""
+    """The images of a split: their sides in pixels, and those that cannot be read."""
 
     def __init__(self) -> None:
         self.image_count, self.broken = 0, list[tuple[int, str]]()
@@ -38,7 +38,7 @@ class ImageStatistics:
             self.other_shapes += sides[0] * width != sides[1] * height
         return image_digest(record["image"])
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         return {
             "broken": len(self.broken),
             "shortest_side": min(self.short_sides, default=0),
@@ -48,7 +48,7 @@ class ImageStatistics:
 
 
 def broken_locations(corpus: Corpus, split: str, sizes: ImageStatistics) -> dict[str, list[str]]:
-    """Where the first one stands, and what is wrong with it."""
+    """Return the location of the first broken image, and what is wrong with it."""
     if not sizes.broken:
         return {}
     index, reason = sizes.broken[0]

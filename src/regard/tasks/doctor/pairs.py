@@ -1,7 +1,7 @@
-"""The data doctor: what a training would meet, found before it begins.
+"""Checks of parallel texts before training.
 
 Two passes over the data, each in bounded memory. The first counts texts, by their hashes; the
-second cuts them into tokens, of more than `count.TOKENISED` pairs only every second, third, …
+second counts tokens. Of many pairs it reads only every second, third, …
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +16,7 @@ from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record, location
 from regard.data.statistics import SplitStatistics, has_unusual_ratio
 from regard.errors import InputError
+from regard.files import JsonObject
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import (
     MemoryProbe,
@@ -64,7 +65,7 @@ def check_pairs(
     progress: Progress,
     memory_probe: MemoryProbe,
     max_target_tokens: Callable[[Any], int] | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Pairs of texts, and the memory that training on them takes."""
     corpus = build_corpus(settings.data)
     statistics_by_split = count_records(corpus, progress)
@@ -139,7 +140,7 @@ def pair_statistics(
 
 def batch_statistics(
     settings: Settings, statistics: PairStatistics
-) -> tuple[dict[str, Any], BatchShape]:
+) -> tuple[JsonObject, BatchShape]:
     """An epoch as training would cut it: how many batches, how much padding, the largest."""
     train = settings.train
     batches = Batches(
@@ -169,10 +170,10 @@ def split_report(
     split_statistics: SplitStatistics,
     pair_statistics: PairStatistics,
     max_target_tokens: Callable[[Any], int] | None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """One split, as plain data."""
     duplicates, hashes = split_statistics.duplicates, split_statistics.hashes
-    report: dict[str, Any] = {
+    report: JsonObject = {
         "pairs": split_statistics.pairs,
         "empty_source": split_statistics.empty_source,
         "empty_target": split_statistics.empty_target,

@@ -12,6 +12,7 @@ from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record, location
 from regard.data.statistics import SplitStatistics
 from regard.data.tag_schemes import spans_from_tags
+from regard.files import JsonObject
 from regard.tasks.building import UntrainedRun, build_untrained_run
 from regard.tasks.doctor.counts import (
     Progress,
@@ -56,7 +57,7 @@ def check_labeled(
     progress: Progress,
     encode_rows: EncodeRows,
     label_count: Callable[[Any], int],
-) -> dict[str, Any]:
+) -> JsonObject:
     """Examine texts with classes, or sentences whose words have tags."""
     corpus = build_corpus(settings.data)
     labels: dict[str, Counter[str]] = {split: Counter() for split in corpus.splits}
@@ -102,7 +103,7 @@ def check_labeled(
     return {**report, "warnings": list(labeled_text_warnings(report, settings))}
 
 
-def check_documents(settings: Settings, progress: Progress) -> dict[str, Any]:
+def check_documents(settings: Settings, progress: Progress) -> JsonObject:
     """Plain text, as plain data."""
     corpus = build_corpus(settings.data)
     characters: Counter[str] = Counter()
@@ -167,13 +168,13 @@ def text_statistics(
 
 def text_anomalies(
     corpus: Corpus, split: str, split_statistics: SplitStatistics, unit: str
-) -> dict[str, Any]:
-    """What is told of any text."""
+) -> JsonObject:
+    """Return the counts of anomalies that any text may have."""
     locations = {
         name: [location(corpus, split, index)]
         for name, index in split_statistics.first_indices.items()
     }
-    anomalies: dict[str, Any] = {
+    anomalies: JsonObject = {
         "empty_text": split_statistics.empty_source,
         f"repeated_{unit}": split_statistics.duplicates.repeated_count,
         "one_source_in": split_statistics.duplicates.sampling_stride,
@@ -192,7 +193,7 @@ def text_anomalies(
 
 def batch_statistics(
     settings: Settings, run: UntrainedRun, statistics: TextStatistics
-) -> dict[str, Any]:
+) -> JsonObject:
     """An epoch as training would cut it; the padding of tables of sentences is not told."""
     train = settings.train
     batches = Batches(
@@ -203,14 +204,14 @@ def batch_statistics(
         seed=settings.seed,
     )
     groups = [[example.lengths[0] for example in group] for group in batches.epoch_batches()]
-    batch_report: dict[str, Any] = {"per_epoch": len(groups) * statistics.stride}
+    batch_report: JsonObject = {"per_epoch": len(groups) * statistics.stride}
     if not isinstance(getattr(run.task, "inputs", None), SentenceInputs):
         padded_tokens = sum(len(group) * max(group) for group in groups)
         batch_report["padding"] = 1 - sum(map(sum, groups)) / padded_tokens
     return batch_report
 
 
-def model_summary(run: UntrainedRun) -> dict[str, Any]:
+def model_summary(run: UntrainedRun) -> JsonObject:
     size = run.vocabularies["text"].size
     parameters = sum(p.numel() for p in run.model.parameters())
     return {"kind": run.settings.model.kind, "parameters": parameters, "size": size}

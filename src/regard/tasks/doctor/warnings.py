@@ -1,9 +1,10 @@
-"""What the doctor found, as advice: each line says what is odd, where, and what to do about it."""
+"""Warnings of the data doctor: each line says what is wrong, where, and what to do."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from regard.config.settings import Settings
+from regard.files import JsonObject
 from regard.tasks.building import max_positions
 
 MIN_REPORTED_SHARE = 0.01  # of pairs: below it, what also occurs in good data is not worth a line
@@ -35,7 +36,7 @@ ANOMALIES = {
 }
 
 
-def parallel_data_warnings(report: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+def parallel_data_warnings(report: JsonObject, settings: Settings) -> Iterator[str]:
     for split, statistics in report["splits"].items():
         yield from anomaly_warnings(split, statistics)
         yield from pair_duplicate_warnings(split, statistics)
@@ -44,7 +45,7 @@ def parallel_data_warnings(report: Mapping[str, Any], settings: Settings) -> Ite
     yield from training_warnings(report, settings)
 
 
-def anomaly_warnings(split: str, statistics: Mapping[str, Any]) -> Iterator[str]:
+def anomaly_warnings(split: str, statistics: JsonObject) -> Iterator[str]:
     for name, (description, min_share, remedy) in ANOMALIES.items():
         if statistics.get(name, 0) > min_share * statistics["pairs"]:
             locations = ", ".join(statistics["places"][name])
@@ -54,7 +55,7 @@ def anomaly_warnings(split: str, statistics: Mapping[str, Any]) -> Iterator[str]
             )
 
 
-def pair_duplicate_warnings(split: str, statistics: Mapping[str, Any]) -> Iterator[str]:
+def pair_duplicate_warnings(split: str, statistics: JsonObject) -> Iterator[str]:
     """Duplicates within a split, and between it and the training data."""
     pairs = statistics["pairs"]
     if statistics["duplicates"] > MIN_REPORTED_SHARE * pairs:
@@ -76,7 +77,7 @@ def pair_duplicate_warnings(split: str, statistics: Mapping[str, Any]) -> Iterat
         yield f"{split}: only {pairs} pairs: differences of its score may be chance; take more"
 
 
-def token_warnings(split: str, statistics: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+def token_warnings(split: str, statistics: JsonObject, settings: Settings) -> Iterator[str]:
     if statistics.get("shortened", 0) > MIN_REPORTED_SHARE and split == "train":
         share, max_tokens = f"{statistics['shortened']:.1%}", settings.train.max_tokens
         limits = (
@@ -101,7 +102,7 @@ def token_warnings(split: str, statistics: Mapping[str, Any], settings: Settings
             )
 
 
-def training_warnings(report: Mapping[str, Any], settings: Settings) -> Iterator[str]:
+def training_warnings(report: JsonObject, settings: Settings) -> Iterator[str]:
     if "dev" not in report["splits"]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
     if report["batches"]["padding"] > MAX_PADDING_SHARE:
@@ -119,7 +120,7 @@ def training_warnings(report: Mapping[str, Any], settings: Settings) -> Iterator
 
 
 def nfc_warnings(
-    split: str, statistics: Mapping[str, Any], unit: str, settings: Settings
+    split: str, statistics: JsonObject, unit: str, settings: Settings
 ) -> Iterator[str]:
     if statistics["not_nfc"] and settings.text.normalize is None:
         first_location = statistics["places"]["not_nfc"][0]
@@ -130,8 +131,8 @@ def nfc_warnings(
         )
 
 
-def labeled_text_warnings(report: Mapping[str, Any], settings: Settings) -> Iterator[str]:
-    """Of texts with classes."""
+def labeled_text_warnings(report: JsonObject, settings: Settings) -> Iterator[str]:
+    """Yield warnings on texts with classes."""
     train_labels = report["splits"]["train"]["labels"]
     for split, statistics in report["splits"].items():
         if statistics["empty_text"]:
@@ -155,8 +156,8 @@ def labeled_text_warnings(report: Mapping[str, Any], settings: Settings) -> Iter
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
-def question_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
-    """Of questions with their contexts."""
+def question_warnings(report: JsonObject, settings: Any) -> Iterator[str]:
+    """Yield warnings on questions and their contexts."""
     for split, statistics in report["splits"].items():
         if statistics["without_answer"] and not settings.head.allow_no_answer:
             count = format_count(statistics["without_answer"])
@@ -183,15 +184,15 @@ def question_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
-def document_warnings(report: Mapping[str, Any], settings: Settings) -> Iterator[str]:
-    """Of plain text."""
+def document_warnings(report: JsonObject, settings: Settings) -> Iterator[str]:
+    """Yield warnings on plain text."""
     for split, statistics in report["splits"].items():
         yield from character_warnings(split, statistics, "documents", settings)
         yield from duplicate_warnings(split, statistics, "documents")
 
 
-def music_warnings(report: Mapping[str, Any]) -> Iterator[str]:
-    """Of piano rolls; of tunes, what is not told of any text."""
+def music_warnings(report: JsonObject) -> Iterator[str]:
+    """Yield warnings on piano rolls, and on tunes beyond those on any text."""
     for split, statistics in report["splits"].items():
         if "pieces" in statistics:
             yield from duplicate_warnings(split, statistics, "pieces")
@@ -208,8 +209,8 @@ def music_warnings(report: Mapping[str, Any]) -> Iterator[str]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
-def fold_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
-    """Of proteins, and of points."""
+def fold_warnings(report: JsonObject, settings: Any) -> Iterator[str]:
+    """Yield warnings on proteins and on points."""
     for split, statistics in report["splits"].items():
         yield from duplicate_warnings(split, statistics, "texts")
         if statistics.get("far", 0) > MIN_REPORTED_SHARE:
@@ -225,7 +226,7 @@ def fold_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
         if missing := [
             state for state in statistics.get("labels", {}) if state not in train_labels
         ]:
-            yield f"{split}: state {missing[0]!r} is not in train, where it would have to be learnt"
+            yield f"{split}: state {missing[0]!r} is not in train; add examples of it"
         if split == "train" and statistics.get("aligned") and settings.model.kind != "msa":
             kind = settings.model.kind
             yield f"train: model.kind = {kind!r} reads no aligned sequences: take 'msa'"
@@ -233,8 +234,8 @@ def fold_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
-def image_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
-    """Of images with classes."""
+def image_warnings(report: JsonObject, settings: Any) -> Iterator[str]:
+    """Yield warnings on images with classes."""
     train_labels = report["splits"]["train"]["labels"]
     for split, statistics in report["splits"].items():
         if statistics["broken"]:
@@ -250,8 +251,8 @@ def image_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
         yield "dev: there is none: training cannot choose its best weights; set data.dev"
 
 
-def image_size_warnings(split: str, statistics: Mapping[str, Any], settings: Any) -> Iterator[str]:
-    """Of any images."""
+def image_size_warnings(split: str, statistics: JsonObject, settings: Any) -> Iterator[str]:
+    """Yield warnings on the sizes of images."""
     yield from duplicate_warnings(split, statistics, "images")
     if split != "train" and statistics["images"] < MIN_HELD_OUT_RECORDS:
         problem = f"only {statistics['images']} images: differences of its score may be chance"
@@ -264,8 +265,8 @@ def image_size_warnings(split: str, statistics: Mapping[str, Any], settings: Any
         yield f"{split}: {side}, and are made much larger; lower image.size"
 
 
-def caption_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
-    """Of images with captions."""
+def caption_warnings(report: JsonObject, settings: Any) -> Iterator[str]:
+    """Yield warnings on images with captions."""
     for split, statistics in report["splits"].items():
         if statistics["broken"]:
             broken_count, first_location = (
@@ -285,7 +286,7 @@ def caption_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
 
 
 def label_warnings(
-    split: str, statistics: Mapping[str, Any], unit: str, train_labels: Mapping[str, int]
+    split: str, statistics: JsonObject, unit: str, train_labels: Mapping[str, int]
 ) -> Iterator[str]:
     if statistics["several_labels"]:
         ambiguous_count = format_count(statistics["several_labels"])
@@ -294,19 +295,19 @@ def label_warnings(
             "for each"
         )
     if missing := [label for label in statistics["labels"] if label not in train_labels]:
-        yield f"{split}: label {missing[0]!r} is not in train, where it would have to be learnt"
+        yield f"{split}: label {missing[0]!r} is not in train, where it would have to be learned"
 
 
 def rare_label_warnings(train_labels: Mapping[str, int], unit: str) -> Iterator[str]:
     if rare := [label for label, count in train_labels.items() if count < MIN_EXAMPLES_PER_LABEL]:
-        problem = f"label {rare[0]!r} has only {train_labels[rare[0]]} {unit} to be learnt from"
+        problem = f"label {rare[0]!r} has only {train_labels[rare[0]]} {unit} to be learned from"
         yield f"train: {problem}; give more, or take it out"
 
 
-def bit_sequence_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[str]:
-    """Of sequences that are made here: whether they can be learnt from, and remembered.
+def bit_sequence_warnings(report: JsonObject, settings: Any) -> Iterator[str]:
+    """Yield warnings on synthetic sequences that are too long for training or for the memory.
 
-    Short ones are few and come again and again, in any split: that is no fault.
+    Short sequences are few, so they repeat in all splits; this is no fault.
     """
     train = settings.train
     if report["left_out"] > MIN_REPORTED_SHARE:
@@ -322,7 +323,7 @@ def bit_sequence_warnings(report: Mapping[str, Any], settings: Any) -> Iterator[
 
 
 def character_warnings(
-    split: str, statistics: Mapping[str, Any], unit: str, settings: Settings
+    split: str, statistics: JsonObject, unit: str, settings: Settings
 ) -> Iterator[str]:
     for name in ("replacement_characters", "control_characters"):
         description, _, remedy = ANOMALIES[name]
@@ -341,7 +342,7 @@ def character_warnings(
         )
 
 
-def duplicate_warnings(split: str, statistics: Mapping[str, Any], unit: str) -> Iterator[str]:
+def duplicate_warnings(split: str, statistics: JsonObject, unit: str) -> Iterator[str]:
     if statistics[f"repeated_{unit}"] > MIN_REPORTED_SHARE * statistics[unit]:
         repeated_count = format_count(statistics[f"repeated_{unit}"])
         yield f"{split}: {repeated_count} {unit} were there before; keep one of each, if not wanted"

@@ -1,4 +1,4 @@
-"""Measure the memory of a training in a separate process: python -m regard.training.memory
+"""Measure the memory of a training in a separate process: python -m regard.training.memory_use
 
 The process reads settings, vocabulary sizes and a batch shape as JSON from standard input, and
 prints bytes as JSON.
@@ -48,7 +48,7 @@ def measure_memory(settings: Settings, sizes: dict[str, int], shape: BatchShape)
     request = {"settings": settings.model_dump(), "sizes": sizes, "shape": shape}
     request["threads"] = torch.get_num_threads()
     completed = subprocess.run(
-        [sys.executable, "-m", "regard.training.memory"],
+        [sys.executable, "-m", "regard.training.memory_use"],
         input=json.dumps(request),
         capture_output=True,
         text=True,
@@ -112,7 +112,7 @@ def main() -> None:
 
 def optimizer_state_bytes(training: AnyTraining) -> int:
     tensors, _ = training.state_dict()
-    return total_bytes(tensors["optimiser"].values()) + total_bytes(
+    return total_bytes(tensors["optimizer"].values()) + total_bytes(
         tensors.get("average", {}).values()
     )
 
