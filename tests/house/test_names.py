@@ -50,7 +50,7 @@ SAME_SUBJECT = {
     *("alignment", "bits", "caption", "dialogues", "environments", "images", "music"),  # data,
     *("piano_rolls", "proteins", "questions", "seq2seq", "summaries", "tagged_texts"),  # with its
     *("text_pairs", "texts", "translation"),  # settings, formats, models and metrics
-    "run",  # the class, and its conversion
+    *("run", "errors"),  # the class, and its conversion; the class, and its messages
 }
 
 
