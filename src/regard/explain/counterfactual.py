@@ -8,9 +8,11 @@ from difflib import SequenceMatcher
 import torch
 
 from regard.attention.observe import find_attention, intervene, named_attentions
+from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.explain.heads import ablation_edits, head_counts
 from regard.run import Run
+from regard.tasks.base import Prediction
 
 SHORT_NAME = re.compile(r"L(\d+)(?:\.H(\d+))?")
 
@@ -18,14 +20,21 @@ SHORT_NAME = re.compile(r"L(\d+)(?:\.H(\d+))?")
 def render_counterfactual(run: Run, text: str, heads: Sequence[str], links: Sequence[str]) -> str:
     """Return the prediction and the edited one, with differences in brackets."""
     record = run.records([text], "TEXT")[0]
-    original = run.predict([record])[0].text
+    predictions = predict_edited(run, record, heads, links)
+    original, edited = mark_differences(*(prediction.text for prediction in predictions))
+    return f"original:  {original}\nedited:    {edited}"
+
+
+def predict_edited(
+    run: Run, record: Record, heads: Sequence[str], links: Sequence[str]
+) -> tuple[Prediction, Prediction]:
+    """Return the prediction for a record, and the one without `heads` and with forced `links`."""
+    original = run.predict([record])[0]
     forced = run.task.forced_attention(record, links) if links else {}
     with ExitStack() as edits, torch.no_grad():
         edits.enter_context(intervene(run.model, ablation_edits(run, parse_heads(run, heads))))
         edits.enter_context(intervene(run.model, forced))
-        edited = run.predict([record])[0].text
-    original, edited = mark_differences(original, edited)
-    return f"original:  {original}\nedited:    {edited}"
+        return original, run.predict([record])[0]
 
 
 def parse_heads(run: Run, words: Sequence[str]) -> list[tuple[str, int]]:

@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+import numpy as np
+from jaxtyping import Float
+
 from regard.data.corpus import Record
 from regard.tasks.base import ProgressCallback, TextCallback
+from regard.text.special_ids import AnyTokenizer
 from regard.view.midi import MidiNote
 
 
@@ -19,6 +23,21 @@ class Conversation(Protocol):
     ) -> list[Any]: ...
     def append_reply(self, history: Sequence[Any], reply: Any) -> list[Any]: ...
     def describe_belief(self, reply: Any) -> str | None: ...
+
+
+@runtime_checkable
+class TextCompleter(Protocol):
+    """A task that continues texts, for the completions of the HTTP server."""
+
+    text: AnyTokenizer
+    prompt_field: ClassVar[str]
+
+
+@runtime_checkable
+class TextEmbedder(Protocol):
+    """A task whose encoder returns one vector for each text."""
+
+    def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "n d"]: ...
 
 
 @runtime_checkable

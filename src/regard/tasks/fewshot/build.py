@@ -17,18 +17,11 @@ from regard.tasks.building import model_options
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.fewshot.check import check_episodes
 from regard.tasks.fewshot.classifier import EpisodeClassifier
-from regard.tasks.fewshot.episode import (
-    POINT_INPUT_EXAMPLE,
-    SupportParser,
-    parse_images,
-    parse_points,
-)
+from regard.tasks.fewshot.episode import SupportParser, parse_images, parse_points
 from regard.tasks.fewshot.settings import FewshotSettings
 from regard.tasks.fewshot.task import FewshotTask
 
-POINT_FIELDS = (
-    InputField("input", "Labeled points and a query, as JSON", "lines", POINT_INPUT_EXAMPLE),
-)
+POINT_FIELDS = (InputField("input", "Labeled points and a query, as JSON", "lines"),)
 
 
 class FewshotBuilder(TaskBuilder[FewshotSettings, EpisodeClassifier]):

@@ -1,0 +1,148 @@
+"""The gate before every route: key, host, size of the body, log and metrics.
+
+It is plain ASGI, so that it also guards streams and requests that match no route.
+"""
+
+import hmac
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+from regard.serve.limits import Limits
+from regard.serve.metrics import ServerMetrics
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+KEY_COOKIE = "regard_key"
+KEY_IN_BODY_PATHS = {"/translate", "/detect"}  # LibreTranslate's clients send their key in a form
+SECURITY_HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"SAMEORIGIN"),
+]
+log = logging.getLogger("regard.serve")
+
+
+class BodyTooLargeError(Exception):
+    """The body of a request is larger than the limit."""
+
+
+class Gate:
+    """Checks each request before the application sees it, and logs it afterwards."""
+
+    def __init__(
+        self,
+        app: AsgiApp,
+        limits: Limits,
+        metrics: ServerMetrics,
+        *,
+        key: str | None = None,
+        hosts: frozenset[str] | None = None,
+    ):
+        self.app, self.limits, self.metrics = app, limits, metrics
+        self.key, self.hosts = key, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, answer = time.perf_counter(), Answer(send)
+        headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
+        try:
+            if refusal := self.refusal(scope, headers):
+                await answer.refuse(*refusal)
+            else:
+                await self.app(scope, self.bounded(receive), answer.send)
+        except BodyTooLargeError:
+            await answer.refuse(413, f"the body has more than {self.limits.max_body_bytes:,} bytes")
+        except Exception:
+            log.exception("request failed")
+            await answer.refuse(500, "internal error; the log of the server has details")
+        finally:
+            self.record(scope, answer.status, time.perf_counter() - start)
+
+    def refusal(self, scope: Scope, headers: dict[str, bytes]) -> tuple[int, str] | None:
+        """Return status and message for a request that may not pass."""
+        host = headers.get("host", b"").decode("latin-1").rpartition(":")
+        if self.hosts is not None and (host[0] or host[2]) not in self.hosts:
+            return 421, "unknown host; start the server with --allow-host to accept it"
+        length = headers.get("content-length", b"0")
+        if not length.isdigit():
+            return 400, "content-length is not a number"
+        if int(length) > self.limits.max_body_bytes:
+            return 413, f"the body has more than {self.limits.max_body_bytes:,} bytes"
+        scope["regard.key_is_missing"] = self.key is not None and not self.has_key(scope, headers)
+        if scope["regard.key_is_missing"] and scope["path"] not in KEY_IN_BODY_PATHS:
+            return 401, "a key is needed: Authorization: Bearer KEY"
+        return None
+
+    def has_key(self, scope: Scope, headers: dict[str, bytes]) -> bool:
+        """Return whether a header, the query or the cookie of the page has the key."""
+        cookie = SimpleCookie(headers.get("cookie", b"").decode("latin-1")).get(KEY_COOKIE)
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        candidates = [
+            headers.get("authorization", b"").decode("latin-1").removeprefix("Bearer "),
+            headers.get("x-api-key", b"").decode("latin-1"),
+            headers.get("ocp-apim-subscription-key", b"").decode("latin-1"),
+            *query.get("key", []),
+            *query.get("api_key", []),
+            cookie.value if cookie is not None else "",
+        ]
+        return any(self.matches_key(candidate) for candidate in candidates)
+
+    def matches_key(self, candidate: str) -> bool:
+        return self.key is None or hmac.compare_digest(candidate.encode(), self.key.encode())
+
+    def bounded(self, receive: Receive) -> Receive:
+        """Return a `receive` that ends a body without a length when it grows too large."""
+        size = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self.limits.max_body_bytes:
+                raise BodyTooLargeError
+            return message
+
+        return receive_bounded
+
+    def record(self, scope: Scope, status: int, seconds: float) -> None:
+        """Count and log a request; of what the user sent, only the route is known."""
+        route = getattr(scope.get("route"), "path", "unknown")
+        self.metrics.requests.labels(route, scope["method"], str(status)).inc()
+        self.metrics.seconds.labels(route).observe(seconds)
+        line = {"route": route, "method": scope["method"], "status": status, "ms": 1000 * seconds}
+        log.info(json.dumps({**line, "ms": round(line["ms"], 1)}))
+
+
+class Answer:
+    """The response of one request: its status, and headers that every response has."""
+
+    def __init__(self, send: Send):
+        self.send_raw, self.status = send, 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", []), *SECURITY_HEADERS]
+        await self.send_raw(message)
+
+    async def refuse(self, status: int, message: str) -> None:
+        """Answer with an error, unless the response has begun."""
+        if self.status:
+            return
+        body = json.dumps({"error": {"message": message, "type": "error", "code": status}}).encode()
+        headers = [(b"content-type", b"application/json")]
+        if status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})

@@ -1,0 +1,266 @@
+"""The API of regard itself: /api/runs."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, File, Path, Query, Request, Response, UploadFile
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from regard.data.corpus import Record
+from regard.errors import InputError
+from regard.explain.counterfactual import predict_edited
+from regard.files import JsonObject
+from regard.serve.limits import ApiError, Limits
+from regard.serve.served import ServedRun, preview, read_pixels
+from regard.serve.work import finish, in_thread, server_event, stream_texts
+from regard.tasks.base import Prediction
+from regard.view.attention_map import AttentionMap
+from regard.view.export import as_json, as_npz
+from regard.view.page import html_page
+
+RunName = Annotated[str, Path(description="Name of a run, from GET /api/runs.")]
+InputValue = str | dict[str, str | list[str]]
+
+
+class Body(BaseModel):
+    """A request body; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class PredictBody(Body):
+    """Inputs for a run, or the numbers of examples of its data."""
+
+    inputs: list[InputValue] = Field(
+        default=[],
+        description="Lines of text, or objects with the input fields of the run. Images are base64.",
+        examples=[["3 May 1994", "May 5th, 2001"]],
+    )
+    examples: list[Annotated[int, Field(ge=0)]] = Field(
+        default=[], description="Indices of examples, from GET /api/runs/{name}/examples."
+    )
+    set: list[str] = Field(
+        default=[],
+        max_length=16,
+        description="Settings to change for this call.",
+        examples=[["decode.kind=greedy"]],
+    )
+    stream: bool = Field(
+        default=False, description="Send the text of one input as server-sent events."
+    )
+
+
+class AttentionBody(Body):
+    """One input whose attention is wanted."""
+
+    input: InputValue | None = Field(default=None, examples=["3 May 1994"])
+    example: Annotated[int, Field(ge=0)] | None = None
+    target: str | None = Field(
+        default=None, description="Output to show instead of the prediction of the model."
+    )
+
+
+class CounterfactualBody(AttentionBody):
+    """One input, and edits of the attention."""
+
+    ablate: list[str] = Field(
+        default=[], max_length=64, description="Heads to remove: L1 or L1.H2, counted from 1."
+    )
+    force: list[str] = Field(
+        default=[],
+        max_length=64,
+        description="Links to force: TARGET-SOURCE, as in `regard look --force-attention`.",
+    )
+
+
+class ScoreBody(Body):
+    """Records with targets, to be scored."""
+
+    records: list[JsonObject] = Field(
+        min_length=1, examples=[[{"source": "3 May 1994", "target": "1994-05-03"}]]
+    )
+
+
+class ErrorBody(BaseModel):
+    """What is wrong with a request."""
+
+    error: dict[str, str | int | None]
+
+
+ERRORS: dict[int | str, dict[str, object]] = {
+    status: {"model": ErrorBody, "description": description}
+    for status, description in {
+        400: "The input does not suit the run.",
+        401: "The key is missing or wrong.",
+        404: "There is no such run.",
+        413: "The request is too large.",
+        421: "The server does not answer for this host.",
+        422: "The request has a wrong form.",
+        429: "Too many requests are waiting.",
+        503: "No answer in time.",
+    }.items()
+}
+
+
+def build_native_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter:
+    """Return the routes below /api."""
+    router = APIRouter(prefix="/api", tags=["runs"], responses=ERRORS)
+
+    def find_run(name: str) -> ServedRun:
+        if name not in runs:
+            raise ApiError(404, f"there is no run {name!r}; GET /api/runs lists them")
+        return runs[name]
+
+    @router.get("/runs", summary="List the runs of this server.")
+    async def list_runs() -> list[JsonObject]:
+        return [served.describe() for served in runs.values()]
+
+    @router.get("/runs/{name}", summary="Describe a run.")
+    async def describe_run(name: RunName) -> JsonObject:
+        return find_run(name).describe()
+
+    @router.get("/runs/{name}/examples", summary="List examples of the data of a run.")
+    async def list_examples(request: Request, name: RunName) -> list[JsonObject]:
+        served = find_run(name)
+        examples = await finish(request, limits, in_thread(lambda: served.examples))
+        return [{"index": n, **preview(record)} for n, record in enumerate(examples)]
+
+    @router.post("/runs/{name}/predict", summary="Predict for one or many inputs.")
+    async def predict(request: Request, name: RunName, body: PredictBody) -> Response | JsonObject:
+        served = find_run(name)
+        records = input_records(served, body.inputs, body.examples)
+        run = served.variant(body.set)
+        if body.stream:
+            if len(records) != 1:
+                raise ApiError(422, "stream: give one input")
+            events = native_events(stream_texts(run, records[0], limits))
+            return StreamingResponse(events, media_type="text/event-stream")
+        predictions = await finish(request, limits, served.batcher.predict(run, records))
+        return {"predictions": [prediction_dict(prediction) for prediction in predictions]}
+
+    @router.post("/runs/{name}/predict-file", summary="Predict for uploaded images.")
+    async def predict_file(
+        request: Request, name: RunName, files: Annotated[list[UploadFile], File()]
+    ) -> JsonObject:
+        served = find_run(name)
+        fields = served.run.task.input_fields
+        if len(fields) != 1 or fields[0].kind != "image":
+            raise ApiError(422, "files: this run does not read images")
+        check_count(len(files), limits)
+        records = list[Record]()
+        for number, file in enumerate(files, 1):
+            pixels = read_pixels(await file.read(), limits.max_image_pixels, f"file {number}")
+            records.append(served.run.task.to_record({fields[0].name: pixels}, f"file {number}"))
+        predictions = await finish(request, limits, served.batcher.predict(served.run, records))
+        return {"predictions": [prediction_dict(prediction) for prediction in predictions]}
+
+    @router.post("/runs/{name}/attention", summary="Return the attention of one input.")
+    async def attention(
+        request: Request,
+        name: RunName,
+        body: AttentionBody,
+        format: Annotated[Literal["json", "npz", "html"], Query()] = "json",  # noqa: A002
+    ) -> Response:
+        served = find_run(name)
+        record = input_record(served, body)
+        attention_map = await finish(
+            request, limits, in_thread(lambda: served.run.attention(record, body.target))
+        )
+        return map_response(attention_map, format, limits)
+
+    @router.post("/runs/{name}/counterfactual", summary="Predict with edited attention.")
+    async def counterfactual(
+        request: Request, name: RunName, body: CounterfactualBody
+    ) -> JsonObject:
+        served = find_run(name)
+        record = input_record(served, body)
+        if not body.ablate and not body.force:
+            raise ApiError(422, "give heads to ablate or links to force")
+        original, edited = await finish(
+            request,
+            limits,
+            in_thread(lambda: predict_edited(served.run, record, body.ablate, body.force)),
+        )
+        return {"original": prediction_dict(original), "edited": prediction_dict(edited)}
+
+    @router.post("/runs/{name}/score", summary="Score records with targets.")
+    async def score(request: Request, name: RunName, body: ScoreBody) -> JsonObject:
+        served = find_run(name)
+        if any(field.kind == "image" for field in served.run.task.input_fields):
+            raise ApiError(422, "score: records with images cannot be sent; use `regard score`")
+        check_count(len(body.records), limits)
+        return dict(
+            await finish(request, limits, in_thread(lambda: score_records(served, body.records)))
+        )
+
+    return router
+
+
+def score_records(served: ServedRun, records: Sequence[Record]) -> JsonObject:
+    return dict(served.run.score(list(records)))
+
+
+def input_records(
+    served: ServedRun, inputs: Sequence[InputValue], examples: Sequence[int]
+) -> list[Record]:
+    """Return the records of a request, after a check of its size."""
+    check_count(len(inputs) + len(examples), served.limits)
+    if not inputs and not examples:
+        raise ApiError(422, "inputs: give at least one")
+    is_image = any(field.kind == "image" for field in served.run.task.input_fields)
+    characters = 0 if is_image else sum(len(str(value)) for value in inputs)
+    if characters > served.limits.max_characters:
+        raise ApiError(413, f"inputs: more than {served.limits.max_characters:,} characters")
+    records = [served.to_record(value, f"input {n}") for n, value in enumerate(inputs, 1)]
+    for index in examples:
+        if index >= len(served.examples):
+            raise ApiError(404, f"examples: there is no example {index}")
+        records.append(served.examples[index])
+    return records
+
+
+def input_record(served: ServedRun, body: AttentionBody) -> Record:
+    """Return the one record of a request."""
+    if (body.input is None) == (body.example is None):
+        raise ApiError(422, "give an input or an example")
+    inputs = [] if body.input is None else [body.input]
+    examples = [] if body.example is None else [body.example]
+    return input_records(served, inputs, examples)[0]
+
+
+def check_count(count: int, limits: Limits) -> None:
+    if count > limits.max_inputs:
+        raise ApiError(413, f"{count} inputs; at most {limits.max_inputs} at once")
+
+
+def prediction_dict(prediction: Prediction) -> JsonObject:
+    return {**prediction.as_dict(), "text": prediction.text}
+
+
+async def native_events(items: AsyncGenerator[str | Prediction]) -> AsyncGenerator[str]:
+    """Yield events: `text` with the text so far, then `prediction` or `error`."""
+    try:
+        async for item in items:
+            if isinstance(item, str):
+                yield server_event({"text": item}, "text")
+            else:
+                yield server_event(prediction_dict(item), "prediction")
+    except InputError as error:
+        yield server_event({"error": {"message": str(error)}}, "error")
+    except TimeoutError:
+        yield server_event({"error": {"message": "no answer in time"}}, "error")
+    finally:
+        await items.aclose()
+
+
+def map_response(attention_map: AttentionMap, format_name: str, limits: Limits) -> Response:
+    tokens = max(len(attention_map.queries.tokens), len(attention_map.keys.tokens))
+    if tokens > limits.max_map_tokens:
+        raise ApiError(413, f"{tokens} tokens; a map has at most {limits.max_map_tokens}")
+    if format_name == "npz":
+        headers = {"Content-Disposition": 'attachment; filename="attention.npz"'}
+        return Response(as_npz(attention_map), media_type="application/zip", headers=headers)
+    if format_name == "html":
+        return Response(html_page(attention_map), media_type="text/html")
+    return Response(as_json(attention_map), media_type="application/json")

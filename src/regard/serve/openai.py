@@ -1,0 +1,418 @@
+"""The API of OpenAI: /v1/models, /v1/completions, /v1/chat/completions, /v1/embeddings.
+
+A field that the models here cannot honor is refused, never ignored.
+"""
+
+import base64
+import secrets
+import struct
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from regard.data.corpus import Record
+from regard.errors import InputError
+from regard.files import JsonObject
+from regard.run import Run
+from regard.serve.limits import ApiError, Limits
+from regard.serve.native import check_count
+from regard.serve.served import ServedRun
+from regard.serve.work import finish, in_thread, server_event, stream_texts
+from regard.tasks.base import Prediction
+from regard.tasks.generation import TextPrediction
+from regard.tasks.protocols import TextCompleter, TextEmbedder
+
+MAX_STOP_TEXTS = 4
+TokenIds = list[Annotated[int, Field(ge=0)]]
+
+
+class OpenAIBody(BaseModel):
+    """A request of an OpenAI client; fields that only describe the caller are accepted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str
+    user: str | None = None
+
+
+class SamplingBody(OpenAIBody):
+    """How an output is found. Without `temperature` and `top_p`, as the settings of the run say."""
+
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    n: Annotated[int, Field(ge=1, le=16)] | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    stop: str | list[str] | None = None
+    stream: bool | None = None
+    stream_options: dict[str, bool] | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+    metadata: dict[str, str] | None = None
+    store: bool | None = None
+
+    def stop_texts(self) -> list[str]:
+        stop = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        if len(stop) > MAX_STOP_TEXTS:
+            raise ApiError(400, f"stop: at most {MAX_STOP_TEXTS} texts")
+        return [text for text in stop if text]
+
+    def check_supported(self) -> None:
+        """Refuse what no model here can do."""
+        if self.presence_penalty or self.frequency_penalty:
+            raise ApiError(400, "presence_penalty and frequency_penalty must be 0 or left out")
+        if self.logit_bias:
+            raise ApiError(400, "logit_bias is not supported; leave it out")
+
+    def overrides(self, max_tokens: int | None) -> list[str]:
+        """Return the settings of the search that this request asks for."""
+        settings = list[str]()
+        if self.temperature == 0:
+            settings.append("decode.kind=greedy")
+        elif self.temperature is not None or self.top_p is not None or self.seed is not None:
+            seed = secrets.randbelow(2**31) if self.seed is None else self.seed % 2**31
+            settings += [
+                "decode.kind=sample",
+                f"decode.temperature={self.temperature or 1.0}",
+                f"decode.seed={seed}",
+            ]
+            if self.top_p is not None:
+                settings.append(f"decode.top_p={self.top_p}")
+        if max_tokens is not None:
+            settings += [f"decode.max_length={max_tokens}", "decode.min_length=0"]
+        return settings
+
+
+class CompletionBody(SamplingBody):
+    """POST /v1/completions."""
+
+    prompt: str | list[str] | TokenIds | list[TokenIds] = Field(examples=["Once upon a time"])
+    echo: bool | None = None
+    suffix: str | None = None
+    best_of: int | None = None
+    logprobs: int | None = None
+
+
+class TextPart(BaseModel):
+    """A part of a message."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ChatMessage(BaseModel):
+    """One message of a conversation."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[TextPart] | None = None
+    name: str | None = None
+
+    def text(self) -> str:
+        if isinstance(self.content, list):
+            return "".join(part.text for part in self.content)
+        return self.content or ""
+
+
+class ChatBody(SamplingBody):
+    """POST /v1/chat/completions."""
+
+    messages: list[ChatMessage] = Field(
+        min_length=1, examples=[[{"role": "user", "content": "Hello"}]]
+    )
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+
+
+class EmbeddingBody(OpenAIBody):
+    """POST /v1/embeddings."""
+
+    input: str | list[str] | TokenIds | list[TokenIds] = Field(examples=["a short text"])
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: int | None = None
+
+
+class Generation:
+    """What the routes for completions and chat share: the run, its records, its answers."""
+
+    def __init__(
+        self,
+        served: ServedRun,
+        body: SamplingBody,
+        records: Sequence[Record],
+        max_tokens: int | None,
+        prompt_tokens: int,
+    ):
+        body.check_supported()
+        self.served, self.body, self.records = served, body, records
+        self.stop, self.prompt_tokens = body.stop_texts(), prompt_tokens
+        limit = served.limits.max_new_tokens
+        if max_tokens is not None and max_tokens > limit:
+            raise ApiError(400, f"max_tokens: at most {limit}")
+        self.run: Run = served.variant(body.overrides(max_tokens))
+        self.id = f"regard-{secrets.token_hex(12)}"
+        self.created = int(time.time())
+        decode = getattr(self.run.settings, "decode", None)
+        self.max_length: int = getattr(decode, "max_length", limit)
+
+    def header(self, kind: str) -> JsonObject:
+        return {
+            "id": self.id,
+            "object": kind,
+            "created": self.created,
+            "model": self.served.name,
+        }
+
+    def cut(self, text: str) -> tuple[str, bool]:
+        """Return the text before the first stop text, and whether there was one."""
+        ends = [end for stop in self.stop if (end := text.find(stop)) >= 0]
+        return (text[: min(ends)], True) if ends else (text, False)
+
+    def finish_reason(self, prediction: Prediction, was_cut: bool) -> str:
+        return "length" if not was_cut and token_count(prediction) >= self.max_length else "stop"
+
+    def usage(self, predictions: Sequence[Prediction]) -> JsonObject:
+        new_tokens = sum(token_count(prediction) for prediction in predictions)
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": new_tokens,
+            "total_tokens": self.prompt_tokens + new_tokens,
+        }
+
+    async def stream(
+        self,
+        kind: str,
+        to_choice: Callable[[str, str | None], JsonObject],
+        opening: JsonObject | None = None,
+    ) -> AsyncGenerator[str]:
+        """Yield the events of a streamed answer: texts as they are written, then [DONE].
+
+        A text that may still change is held back, as is the beginning of a stop text.
+        """
+        header = self.header(kind)
+        if opening is not None:
+            yield server_event({**header, "choices": [opening]})
+        items, sent = stream_texts(self.run, self.records[0], self.served.limits), ""
+        try:
+            async for item in items:
+                text, was_cut = self.cut(item if isinstance(item, str) else output_text(item))
+                is_last = was_cut or isinstance(item, Prediction)
+                ready = text if is_last else text[: self.safe_length(text)]
+                if ready.startswith(sent) and ready != sent and (is_last or self.is_monotone()):
+                    yield server_event({**header, "choices": [to_choice(ready[len(sent) :], None)]})
+                    sent = ready
+                if is_last:
+                    break
+            prediction = item if isinstance(item, Prediction) else None
+            reason = "stop" if prediction is None else self.finish_reason(prediction, was_cut)
+            yield server_event({**header, "choices": [to_choice("", reason)]})
+            if (self.body.stream_options or {}).get("include_usage"):
+                used = [] if prediction is None else [prediction]
+                yield server_event({**header, "choices": [], "usage": self.usage(used)})
+        except (InputError, TimeoutError) as error:
+            yield server_event({"error": error_body(str(error) or "no answer in time", 400)})
+        finally:
+            await items.aclose()
+        yield server_event("[DONE]")
+
+    def is_monotone(self) -> bool:
+        """Return whether the search never takes a token back."""
+        return getattr(getattr(self.run.settings, "decode", None), "kind", "beam") != "beam"
+
+    def safe_length(self, text: str) -> int:
+        """Return the length of the text before what may be the beginning of a stop text."""
+        for start in range(max(0, len(text) - max(map(len, self.stop), default=0)), len(text)):
+            if any(stop.startswith(text[start:]) for stop in self.stop):
+                return start
+        return len(text)
+
+
+def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter:
+    """Return the routes below /v1."""
+    router = APIRouter(prefix="/v1", tags=["openai"])
+
+    def find_run(name: str, api: str) -> ServedRun:
+        if name not in runs:
+            raise ApiError(404, f"the model {name!r} does not exist; GET /v1/models lists them")
+        if api not in runs[name].apis():
+            raise ApiError(400, f"the model {name!r} does not support {api}")
+        return runs[name]
+
+    @router.get("/models", summary="List the runs as models.")
+    async def list_models() -> JsonObject:
+        return {"object": "list", "data": [model_entry(name) for name in runs]}
+
+    @router.get("/models/{name:path}", summary="Describe a model.")
+    async def describe_model(name: str) -> JsonObject:
+        if name not in runs:
+            raise ApiError(404, f"the model {name!r} does not exist; GET /v1/models lists them")
+        return model_entry(name)
+
+    @router.post("/completions", summary="Continue texts.", response_model=None)
+    async def complete(request: Request, body: CompletionBody) -> Response | JsonObject:
+        served = find_run(body.model, "completions")
+        if body.logprobs or body.suffix or (body.best_of or 1) > (body.n or 1):
+            raise ApiError(400, "logprobs, suffix and best_of are not supported; leave them out")
+        prompts = to_texts(served, body.prompt)
+        copies = body.n or 1
+        check_count(len(prompts) * copies, limits)
+        records = [
+            served.to_record(prompt, "prompt") for prompt in prompts for _ in range(copies)
+        ]
+        generation = Generation(
+            served, body, records, body.max_tokens, sum(map(len, encode(served, prompts)))
+        )
+        if body.stream:
+            if len(records) > 1:
+                raise ApiError(400, "stream: give one prompt and n = 1")
+            opening = completion_choice(0, prompts[0], None) if body.echo else None
+            events = generation.stream(
+                "text_completion", lambda text, why: completion_choice(0, text, why), opening
+            )
+            return StreamingResponse(events, media_type="text/event-stream")
+        predictions = await finish(
+            request, limits, served.batcher.predict(generation.run, records)
+        )
+        choices = list[JsonObject]()
+        for index, prediction in enumerate(predictions):
+            text, was_cut = generation.cut(output_text(prediction))
+            reason = generation.finish_reason(prediction, was_cut)
+            echo = prompts[index // copies] if body.echo else ""
+            choices.append(completion_choice(index, echo + text, reason))
+        usage = generation.usage(predictions)
+        return {**generation.header("text_completion"), "choices": choices, "usage": usage}
+
+    @router.post("/chat/completions", summary="Reply to a conversation.", response_model=None)
+    async def chat(request: Request, body: ChatBody) -> Response | JsonObject:
+        served = find_run(body.model, "chat")
+        if body.logprobs:
+            raise ApiError(400, "logprobs is not supported; leave it out")
+        turns, copies = to_turns(body.messages), body.n or 1
+        [field] = served.run.task.input_fields
+        record = served.to_record({field.name: turns}, "messages")
+        max_tokens = body.max_completion_tokens or body.max_tokens
+        generation = Generation(
+            served, body, [record] * copies, max_tokens, sum(map(len, encode(served, turns)))
+        )
+        if body.stream:
+            if copies > 1:
+                raise ApiError(400, "stream: n must be 1")
+            events = generation.stream(
+                "chat.completion.chunk",
+                lambda text, why: chunk_choice({"content": text} if text else {}, why),
+                chunk_choice({"role": "assistant", "content": ""}, None),
+            )
+            return StreamingResponse(events, media_type="text/event-stream")
+        predictions = await finish(
+            request, limits, served.batcher.predict(generation.run, generation.records)
+        )
+        choices = list[JsonObject]()
+        for index, prediction in enumerate(predictions):
+            text, was_cut = generation.cut(output_text(prediction))
+            message = {"role": "assistant", "content": text, "refusal": None}
+            reason = generation.finish_reason(prediction, was_cut)
+            choice = {"index": index, "message": message, "finish_reason": reason}
+            choices.append({**choice, "logprobs": None})
+        usage = generation.usage(predictions)
+        return {**generation.header("chat.completion"), "choices": choices, "usage": usage}
+
+    @router.post("/embeddings", summary="Return a vector for each text.")
+    async def embed(request: Request, body: EmbeddingBody) -> JsonObject:
+        served = find_run(body.model, "embeddings")
+        task = served.run.task
+        if body.dimensions is not None:
+            raise ApiError(400, "dimensions is not supported; leave it out")
+        texts = to_texts(served, body.input)
+        check_count(len(texts), limits)
+        if not isinstance(task, TextEmbedder):
+            raise ApiError(400, f"the model {body.model!r} does not support embeddings")
+        vectors = await finish(request, limits, in_thread(lambda: task.embed(texts)))
+        data = [
+            {"object": "embedding", "index": index, "embedding": to_embedding(row, body)}
+            for index, row in enumerate(vectors.tolist())
+        ]
+        tokens = sum(map(len, encode(served, texts)))
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return {"object": "list", "model": body.model, "data": data, "usage": usage}
+
+    return router
+
+
+def model_entry(name: str) -> JsonObject:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "regard"}
+
+
+def completion_choice(index: int, text: str, reason: str | None) -> JsonObject:
+    return {"index": index, "text": text, "finish_reason": reason, "logprobs": None}
+
+
+def chunk_choice(delta: JsonObject, reason: str | None) -> JsonObject:
+    return {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
+
+
+def error_body(message: str, status: int) -> JsonObject:
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"message": message, "type": kind, "param": None, "code": None}
+
+
+def to_embedding(row: list[float], body: EmbeddingBody) -> list[float] | str:
+    if body.encoding_format == "base64":
+        return base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode()
+    return row
+
+
+def to_turns(messages: Sequence[ChatMessage]) -> list[str]:
+    """Return the texts of a conversation in which user and assistant take turns."""
+    roles = [message.role for message in messages]
+    expected = ["assistant", "user"]
+    if any(role != expected[(len(roles) - n) % 2] for n, role in enumerate(roles)):
+        raise ApiError(400, "messages: user and assistant must alternate, and a user must be last")
+    return [message.text() for message in messages]
+
+
+def output_text(prediction: Prediction) -> str:
+    """Return what the model has written, without the prompt."""
+    if isinstance(prediction, TextPrediction) and prediction.outputs:
+        return prediction.best.text
+    return prediction.text
+
+
+def token_count(prediction: Prediction) -> int:
+    if isinstance(prediction, TextPrediction) and prediction.outputs:
+        return len(prediction.best.ids)
+    return len(prediction.text.split())
+
+
+def encode(served: ServedRun, texts: Sequence[str]) -> list[list[int]]:
+    """Return the ids of texts, to count them."""
+    tokenizer = getattr(served.run.task, "text", None)
+    if tokenizer is None:
+        return [list(range(len(text.split()))) for text in texts]
+    return tokenizer.encode_ids(list(texts))
+
+
+def to_texts(served: ServedRun, value: str | list[str] | TokenIds | list[TokenIds]) -> list[str]:
+    """Return the texts of a prompt; ids are decoded with the vocabulary of the run."""
+    items: Sequence[object] = value if isinstance(value, list) else [value]
+    if items and all(isinstance(item, int) for item in items):
+        items = [items]
+    if not items:
+        raise ApiError(400, "give at least one text")
+    texts = [item if isinstance(item, str) else decode_ids(served, item) for item in items]
+    if sum(map(len, texts)) > served.limits.max_characters:
+        raise ApiError(413, f"more than {served.limits.max_characters:,} characters")
+    return texts
+
+
+def decode_ids(served: ServedRun, ids: object) -> str:
+    task = served.run.task
+    if not isinstance(task, TextCompleter) or not isinstance(ids, list):
+        raise ApiError(400, f"the model {served.name!r} reads texts, not ids")
+    if any(not 0 <= token_id < task.text.size for token_id in ids):
+        raise ApiError(400, f"an id is not in the vocabulary of {task.text.size} tokens")
+    return task.text.decode(ids)
