@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from regard import parsing
 from regard.errors import InputError
 from regard.files import FileDigest, JsonObject, digest_file, sync_folder, write_atomic
 
@@ -149,12 +150,8 @@ def digest_from_json(name: str, value: object, path: Path) -> FileDigest:
 def read_json_object(path: Path) -> JsonObject:
     """Read a file that holds one JSON object; raise DamagedFileError if it does not."""
     try:
-        values = json.loads(path.read_bytes())
+        return parsing.read_json_object(path)
     except FileNotFoundError as error:
         raise DamagedFileError(f"{path}: is missing") from error
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise DamagedFileError(f"{path}: is not JSON ({reason})") from error
-    if not isinstance(values, dict):
-        raise DamagedFileError(f"{path}: is not a JSON object")
-    return values
+    except InputError as error:
+        raise DamagedFileError(str(error)) from error

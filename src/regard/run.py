@@ -11,7 +11,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import safetensors
 import safetensors.torch
 import torch
 from torch import Tensor, nn
@@ -42,6 +41,7 @@ from regard.tasks.run_folder import (
     to_portable,
     verify_weights,
 )
+from regard.tasks.run_weights import check_settings_limits, check_weights, read_weights
 from regard.view.attention_map import AttentionMap
 
 Input = str | Record
@@ -256,12 +256,12 @@ class Run:
         settings = load_settings(folder / CONFIG_FILE)
         loaders = find_task(settings.task).builder().vocabulary_loaders(settings)
         check_run_files(folder, [f"{name}.json" for name in loaders])
-        run = cls(settings, {n: load(folder / f"{n}.json") for n, load in loaders.items()})
-        try:
-            run.model.load_state_dict(safetensors.torch.load_file(weights_path))
-        except (safetensors.SafetensorError, RuntimeError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise InputError(f"{weights_path}: does not fit the settings ({reason})") from error
+        vocabularies = {n: load(folder / f"{n}.json") for n, load in loaders.items()}
+        builder = find_task(settings.task).builder()
+        check_settings_limits(settings, str(folder / CONFIG_FILE))
+        check_weights(lambda: builder.build_model(settings, vocabularies), weights_path)
+        run = cls(settings, vocabularies)
+        run.model.load_state_dict(read_weights(weights_path))
         run.model.eval()
         return run
 

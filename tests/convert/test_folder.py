@@ -75,7 +75,7 @@ def vocabulary(size: int) -> Callable[[Path], None]:
         (config(n_embd="4"), r"config.json: n_embd must be of type int, not '4'"),
         (config(n_head=3), r"config.json: dim 4 is not a multiple of heads 3"),
         (config(n_embd=6), r"wte.weight \(is \[7, 4\], should be \[7, 6\]\), .* and \d+ more"),
-        (lambda f: (f / "config.json").write_text("{"), r"config.json: is not JSON"),
+        (lambda f: (f / "config.json").write_text("{"), r"config.json: not JSON"),
         (lambda f: (f / "config.json").write_text("[]"), r"must hold a JSON object, not a list"),
         (lambda f: (f / "config.json").unlink(), r"config.json: is missing"),
         (lambda f: (f / "model.safetensors").unlink(), r"model.safetensors: is missing"),

@@ -190,9 +190,9 @@ def test_json_lines(tmp_path):
     ("line", "expected"),
     [
         ("{", "not JSON (Expecting property name"),
-        ("", "not JSON (Expecting value); put one object on each line"),
-        ("[" * 100_000, "not JSON (RecursionError)"),
-        ("1" * 5000, "not JSON (ValueError)"),
+        ("", "not JSON (Expecting value, column 1); put one object on each line"),
+        ("[" * 100_000, "more than 100 levels deep; put"),
+        ("1" * 5000, "not JSON (Exceeds the limit"),
         ("[1]", "expected an object with the field 'a', not a list"),
         ('{"b": "x", "c": "y"}', "no field 'a'; the fields are: b, c"),
         ("{}", "no field 'a'; the fields are: none"),

@@ -14,6 +14,7 @@ from regard.config.data.text_pairs import (
 from regard.config.decode import BeamConfig, GreedyConfig, SampleConfig
 from regard.config.models.seq2seq import LuongConfig, RnnSearchConfig, TransformerConfig
 from regard.config.train import AdadeltaConfig, NoamScheduleConfig, PlateauScheduleConfig
+from regard.errors import InputError
 from regard.tasks.load import load_settings, parse_settings, resolve_settings
 from regard.tasks.translate.settings import TranslateSettings
 
@@ -22,7 +23,7 @@ def said(text, *overrides):
     with pytest.raises(ValueError) as caught:
         parse_settings(text, overrides, name="config.toml")
     assert "\n" not in str(caught.value)
-    assert type(caught.value) is ValueError
+    assert type(caught.value) is InputError
     return str(caught.value)
 
 

@@ -147,5 +147,5 @@ def test_missing_and_damaged_files(tmp_path):
     with pytest.raises(ValueError, match=r"tokenizer_config.json: not JSON"):
         read_tokenizer(tmp_path, "bert")
     (tmp_path / "tokenizer_config.json").write_text("[]")
-    with pytest.raises(ValueError, match="must contain a JSON object, not a list"):
+    with pytest.raises(ValueError, match="must hold a JSON object, not a list"):
         read_tokenizer(tmp_path, "bert")

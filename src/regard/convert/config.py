@@ -17,6 +17,7 @@ from regard.convert.formats import (
 )
 from regard.errors import InputError
 from regard.files import JsonObject
+from regard.parsing import read_json_object
 
 if TYPE_CHECKING:
     from torch import nn
@@ -28,9 +29,11 @@ SPECIAL_ID_KEYS = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_star
 def read_config(folder: Path) -> tuple[str, JsonObject, dict[str, int]]:
     """Return the name of the format, our settings, and the ids of special tokens by name."""
     path = folder / CONFIG_FILE
+    if not path.is_file():
+        raise InputError(f"{path}: is missing; give a folder of Hugging Face")
     config = read_json_object(path)
     name = config.get("model_type")
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise InputError(
             f"{path}: model_type {name!r} is not supported; supported: {', '.join(FORMATS)}"
         )
@@ -60,7 +63,7 @@ def setting_value(config: JsonObject, field: SettingMapping, path: Path) -> Sett
         return None
     value = config.get(field.theirs, field.default)
     if field.ours == "activation":
-        if value not in ACTIVATIONS:
+        if not isinstance(value, str) or value not in ACTIVATIONS:
             supported = ", ".join(ACTIVATIONS)
             raise InputError(
                 f"{path}: {field.theirs} {value!r} is not supported; supported: {supported}"
@@ -124,16 +127,3 @@ def derived_setting(name: str, settings: JsonObject) -> SettingValue:
 def format_model_class(model_format: ModelFormat) -> "type[nn.Module]":
     module, _, name = model_format.import_path.partition(":")
     return getattr(import_module(module), name)
-
-
-def read_json_object(path: Path) -> JsonObject:
-    """Read a JSON file that holds an object."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path}: is missing; give a folder of Hugging Face") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path}: is not JSON ({error})") from None
-    if not isinstance(data, dict):
-        raise InputError(f"{path}: must hold a JSON object, not a {type(data).__name__}")
-    return data

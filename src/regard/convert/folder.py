@@ -7,14 +7,13 @@
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import safetensors.torch
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from regard.convert.config import CONFIG_FILE, build_config, format_model_class, read_config
 from regard.convert.formats import FORMATS, ModelFormat, TensorMapping
@@ -35,6 +34,8 @@ from regard.convert.weights import (
 )
 from regard.errors import InputError
 from regard.files import JsonObject, draft_path, write_atomic
+from regard.parsing import one_line
+from regard.tasks.run_weights import SkipInitialization, check_limits
 from regard.text.external import ExternalTokenizer, read_tokenizer
 
 
@@ -70,12 +71,13 @@ def read_folder(path: Path | str) -> ImportedModel:
     if model_format.model == "bert":
         settings["pooler"] = "pooler.dense.weight" in tensors
         settings["pretrain"] = pretraining_heads(model_format.tensors, tensors)
+    check_limits(settings, str(folder / CONFIG_FILE))
     try:
         expected_shapes = {
             key: t.shape for key, t in build_on_meta(model_format, settings).state_dict().items()
         }
-    except ValueError as error:
-        raise InputError(f"{folder / CONFIG_FILE}: {error}") from None
+    except (ValueError, RuntimeError, TypeError, ZeroDivisionError) as error:
+        raise InputError(f"{folder / CONFIG_FILE}: {one_line(error)}") from None
     weights = from_hugging_face(model_format, tensors, expected_shapes, folder)
     if model_format.modality == "images":
         return ImportedModel(
@@ -149,23 +151,6 @@ def write_folder(
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return folder
-
-
-class SkipInitialization(TorchFunctionMode):
-    """Skips random initialization, which on the meta device would import 800 modules in vain."""
-
-    def __torch_function__(
-        self,
-        func: Callable[..., object],
-        types: Sequence[type],
-        args: Sequence[object] = (),
-        kwargs: Mapping[str, object] | None = None,
-    ) -> object:
-        del types
-        kwargs = kwargs or {}
-        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
-            return args[0] if args else kwargs["tensor"]
-        return func(*args, **kwargs)
 
 
 def build_on_meta(model_format: ModelFormat, settings: JsonObject) -> nn.Module:

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from regard.convert.config import CONFIG_FILE, read_json_object
+from regard.convert.config import CONFIG_FILE
+from regard.convert.weights import check_values
 from regard.errors import InputError
 from regard.files import JsonObject
+from regard.parsing import read_json_object
 
 HEAD_PREFIX = "classifier"
 PREPROCESSOR_FILE = "preprocessor_config.json"
@@ -38,9 +40,11 @@ def pop_image_head(folder: Path, tensors: dict[str, Tensor]) -> ImageHead:
     present = {part: tensor for part, tensor in head.items() if tensor is not None}
     labels: tuple[str, ...] = ()
     if present:
-        labels = read_labels(folder, len(next(iter(present.values()))))
+        check_values(folder, {f"{HEAD_PREFIX}.{part}": tensor for part, tensor in present.items()})
+        labels = read_labels(folder, max(t.shape[0] if t.ndim else 0 for t in present.values()))
         shapes = {part: tuple(tensor.shape) for part, tensor in present.items()}
-        if set(present) != {"weight", "bias"} or any(s[0] != len(labels) for s in shapes.values()):
+        is_complete = [len(shapes.get(part, ())) for part in ("weight", "bias")] == [2, 1]
+        if not is_complete or any(shape[0] != len(labels) for shape in shapes.values()):
             raise InputError(
                 f"{folder}: the shapes of {HEAD_PREFIX} ({shapes}) do not fit {len(labels)} labels"
             )

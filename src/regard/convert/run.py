@@ -92,6 +92,9 @@ def build_image_run(folder: Path | str, imported: ImportedModel, image_head: Ima
     run = Run(resolved, {"labels": Labels(image_head.labels or PLACEHOLDER_LABELS)})
     run.model.encoder.load_state_dict(imported.weights)
     if image_head.head:
+        width = run.model.head.output.in_features
+        if image_head.head["weight"].shape[1] != width:
+            raise InputError(f"{folder}: the classifier must read vectors of {width} values")
         run.model.head.output.load_state_dict(image_head.head)
     return run
 

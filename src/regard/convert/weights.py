@@ -11,9 +11,9 @@ import safetensors.torch
 import torch
 from torch import Tensor
 
-from regard.convert.config import read_json_object
 from regard.convert.formats import ModelFormat, TensorMapping
 from regard.errors import InputError
+from regard.parsing import read_json_object
 
 WEIGHTS_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"
 PICKLE_FILES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "model.bin")
@@ -94,6 +94,7 @@ def from_hugging_face(
         else:
             weights[ours] = tensor
     raise_if_any(folder, "do not have the shapes of config.json", mismatches)
+    check_values(folder, {location.name: weights[ours] for ours, location in locations.items()})
     used = {location.name for location in locations.values()}
     raise_if_any(folder, "are unknown", list(unexpected_names(model_format, tensors, used)))
     words = weights[model_format.embedding_name]
@@ -104,6 +105,14 @@ def from_hugging_face(
     ]
     raise_if_any(folder, "differ from the word embeddings, which is not supported", untied)
     return weights
+
+
+def check_values(folder: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Refuse tensors of whole numbers, as of a quantized model, and values that are not finite."""
+    integers = [name for name, tensor in tensors.items() if not tensor.is_floating_point()]
+    raise_if_any(folder, "are whole numbers, but quantized models are not supported", integers)
+    infinite = [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]
+    raise_if_any(folder, "contain NaN or infinite values", infinite)
 
 
 def unexpected_names(

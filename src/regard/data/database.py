@@ -4,19 +4,21 @@ delexicalize   "Pizza Hut is in the south" -> "[name] is in the [area]"
 lexicalize     the reverse, with the values of a row, or of the belief if there is no row
 """
 
-import csv
 import json
 import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TypeGuard, TypeVar
 
-from regard.data.formats.lines import check_file, read_text
+from regard.data.formats.lines import check_file, parse_csv, read_text
 from regard.data.formats.text_pairs import path_suffix
 from regard.errors import InputError
 from regard.files import write_atomic
+from regard.parsing import parse_json, read_json_object
 
+T = TypeVar("T")
 Row = dict[str, str]
 ANY_VALUE = "any"  # the slot is mentioned, but not constrained
 PLACEHOLDER = re.compile(r"\[(\w+)\]")
@@ -97,8 +99,16 @@ class Database:
 
     @classmethod
     def load(cls, path: Path) -> "Database":
-        state = json.loads(path.read_text("utf-8"))
-        return cls(state["rows"], state["asked"])
+        state = read_json_object(path)
+        rows, slot_columns = state.get("rows"), state.get("asked")
+        if not is_list_of(rows, dict) or not is_list_of(slot_columns, str):
+            raise InputError(f"{path}: not the database of a run; it has no rows and columns")
+        if not all(is_list_of(list(row.values()), str) for row in rows):
+            raise InputError(f"{path}: rows must contain text only")
+        try:
+            return cls(rows, slot_columns)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None
 
     @classmethod
     def read(cls, path: Path | str, slot_columns: Sequence[str]) -> "Database":
@@ -121,6 +131,11 @@ class Database:
             raise InputError(f"{path}: {error}") from None
 
 
+def is_list_of(values: object, kind: type[T]) -> TypeGuard[list[T]]:
+    """Return whether a value is a list whose items all have this type."""
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)
+
+
 def cell_text(value: object) -> str:
     """Return the value as text with single spaces, and None as an empty text."""
     return "" if value is None else " ".join(str(value).split())
@@ -129,13 +144,12 @@ def cell_text(value: object) -> str:
 def csv_rows(path: Path | str) -> list[dict[str, object]]:
     """Read rows of CSV; the first line names the columns."""
     rows: list[dict[str, object]] = []
-    reader = csv.reader(read_text(path).splitlines())
-    header = next(reader, [])
-    for cells in reader:
+    numbered_rows = parse_csv(path, read_text(path).splitlines(keepends=True))
+    _, header = next(numbered_rows, (0, list[str]()))
+    for number, cells in numbered_rows:
         if cells and len(cells) != len(header):
-            location = f"{path}:{reader.line_num}"
             raise InputError(
-                f"{location}: {len(cells)} cells, but {len(header)} columns; "
+                f"{path}:{number}: {len(cells)} cells, but {len(header)} columns; "
                 "give each row one cell a column"
             )
         if cells:
@@ -144,11 +158,8 @@ def csv_rows(path: Path | str) -> list[dict[str, object]]:
 
 
 def json_rows(path: Path | str) -> list[dict[str, object]]:
-    try:
-        rows = json.loads(read_text(path))
-    except ValueError as error:
-        raise InputError(f"{path}: not JSON ({error})") from None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+    rows = parse_json(read_text(path), str(path))
+    if not is_list_of(rows, dict):
         raise InputError(f"{path}: must be a list of objects, one for each row")
     return rows
 
@@ -163,7 +174,7 @@ def sqlite_rows(path: Path) -> Iterable[dict[str, object]]:
                 raise InputError(f"{path}: must have one table, not {len(tables)}")
             table_name = tables[0].replace('"', '""')
             rows = connection.execute(f'SELECT * FROM "{table_name}"').fetchall()  # noqa: S608 - quoted
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
         raise InputError(f"{path}: not an SQLite database ({error})") from None
     return [dict(row) for row in rows]
 

@@ -1,7 +1,5 @@
 """TOML and `key=value` -> settings. What is wrong is said in one line: file, key, remedy."""
 
-import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from difflib import get_close_matches
@@ -18,6 +16,7 @@ from regard.config.settings import Settings
 from regard.config.train import ALTERNATIVES
 from regard.errors import InputError
 from regard.files import JsonObject
+from regard.parsing import decode_utf8, parse_toml
 from regard.tasks.catalogue import DEFAULT_TASK, TASKS
 from regard.tasks.run_folder import from_portable
 
@@ -31,22 +30,13 @@ def load_settings(path: Path | str, overrides: Iterable[str] = ()) -> Settings:
     path = Path(path)
     if not path.exists() or path.is_dir():
         path = _preset_path(path)
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}:{line}: byte 0x{data[error.start]:02x} is not UTF-8") from None
+    text = decode_utf8(path.read_bytes(), str(path))
     return parse_settings(from_portable(text, path.parent), overrides, name=str(path))
 
 
 def parse_settings(text: str, overrides: Iterable[str] = (), *, name: str = "settings") -> Settings:
     """Return the settings in TOML; `name` stands in error messages."""
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(_toml_error(text, name, str(error))) from None
-    return resolve_settings(raw, overrides, name=name)
+    return resolve_settings(parse_toml(text, name), overrides, name=name)
 
 
 def resolve_settings(
@@ -96,12 +86,6 @@ def _preset_path(path: Path) -> Path:
     close_matches = get_close_matches(str(path), available, 1)
     hint = f"did you mean {close_matches[0]!r}?" if close_matches else "`regard init` writes one"
     raise InputError(f"{path}: there is no such file or preset; {hint}")
-
-
-def _toml_error(text: str, name: str, message: str) -> str:
-    position = re.search(r" \(at line (\d+), column \d+\)$", message)
-    line = position[1] if position else str(text.count("\n") + 1)
-    return f"{name}:{line}: not TOML: {message[: position.start()] if position else message}"
 
 
 def _apply_override(values: JsonObject, word: str) -> str:
@@ -172,7 +156,7 @@ def _child_entry(entries: Any, part: str, key: str) -> Any:
 def _parse_value(text: str) -> Any:
     """As TOML would read it, else as it is: `50` is a number, `multi30k` a text."""
     try:
-        parsed = tomllib.loads(f"value = {text.strip()}")
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"value = {text.strip()}", "command line")
+    except InputError:
         return text
     return parsed["value"] if set(parsed) == {"value"} else text

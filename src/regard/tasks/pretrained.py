@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import safetensors.torch
 from torch import Tensor, nn
 
 from regard.config.encoder_head import StartConfig
@@ -13,6 +12,7 @@ from regard.models.protocols import Model
 from regard.tasks.base import ParameterGroup, SettingsT
 from regard.tasks.load import load_settings
 from regard.tasks.run_folder import CONFIG_FILE, WEIGHTS_FILE, check_run_files, verify_run
+from regard.tasks.run_weights import check_settings_limits, read_weights
 
 TASKS_WITH_ENCODER = ("pretrain", "classify", "tag", "understand", "answer")
 TOKENIZER_FILE = "text.json"
@@ -24,6 +24,7 @@ def pretrained_settings(folder: Path | str) -> Settings:
     check_run_files(Path(folder), (CONFIG_FILE, WEIGHTS_FILE, TOKENIZER_FILE))
     verify_run(Path(folder))
     settings = load_settings(Path(folder) / CONFIG_FILE)
+    check_settings_limits(settings, str(Path(folder) / CONFIG_FILE))
     if settings.task not in TASKS_WITH_ENCODER:
         raise InputError(f"{folder}: holds a run of task {settings.task!r}, which has no encoder")
     return settings
@@ -53,7 +54,7 @@ def load_encoder_weights(encoder: Model, folder: Path) -> None:
     """Load the weights of the encoder of a run, without those of its head."""
     path = folder / WEIGHTS_FILE
     if pretrained_settings(folder).task == "pretrain":
-        weights = safetensors.torch.load_file(path)
+        weights = read_weights(path)
     else:
         weights = read_encoder_weights(path)
     load_matching_weights(encoder, weights, path)
@@ -63,7 +64,7 @@ def read_encoder_weights(path: Path) -> dict[str, Tensor]:
     """Return the weights of the encoder in the file of a model with a head."""
     return {
         name.removeprefix(ENCODER_PREFIX): weight
-        for name, weight in safetensors.torch.load_file(path).items()
+        for name, weight in read_weights(path).items()
         if name.startswith(ENCODER_PREFIX)
     }
 

@@ -4,7 +4,6 @@ Unlike in vocabularies trained here, special tokens are recognized in texts: "[M
 as it was when the tokenizer was trained.
 """
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +13,13 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from regard.errors import InputError
 from regard.files import JsonObject
-from regard.text.tokenizer import Tokenizer, Vocabulary, check_texts
+from regard.parsing import read_json_object
+from regard.text.tokenizer import ENCODING_PROBLEM, Tokenizer, Vocabulary, check_texts
+from regard.text.tokenizer_files import (
+    MAX_TOKEN_ID,
+    explain_tokenizer_errors,
+    load_inner_tokenizer,
+)
 
 # Role -> names of the role in Hugging Face's configs, and the usual tokens
 SPECIAL_ROLES = {
@@ -24,6 +29,7 @@ SPECIAL_ROLES = {
     "mask": (("mask_token",), ("[MASK]", "<mask>")),
     "unknown": (("unk_token",), ("[UNK]", "<unk>")),
 }
+TOKENIZER_FILES = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 
 class ExternalSpecialIds(NamedTuple):
@@ -47,11 +53,17 @@ class ExternalTokenizer(Vocabulary):
     """The interface of `Tokenizer` for a vocabulary that was not trained here."""
 
     def __init__(
-        self, inner: tokenizers.Tokenizer, special_tokens: Mapping[str, str] | None = None
+        self,
+        inner: tokenizers.Tokenizer,
+        special_tokens: Mapping[str, str] | None = None,
+        location: str = "tokenizer",
     ) -> None:
         inner.no_padding()
         inner.no_truncation()
-        super().__init__(inner, max(inner.get_vocab().values()) + 1)
+        largest_id = max(inner.get_vocab().values(), default=-1)
+        if not 0 <= largest_id <= MAX_TOKEN_ID:
+            raise InputError(f"{location}: the largest id of a token is {largest_id}")
+        super().__init__(inner, largest_id + 1)
         ids_by_role = {}
         for role, (names, usual) in SPECIAL_ROLES.items():
             tokens = [
@@ -79,10 +91,9 @@ class ExternalTokenizer(Vocabulary):
         check_texts(texts)
         check_texts(pairs or [])
         inputs = list(texts) if pairs is None else list(zip(texts, pairs, strict=True))
-        return [
-            SpecialEncoding(encoding.ids, encoding.type_ids)
-            for encoding in self._inner.encode_batch(inputs)
-        ]
+        with explain_tokenizer_errors(ENCODING_PROBLEM):
+            encodings = self._inner.encode_batch(inputs)
+        return [SpecialEncoding(encoding.ids, encoding.type_ids) for encoding in encodings]
 
     def decode(self, ids: Iterable[int], *, skip_specials: bool = True) -> str:
         return self._inner.decode(self._check_ids(ids), skip_special_tokens=skip_specials)
@@ -110,22 +121,18 @@ def read_tokenizer(folder: Path, model_type: str) -> ExternalTokenizer | None:
             special_tokens |= {
                 key: token_text(value) for key, value in options.items() if token_text(value)
             }
-    path = folder / "tokenizer.json"
-    try:
-        if path.is_file():
-            inner = tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
-        elif (path := folder / "vocab.txt").is_file():
+    path = next((p for name in TOKENIZER_FILES if (p := folder / name).is_file()), None)
+    merges = folder / "merges.txt"
+    if path is None or (path.name == "vocab.json" and not merges.is_file()):
+        return None
+    if path.name == "tokenizer.json":
+        return ExternalTokenizer(load_inner_tokenizer(path), special_tokens, str(path))
+    with explain_tokenizer_errors(f"{path}: not a tokenizer, or a damaged one"):
+        if path.name == "vocab.txt":
             inner = build_wordpiece(path, options)
-        elif (path := folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
-            inner = build_byte_bpe(
-                path, folder / "merges.txt", with_specials=model_type == "roberta"
-            )
         else:
-            return None
-    except Exception as error:  # the library raises the base class for all unreadable files
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
-    return ExternalTokenizer(inner, special_tokens)
+            inner = build_byte_bpe(path, merges, with_specials=model_type == "roberta")
+    return ExternalTokenizer(inner, special_tokens, str(path))
 
 
 def build_wordpiece(vocabulary: Path, options: JsonObject) -> tokenizers.Tokenizer:
@@ -172,16 +179,6 @@ def token_with_id(inner: tokenizers.Tokenizer, token: str) -> tuple[str, int]:
     if token_id is None:
         raise InputError(f"no token {token}")
     return token, token_id
-
-
-def read_json_object(path: Path) -> JsonObject:
-    try:
-        data = json.loads(path.read_text("utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path}: not JSON ({error})") from None
-    if not isinstance(data, dict):
-        raise InputError(f"{path}: must contain a JSON object, not a {type(data).__name__}")
-    return data
 
 
 def token_text(value: object) -> str:

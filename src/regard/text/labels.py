@@ -7,6 +7,7 @@ from pathlib import Path
 
 from regard.errors import InputError
 from regard.files import write_atomic
+from regard.parsing import read_json
 
 MAX_LISTED_LABELS = 10
 
@@ -47,10 +48,10 @@ class Labels:
 
     @classmethod
     def load(cls, path: Path | str) -> "Labels":
-        try:
-            names = json.loads(Path(path).read_text("utf-8"))
-        except ValueError as error:
-            raise InputError(f"{path}: not a list of labels, or a damaged one ({error})") from None
+        names = read_json(Path(path), "this must be a list of labels")
         if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise InputError(f"{path}: not a list of labels")
-        return cls(names)
+        try:
+            return cls(names)
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from None

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import NamedTuple
 
-import tokenizers
-
 from regard.errors import InputError
 from regard.text.external import ExternalTokenizer
 from regard.text.special import END, PAD, SPECIALS, START, UNKNOWN
 from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_files import load_inner_tokenizer
 
 AnyTokenizer = Tokenizer | ExternalTokenizer
 
@@ -46,12 +45,8 @@ def load_tokenizer(path: Path | str) -> AnyTokenizer:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
-    try:
-        inner = tokenizers.Tokenizer.from_str(path.read_text("utf-8"))
-    except Exception as error:  # the library raises the base class for all unreadable files
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
+    inner = load_inner_tokenizer(path)
     is_ours = all(inner.token_to_id(token) == number for number, token in enumerate(SPECIALS))
     # A tokenizer that was exported with a mask and imported again is external.
     is_ours = is_ours and inner.token_to_id("[MASK]") is None
-    return Tokenizer(inner) if is_ours else ExternalTokenizer(inner)
+    return Tokenizer(inner) if is_ours else ExternalTokenizer(inner, location=str(path))

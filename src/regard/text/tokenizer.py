@@ -15,9 +15,13 @@ from tokenizers import decoders
 from regard.errors import InputError
 from regard.files import write_atomic
 from regard.text.special import END, SPECIALS, UNKNOWN
+from regard.text.tokenizer_files import explain_tokenizer_errors, load_inner_tokenizer
 
 # Words between Unicode's White_Space, as in `tokenizers`; Python's \s includes U+001C to U+001F.
 WORD_PATTERN = re.compile(r"(?:\S|[\x1c-\x1f])+")
+
+
+ENCODING_PROBLEM = "the tokenizer cannot encode a text"
 
 
 class Encoding(NamedTuple):
@@ -44,9 +48,8 @@ class Vocabulary:
     def encode_batch(self, texts: Sequence[str]) -> list[Encoding]:
         """Encode several texts in parallel; each result is independent of the others."""
         check_texts(texts)
-        encodings = self._inner.encode_batch(list(texts), add_special_tokens=False)
         results = []
-        for text, encoding in zip(texts, encodings, strict=True):
+        for text, encoding in zip(texts, self._encode_texts(texts), strict=True):
             words = word_indices(text, [start for start, _ in encoding.offsets])
             results.append(Encoding(self._replace_specials(encoding.ids), encoding.tokens, words))
         return results
@@ -54,7 +57,8 @@ class Vocabulary:
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return only the ids of `encode_batch`, which is faster."""
         check_texts(texts)
-        encodings = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
+        with explain_tokenizer_errors(ENCODING_PROBLEM):
+            encodings = self._inner.encode_batch_fast(list(texts), add_special_tokens=False)
         return [self._replace_specials(encoding.ids) for encoding in encodings]
 
     def encode_with_offsets(
@@ -62,16 +66,14 @@ class Vocabulary:
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """Return the ids of each text, and the character offsets (start, end) of each id."""
         check_texts(texts)
-        encodings = self._inner.encode_batch(list(texts), add_special_tokens=False)
+        encodings = self._encode_texts(texts)
         return [(self._replace_specials(encoding.ids), encoding.offsets) for encoding in encodings]
 
     def encode_with_unknowns(self, texts: Sequence[str]) -> list[list[tuple[int, str]]]:
         """Return the id of each token, with its text if it is unknown, else ""."""
         check_texts(texts)
         results = []
-        for text, encoding in zip(
-            texts, self._inner.encode_batch(list(texts), add_special_tokens=False), strict=True
-        ):
+        for text, encoding in zip(texts, self._encode_texts(texts), strict=True):
             ids = self._replace_specials(encoding.ids)
             results.append(
                 [
@@ -111,6 +113,10 @@ class Vocabulary:
     def to_json(self) -> str:
         """Return the JSON that `save` writes; equal tokenizers have equal JSON."""
         return self._inner.to_str(pretty=True)
+
+    def _encode_texts(self, texts: Sequence[str]) -> list[tokenizers.Encoding]:
+        with explain_tokenizer_errors(ENCODING_PROBLEM):
+            return self._inner.encode_batch(list(texts), add_special_tokens=False)
 
     def _replace_specials(self, ids: list[int]) -> list[int]:
         """Replace special ids that a text may not contain; none by default."""
@@ -157,11 +163,11 @@ class Tokenizer(Vocabulary):
         path = Path(path)
         if not path.is_file():
             raise InputError(f"{path}: there is no such file; give the tokenizer.json of a run")
+        inner = load_inner_tokenizer(path)
         try:
-            return cls(tokenizers.Tokenizer.from_str(path.read_text("utf-8")))
-        except Exception as error:  # the library raises the base class for all unreadable files
-            reason = " ".join(str(error).split())
-            raise InputError(f"{path}: not a tokenizer, or a damaged one ({reason})") from None
+            return cls(inner)
+        except ValueError as error:
+            raise InputError(f"{path}: not a tokenizer of regard ({error})") from None
 
     def _replace_specials(self, ids: list[int]) -> list[int]:
         """Replace special ids by UNKNOWN: a word "</s>" in a text is not the end."""

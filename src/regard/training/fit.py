@@ -1,6 +1,5 @@
 """`regard.fit`: train a run with one call."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from signal import SIGINT, raise_signal
@@ -8,6 +7,7 @@ from typing import get_args
 
 from regard.config.base import DataConfig
 from regard.config.settings import Settings
+from regard.data.formats.lines import parse_json_lines
 from regard.data.records import (
     RecordData,
     find_table,
@@ -144,11 +144,7 @@ def file_kind(tables: Mapping[str, type[DataConfig]], path: Path) -> str:
     if len(kinds) == 1:
         return kinds[0]
     if path.suffix == ".jsonl":
-        first_line = path.open(encoding="utf-8").readline()
-        try:
-            record = json.loads(first_line)
-        except json.JSONDecodeError:
-            record = None
+        _, record = next(parse_json_lines(path))
         for kind in kinds:
             if isinstance(record, dict) and matches_fields(tables[kind], record):
                 return kind

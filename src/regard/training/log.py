@@ -11,7 +11,9 @@ from io import FileIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.errors import InputError
 from regard.files import JsonObject, explain_write_errors, write_atomic
+from regard.parsing import decode_utf8, parse_json_object
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -79,25 +81,38 @@ def truncate_log(folder: Path, steps_done: int, *, validated: bool = True) -> No
     If the state was not `validated` after its last step, that validation is repeated, too.
     """
     last = {"step": steps_done, "dev": steps_done if validated else steps_done - 1}
-    lines = complete_lines(folder / LOG_FILE)
-    entries = [(line, json.loads(line)) for line in lines]
-    kept_lines = [line for line, entry in entries if entry_step(entry) <= last[entry["kind"]]]
-    write_atomic(folder / LOG_FILE, "".join(kept_lines).encode())
+    entries = read_log(folder)
+    kept_entries = [entry for entry in entries if entry_step(entry) <= last[entry["kind"]]]
+    text = "".join(f"{json.dumps(entry)}\n" for entry in kept_entries)
+    write_atomic(folder / LOG_FILE, text.encode())
     header = ",".join(COLUMNS) + "\n"
-    write_atomic(folder / CSV_FILE, (header + csv_rows(map(json.loads, kept_lines))).encode())
+    write_atomic(folder / CSV_FILE, (header + csv_rows(kept_entries)).encode())
 
 
 def read_log(folder: Path) -> list[LogEntry]:
     """Return the entries of a folder's log, in order."""
-    return [json.loads(line) for line in complete_lines(folder / LOG_FILE)]
+    path = folder / LOG_FILE
+    lines = enumerate(complete_lines(path), 1)
+    return [parse_entry(line, f"{path}:{number}") for number, line in lines]
+
+
+def parse_entry(line: str, location: str) -> LogEntry:
+    """Return the entry of a line; refuse a line that `Log` has not written."""
+    hint = "remove this line, which is not of a training"
+    entry = parse_json_object(line, location, hint)
+    step = entry.get("number" if entry.get("kind") == "step" else "step")
+    has_loss = isinstance(entry.get("loss"), int | float)
+    if entry.get("kind") not in TENSORBOARD_SCALARS or type(step) is not int or not has_loss:
+        raise InputError(f"{location}: no step and loss; {hint}")
+    return entry
 
 
 def complete_lines(path: Path) -> list[str]:
     """Return the lines of a file, without a last line that was not completely written."""
     if not path.is_file():
         return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [line for line in lines if line.endswith("\n")]
+    lines = decode_utf8(path.read_bytes(), str(path)).split("\n")
+    return [f"{line}\n" for line in lines[:-1]]
 
 
 def write_all(file: FileIO, data: bytes) -> None:

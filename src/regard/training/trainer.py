@@ -1,7 +1,6 @@
 """Train a run in a folder, or resume its training."""
 
 import math
-import tomllib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
 from itertools import islice
@@ -17,6 +16,7 @@ from regard.data.digests import digest_data
 from regard.errors import InputError
 from regard.files import FileDigest, JsonObject, remove_drafts
 from regard.manifest import MANIFEST_FILE, Manifest, digests_to_json, read_manifest
+from regard.parsing import decode_utf8, parse_toml
 from regard.run import Run, versions
 from regard.tasks.building import batch_options
 from regard.tasks.catalogue import find_task
@@ -382,10 +382,8 @@ def check_folder_is_free(folder: Path, settings: Settings) -> None:
 
 def check_task(config: Path, task: str) -> None:
     """Check the task of a saved config before its settings, whose tables depend on the task."""
-    try:
-        saved_task = tomllib.loads(config.read_text("utf-8")).get("task", task)
-    except ValueError as error:
-        raise InputError(f"{config}: is not the config of a run ({error})") from None
+    text = decode_utf8(config.read_bytes(), str(config))
+    saved_task = parse_toml(text, str(config)).get("task", task)
     if saved_task != task:
         raise InputError(
             f"{config.parent}: holds a run of task {saved_task!r}, not {task!r}; use another folder"

@@ -7,7 +7,6 @@ Records are {"image": a path, "captions": all captions of the image}. All lines 
 adjacent or not, make one record.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -24,6 +23,7 @@ from regard.data.formats.lines import check_file, display_name, read_text
 from regard.data.formats.text_pairs import Paths, format_from_suffix, read_json_lines
 from regard.errors import InputError
 from regard.files import JsonObject
+from regard.parsing import parse_json
 
 CaptionFormat = Literal["jsonl", "coco"]
 FORMAT_BY_SUFFIX: dict[str, CaptionFormat] = {
@@ -136,13 +136,7 @@ def read_coco(path: Path | str) -> CaptionIndex:
 
 def load_coco(path: Path | str) -> dict[str, list[JsonObject]]:
     """Load the JSON of COCO, and check the types of the fields that are used."""
-    try:
-        data = json.loads(read_text(path))
-    except (json.JSONDecodeError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise InputError(
-            f"{display_name(path)}: not JSON ({reason}); download or write it again"
-        ) from None
+    data = parse_json(read_text(path), display_name(path), "download or write it again")
     if not isinstance(data, dict):
         raise InputError(f"{display_name(path)}: must be an object with images and annotations")
     for name, fields in COCO_FIELDS.items():

@@ -4,7 +4,9 @@ A class is a folder with images, at any depth, on disk or in a zip. The splits h
 classes.
 """
 
+import lzma
 import zipfile
+import zlib
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,9 +24,13 @@ from regard.data.formats.images import ImageReader, read_image_bytes
 from regard.data.formats.lines import display_name
 from regard.data.synthetic.episodes import EpisodeCorpus, SampledEpisodes, draw_layout
 from regard.errors import InputError
+from regard.parsing import one_line
 
 # Class -> location of each image, and a function that reads its bytes
 ImageFilesByClass = dict[str, list[tuple[str, Callable[[], bytes]]]]
+MAX_IMAGE_BYTES = 1 << 29
+# Of damaged archives, unknown compressions (NotImplementedError) and encrypted ones (RuntimeError)
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError, RuntimeError)
 RIGHT_ANGLE_ROTATIONS = 4  # 0, 90, 180 and 270 degrees
 
 
@@ -252,16 +258,29 @@ def zip_image_classes(path: Path) -> ImageFilesByClass:
     classes: ImageFilesByClass = {}
     try:
         archive = zipfile.ZipFile(path)
-    except zipfile.BadZipFile as error:
-        raise InputError(f"{path}: damaged ({error})") from None
+    except ZIP_ERRORS as error:
+        raise InputError(f"{path}: damaged ({one_line(error)}); download it again") from None
     for name in sorted(archive.namelist()):
         member_path = Path(name)
         if is_image_file(member_path) and member_path.parent != Path():
             location = f"{path}: {name}"
             classes.setdefault(str(member_path.parent), []).append(
-                (location, lambda name=name: archive.read(name))
+                (
+                    location,
+                    lambda name=name, location=location: read_member(archive, name, location),
+                )
             )
     return classes
+
+
+def read_member(archive: zipfile.ZipFile, name: str, location: str) -> bytes:
+    """Return the bytes of an image in a zip, which must not be larger than images are."""
+    if (size := archive.getinfo(name).file_size) > MAX_IMAGE_BYTES:
+        raise InputError(f"{location}: {size:,} bytes, more than {MAX_IMAGE_BYTES:,}; not an image")
+    try:
+        return archive.read(name)
+    except ZIP_ERRORS as error:
+        raise InputError(f"{location}: damaged ({one_line(error)}); remove it") from None
 
 
 def hold_out_classes(

@@ -72,6 +72,8 @@ def read_dialogue_json(path: Path | str) -> Iterator[LocatedRecord]:
 
 def record_from_exchanges(data: JsonObject, location: str) -> Record:
     turns, beliefs = list[str](), list[SlotValues]()
+    if not isinstance(data["exchanges"], list):
+        raise InputError(f"{location}: exchanges must be a list")
     for number, exchange in enumerate(data["exchanges"], 1):
         exchange_location = f"{location}: exchange {number}"
         if not isinstance(exchange, dict):

@@ -137,10 +137,16 @@ def image_size(image: ImageLike) -> tuple[int, int]:
     """Return the displayed height and width; of a file, only the header is read."""
     if not isinstance(image, Path | str):
         return image.shape[0], image.shape[1]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        opened = open_image(read_image_bytes(image), str(image))
-        is_sideways = opened.getexif().get(EXIF_ORIENTATION, 1) in SIDEWAYS_ORIENTATIONS
+    data = read_image_bytes(image)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            opened = open_image(data, str(image))
+            is_sideways = opened.getexif().get(EXIF_ORIENTATION, 1) in SIDEWAYS_ORIENTATIONS
+    except BadImageError:
+        raise
+    except Exception as error:  # decoders raise any exception on damaged bytes
+        raise damaged_image(str(image), error) from None
     return (opened.width, opened.height) if is_sideways else (opened.height, opened.width)
 
 

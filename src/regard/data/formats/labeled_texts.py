@@ -4,7 +4,6 @@ Records are {"text": …, "label": …}, or {"text": …, "pair": …, "label": 
 Files ending in .gz are decompressed. Records are read one at a time.
 """
 
-import csv
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +12,14 @@ from typing import Literal
 
 from regard.data.corpus import SPLITS, Record, check_split
 from regard.data.formats.held_out import hash_split, held_out_shares
-from regard.data.formats.lines import STDIN, check_file, display_name, read_lines, read_text
+from regard.data.formats.lines import (
+    STDIN,
+    check_file,
+    display_name,
+    parse_csv,
+    read_lines,
+    read_text,
+)
 from regard.data.formats.text_pairs import (
     SKIPPED_COLUMN,
     Paths,
@@ -74,20 +80,7 @@ def numbered_tsv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
 
 
 def numbered_csv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV, each with the number of its first line."""
-    reader = csv.reader((f"{line}\n" for line in read_lines(path)), strict=True)
-    while True:
-        number = reader.line_num + 1
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            raise InputError(
-                f"{display_name(path)}:{number}: not CSV ({error}); put a cell that contains a "
-                "quote in quotes, and double the quote"
-            ) from None
-        if row is None:
-            return
-        yield number, row
+    return parse_csv(path, (f"{line}\n" for line in read_lines(path)))
 
 
 def read_label_folders(path: Path | str) -> Iterator[LocatedRecord]:

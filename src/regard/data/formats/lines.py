@@ -3,20 +3,22 @@
 Every error is one line: `file:line: what is wrong; what to do`.
 """
 
+import csv
 import gzip
-import json
 import sys
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from regard.errors import InputError
+from regard.parsing import parse_json
 
 STDIN = "-"
 BLOCK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 26  # longer lines are not text, or text in another format
+MAX_TEXT_BYTES = 1 << 30  # of a file that is read as one text
 UTF8_BOM = b"\xef\xbb\xbf"  # some programs write it before UTF-8
 UTF16_BOMS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
@@ -80,19 +82,36 @@ def parse_json_lines(path: Path | str, expected: str = "object") -> Iterator[tup
 
 
 def parse_json_line(line: str, location: str, expected: str = "object") -> object:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise InputError(
-            f"{location}: not JSON ({reason}); put one {expected} on each line"
-        ) from None
+    """Return the value of a line; `expected` names the kind of value in errors."""
+    return parse_json(line, location, f"put one {expected} on each line")
+
+
+def parse_csv(path: Path | str, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV, each with the number of its first line."""
+    csv.field_size_limit(MAX_LINE_BYTES)  # a cell may be as long as a line; the default is 128 kB
+    reader = csv.reader(lines, strict=True)
+    while True:
+        number = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise InputError(
+                f"{display_name(path)}:{number}: not CSV ({error}); put a cell that contains a "
+                "quote in quotes, and double the quote"
+            ) from None
+        if row is None:
+            return
+        yield number, row
 
 
 def read_text(path: Path | str) -> str:
     """Read a file that must be UTF-8 and not empty; lines end in LF."""
     with open_binary(path) as file:
-        data = file.read().removeprefix(UTF8_BOM)
+        data = file.read(MAX_TEXT_BYTES + 1).removeprefix(UTF8_BOM)
+    if len(data) > MAX_TEXT_BYTES:
+        raise InputError(
+            f"{path}: more than {MAX_TEXT_BYTES >> 20} MB; split it into several files"
+        )
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

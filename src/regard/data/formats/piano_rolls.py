@@ -20,6 +20,7 @@ from regard.data.formats.labeled_texts import (
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_text
 from regard.data.formats.text_pairs import Paths, path_suffix
 from regard.errors import InputError
+from regard.parsing import parse_json
 
 LOWEST_PITCH, HIGHEST_PITCH = 21, 108  # the keys of a piano
 SPLIT_NAMES = {"train": ("train",), "dev": ("valid", "dev"), "test": ("test",)}
@@ -30,13 +31,7 @@ RollStep = tuple[int, ...]
 
 def parse_piece(text: str, location: str) -> list[RollStep]:
     """Parse a piece, or the beginning of one, from JSON; errors name `location`."""
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise InputError(
-            f"{location}: not JSON ({error}); write a piece as [[60, 64], [62]]"
-        ) from None
-    return to_steps(data, location)
+    return to_steps(parse_json(text, location, "write a piece as [[60, 64], [62]]"), location)
 
 
 def to_steps(piece: object, location: str) -> list[RollStep]:
@@ -135,12 +130,8 @@ def read_pieces(path: Path | str, split: str) -> Iterator[tuple[str, object]]:
 
 
 def load_json(path: Path | str) -> object:
-    try:
-        return json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        problem = f"not JSON ({error.msg}, column {error.colno})"
-        hint = "correct it, or name a file with one piece a line .jsonl"
-        raise InputError(f"{display_name(path)}:{error.lineno}: {problem}; {hint}") from None
+    hint = "correct it, or name a file with one piece a line .jsonl"
+    return parse_json(read_text(path), display_name(path), hint)
 
 
 def split_name(data: object, split: str) -> str | None:

@@ -25,6 +25,7 @@ from regard.data.formats.lines import check_file, display_name, parse_json_lines
 from regard.data.formats.text_pairs import Paths, format_from_suffix
 from regard.errors import InputError
 from regard.files import JsonObject
+from regard.parsing import parse_json
 
 QuestionFormat = Literal["squad", "jsonl"]
 FORMAT_BY_SUFFIX: dict[str, QuestionFormat] = {
@@ -36,12 +37,8 @@ MAX_EXCERPT_CHARACTERS = 40  # of a text in a message
 
 
 def read_squad(path: Path | str) -> Iterator[LocatedRecord]:
-    try:
-        data = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        location = f"{display_name(path)}:{error.lineno}"
-        raise InputError(f"{location}: not JSON ({error.msg}, column {error.colno})") from None
     name = display_name(path)
+    data = parse_json(read_text(path), name)
     for a, article in enumerate(list_field(data, "data", name)):
         for p, paragraph in enumerate(list_field(article, "paragraphs", f"{name}: data[{a}]")):
             location = f"{name}: data[{a}].paragraphs[{p}]"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from regard.data.corpus import Record
+from regard.data.database import is_list_of
 from regard.data.formats.labeled_texts import (
     HashSplitFiles,
     LocatedRecord,
@@ -88,6 +89,8 @@ def record_from_json(data: JsonObject, location: str) -> Record:
     """Build a record from tokens with tags, or from a text with spans of characters."""
     if "tokens" in data:
         tokens, tags = data["tokens"], data.get("tags")
+        if not isinstance(tokens, list):
+            raise InputError(f"{location}: tokens must be a list of words")
         if not isinstance(tags, list) or len(tags) != len(tokens):
             raise InputError(f"{location}: tags must be a list as long as tokens, {len(tokens)}")
         if not all(
@@ -109,7 +112,7 @@ def record_from_spans(text: str, character_spans: object, location: str) -> Reco
 
     A span must begin and end at borders of words.
     """
-    if not isinstance(character_spans, list):
+    if not is_list_of(character_spans, dict):
         raise InputError(f"{location}: spans must be a list of {{start, end, label}}")
     words = [(match.start(), match.end()) for match in WORD_PATTERN.finditer(text)]
     starts = {start: number for number, (start, _) in enumerate(words)}
@@ -118,8 +121,10 @@ def record_from_spans(text: str, character_spans: object, location: str) -> Reco
     for span in character_spans:
         start, end = span.get("start"), span.get("end")
         label = span.get("label", span.get("entity"))
+        if not isinstance(start, int) or not isinstance(end, int):
+            raise InputError(f"{location}: start and end of a span must be whole numbers")
         if start not in starts or end not in ends or not label:
-            span_text = text[start:end] if isinstance(start, int) and isinstance(end, int) else ""
+            span_text = text[start:end]
             raise InputError(
                 f"{location}: span {start} to {end} ({span_text!r}, {label!r}) must begin and end "
                 "at words of the text, and have a label"

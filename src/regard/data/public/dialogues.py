@@ -3,17 +3,18 @@
 `license` is what their publishers state.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from regard.data.corpus import SPLITS, Record, check_name, check_split
-from regard.data.database import ANY_VALUE, Database
+from regard.data.database import ANY_VALUE, Database, is_list_of
 from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.dialogues import SlotValues, dialogue_record
 from regard.data.formats.lines import read_text
+from regard.errors import InputError
 from regard.files import JsonObject
+from regard.parsing import parse_json
 
 GITHUB = "https://raw.githubusercontent.com"
 SLOT_COLUMNS = ("food", "area", "pricerange")
@@ -138,4 +139,7 @@ class PublicDialogues:
 
     def _load_json(self, source: RemoteFile) -> list[JsonObject]:
         path = cache_folder() / self.name / Path(source.mirror_path).name.removesuffix(".gz")
-        return json.loads(read_text(fetch_file(source, path)))
+        dialogues = parse_json(read_text(fetch_file(source, path)), str(path))
+        if not is_list_of(dialogues, dict):
+            raise InputError(f"{path}: must be a list of objects; remove it to download it again")
+        return dialogues

@@ -5,8 +5,6 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-import safetensors
-import safetensors.torch
 import torch
 
 from regard.config.decode import DecodeConfig, GreedyConfig
@@ -38,6 +36,7 @@ from regard.tasks.run_folder import (
     check_run_files,
     verify_weights,
 )
+from regard.tasks.run_weights import check_settings_limits, check_weights, read_weights
 from regard.text.special_ids import load_tokenizer
 
 
@@ -116,13 +115,11 @@ def load_backward_task(folder: Path) -> ChatTask:
     loaders = BUILDER.vocabulary_loaders(settings)
     check_run_files(folder, [f"{name}.json" for name in loaders])
     vocabularies = {name: load(folder / f"{name}.json") for name, load in loaders.items()}
+    check_settings_limits(settings, str(folder / CONFIG_FILE))
+    check_weights(lambda: BUILDER.build_model(settings, vocabularies), weights_path)
     with torch.random.fork_rng(devices=[]):
         model = BUILDER.build_model(settings, vocabularies)
-    try:
-        model.load_state_dict(safetensors.torch.load_file(weights_path))
-    except (safetensors.SafetensorError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise InputError(f"{weights_path}: does not fit the settings ({reason})") from error
+    model.load_state_dict(read_weights(weights_path))
     return BUILDER.build_task(settings, vocabularies, model.eval())
 
 

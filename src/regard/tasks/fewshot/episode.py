@@ -3,7 +3,6 @@
 A line of input is a folder of images and the path of a query, or JSON with points.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from regard.data.corpus import Record
 from regard.data.formats.class_folders import find_image_classes
 from regard.data.formats.images import ImageReader
 from regard.errors import InputError
+from regard.parsing import parse_json_object
 
 IMAGE_INPUT_FORMAT = (
     "a folder with a folder of images for each class, a tab, and the image to classify"
@@ -110,7 +110,7 @@ def parse_images(line: str, location: str, reader: ImageReader) -> Support:
 def parse_points(line: str, location: str, dim: int) -> Support:
     """Read JSON with `dim` numbers for each example and the query."""
     try:
-        data = json.loads(line)
+        data = parse_json_object(line, location)
         examples = {
             str(name): [
                 (str(index), np.array(point, np.float32))
