@@ -8,7 +8,7 @@ import pytest
 from regard.metrics.alignment_files import GoldAlignment
 from regard.view.annotations import MapAnnotations, SearchTreeNode, TokenChoice
 from regard.view.attention_map import AttentionMap
-from regard.view.page import side_by_side_page
+from regard.view.page import html_page, side_by_side_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -246,3 +246,16 @@ def test_side_by_side(browser, tmp_path):
     assert page.locator("h2").all_inner_texts() == ["first", ATTACK]
     assert messages == []
     context.close()
+
+
+def test_a_script_that_is_not_ours_is_blocked(browser, tmp_path):
+    page = browser.new_page()
+    text = html_page(AttentionMap(weights(1, 5, 5), TOKENS, TOKENS))
+    foreign = '<script>document.title = 1</script><img src=x onerror="document.title = 1">'
+        "<script>document.title = 'taken'</script><img src=x onerror=\"document.title='taken'\">"
+    )
+    (tmp_path / "map.html").write_text(text.replace("<main>", f"<main>{foreign}"))
+    page.goto((tmp_path / "map.html").as_uri())
+    page.wait_for_selector("body[data-ready=yes]")
+    assert page.title() == "attention"
+    page.close()

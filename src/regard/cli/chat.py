@@ -92,6 +92,9 @@ def print_reply(task: Conversation, history: list[object], console: Console) -> 
 def read_line(is_interactive: bool) -> str | None:
     """Return the next line, or None at the end of the input, at Ctrl-C or Ctrl-D."""
     try:
-        return input("> ") if is_interactive else next(sys.stdin, None)
+        if is_interactive:
+            return input("> ")
+        line = next(sys.stdin, None)
+        return line and line.removeprefix("\ufeff")  # some programs write a BOM first
     except (EOFError, KeyboardInterrupt):
         return None

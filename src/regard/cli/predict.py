@@ -12,6 +12,7 @@ from regard.cli.options import RunArgument, SetOption
 from regard.errors import InputError
 from regard.run import Run
 from regard.view.highlight import render_highlighted
+from regard.view.sanitize import terminal_text
 from regard.view.sequence import render_annotated_sequence
 from regard.view.terminal import Surface
 
@@ -53,14 +54,15 @@ def predict(
         elif prediction.annotation and surface.ink in ("256", "truecolor"):
             print(render_annotated_sequence(*prediction.annotation, surface), end="\n\n")
         else:
-            print(prediction.text)
+            print(terminal_text(prediction.text))
 
 
 def decoded_lines(lines: Iterable[bytes]) -> list[str]:
     texts: list[str] = []
     for number, line in enumerate(lines, 1):
         try:
-            texts.append(line.decode("utf-8").rstrip("\r\n"))
+            encoding = "utf-8-sig" if number == 1 else "utf-8"  # some programs write a BOM
+            texts.append(line.decode(encoding).rstrip("\r\n"))
         except UnicodeDecodeError as error:
             raise InputError(
                 f"standard input:{number}: byte {error.start + 1} is 0x{line[error.start]:02x}, "

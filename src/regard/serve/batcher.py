@@ -144,9 +144,7 @@ def predict_together(jobs: Sequence[Job]) -> list[list[Prediction]]:
             for job, job_keys in zip(jobs, keys, strict=True)
             for key, record in zip(job_keys, job.records, strict=True)
         }
-        predicted = dict(
-            zip(unique, jobs[0].run.task.predict(list(unique.values())), strict=True)
-        )
+        predicted = dict(zip(unique, jobs[0].run.task.predict(list(unique.values())), strict=True))
     return [[predicted[key] for key in job_keys] for job_keys in keys]
 
 

@@ -261,9 +261,7 @@ def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
         prompts = to_texts(served, body.prompt)
         copies = body.n or 1
         check_count(len(prompts) * copies, limits)
-        records = [
-            served.to_record(prompt, "prompt") for prompt in prompts for _ in range(copies)
-        ]
+        records = [served.to_record(prompt, "prompt") for prompt in prompts for _ in range(copies)]
         generation = Generation(
             served, body, records, body.max_tokens, sum(map(len, encode(served, prompts)))
         )
@@ -275,9 +273,7 @@ def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
                 "text_completion", lambda text, why: completion_choice(0, text, why), opening
             )
             return StreamingResponse(events, media_type="text/event-stream")
-        predictions = await finish(
-            request, limits, served.batcher.predict(generation.run, records)
-        )
+        predictions = await finish(request, limits, served.batcher.predict(generation.run, records))
         choices = list[JsonObject]()
         for index, prediction in enumerate(predictions):
             text, was_cut = generation.cut(output_text(prediction))

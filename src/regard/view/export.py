@@ -22,6 +22,7 @@ from regard.view.annotations import annotations_from_dict
 from regard.view.attention_map import AttentionMap
 from regard.view.page import html_page
 from regard.view.picture import PictureFormat, PictureStyle, picture_bytes
+from regard.view.sanitize import csv_cell
 from regard.view.terminal import label
 
 FORMAT_VERSION = 1
@@ -112,7 +113,10 @@ def as_json(map_: AttentionMap) -> bytes:
 
 
 def as_csv(map_: AttentionMap) -> bytes:
-    """Return a row for each weight; positions count from 0, heads from 1."""
+    """Return a row for each weight; positions count from 0, heads from 1.
+
+    Tokens are for a spreadsheet, see `csv_cell`; .json and .npz have them unchanged.
+    """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["layer", "head", "query", "query_token", "key", "key_token", "weight"])
@@ -120,7 +124,8 @@ def as_csv(map_: AttentionMap) -> bytes:
     for layer in map_.layers:
         for head, q, k in np.argwhere(layer.weights > MIN_CSV_WEIGHT).tolist():
             weight = f"{layer.weights[head, q, k]:.6g}"
-            writer.writerow([layer.name, head + 1, q, queries[q], k, keys[k], weight])
+            query, key = csv_cell(queries[q]), csv_cell(keys[k])
+            writer.writerow([csv_cell(layer.name), head + 1, q, query, k, key, weight])
     return buffer.getvalue().encode()
 
 

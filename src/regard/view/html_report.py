@@ -13,6 +13,7 @@ from regard.view.report import (
     overview_table,
     seed_average_table,
 )
+from regard.view.sanitize import security_policy
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8885; }
@@ -57,6 +58,7 @@ def as_html(report: ComparisonReport, pictures: Sequence[tuple[str, bytes]]) -> 
     body = [f"<h1>{title}</h1>", *map(html_table, tables), f"<ul>{notes}</ul>"]
     body += [html_figure(caption, picture) for caption, picture in pictures]
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head += security_policy(SCRIPT)
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}<title>{title}</title>'
         f"<style>{STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n"

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from regard.files import JsonObject
 from regard.metrics.comparison import ModelResult, SeedSpread
+from regard.view.sanitize import csv_cell
 
 # Titles and formats of columns, in this order
 COLUMNS = {
@@ -159,7 +160,8 @@ def as_csv(report: ComparisonReport) -> str:
         labeled_models += [("mean", spread.mean), ("deviation", spread.deviation)]
     for kind, model in labeled_models:
         values = [model.values.get(name) for name in names]
-        writer.writerow([model.name, *values, *(model.by_length.get(name) for name in bins), kind])
+        lengths = [model.by_length.get(name) for name in bins]
+        writer.writerow([csv_cell(model.name), *values, *lengths, kind])
     return buffer.getvalue()
 
 

@@ -4,9 +4,11 @@ Control characters could move the cursor, rewrite earlier lines, change the titl
 reverse the order of letters. They are shown as escapes, such as \x1b, so that nothing is hidden.
 """
 
+import base64
 import io
 import re
 import sys
+from hashlib import sha256
 from typing import TextIO
 
 # C0 except tab and line feed, DEL, C1, line separators, directions, halves of surrogate pairs
@@ -53,6 +55,39 @@ def sanitize_terminals() -> None:
         sys.stdout = SanitizedTerminal(sys.stdout, COLOR_CODES)
     if isinstance(sys.stderr, io.TextIOWrapper) and sys.stderr.isatty():
         sys.stderr = SanitizedTerminal(sys.stderr, f"{COLOR_CODES}|{CURSOR_CODES}")
+
+
+def terminal_text(text: str) -> str:
+    """Return a text of unknown origin for standard output: sanitized if that is a terminal."""
+    return sanitize_text(text) if sys.stdout.isatty() else text
+
+
+def csv_cell(text: str) -> str:
+    """Return a text that a spreadsheet shows and does not run.
+
+    A text that begins like a formula gets an apostrophe in front, and control characters, such as
+    a carriage return, become escapes.
+
+    >>> csv_cell("=1+2"), csv_cell("=")
+    ("'=1+2", '=')
+    """
+    cell = sanitize_text(text)
+    is_formula = len(cell) > 1 and cell.startswith(("=", "+", "-", "@", "\t"))
+    return f"'{cell}" if is_formula else cell
+
+
+def security_policy(*scripts: str) -> str:
+    """Return the tag of an HTML page that allows these inline scripts and images, and no network.
+
+    Each script is allowed by its SHA-256, so that no other script can run.
+    """
+    digests = (base64.b64encode(sha256(script.encode()).digest()).decode() for script in scripts)
+    sources = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
+    policy = (
+        f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -9,6 +9,7 @@ import html
 import json
 import zlib
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from string import Template
 
@@ -17,6 +18,7 @@ import numpy as np
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.view.attention_map import AttentionMap, TokenSequence
+from regard.view.sanitize import security_policy
 
 MAX_KEPT_WEIGHTS = 16  # weights of a row with more than MAX_DENSE_KEYS keys
 MAX_DENSE_KEYS = 64
@@ -61,10 +63,16 @@ def html_page(map_: AttentionMap) -> str:
         title=html.escape(escape_invisible(map_.title or "attention")),
         style=resources.joinpath("page.css").read_text("utf-8"),
         data=json.dumps(page_data, ensure_ascii=True).replace("<", "\\u003c"),
-        script="".join(
-            resources.joinpath(name).read_text("utf-8") for name in ("annotations.js", "page.js")
-        ),
+        script=page_script(),
+        policy=security_policy(page_script()),
     )
+
+
+@cache
+def page_script() -> str:
+    """Return the script of the page, which is the same for all maps."""
+    names = ("annotations.js", "page.js")
+    return "".join(files(__name__).joinpath(name).read_text("utf-8") for name in names)
 
 
 def html_frame(map_: AttentionMap, height: int = 560) -> str:
@@ -82,13 +90,14 @@ def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
         f"{html_frame(map_, height=760)}</section>"
         for name, map_ in maps
     )
+    policy = security_policy(page_script())  # the frames inherit it
     style = (
         ":root{color-scheme:light dark} body{font:14px system-ui,sans-serif;margin:1rem;"
         "display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr))}"
         "h2{font-size:1rem;margin:.2rem 0;overflow-wrap:anywhere}"
     )
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{policy}'
         '<meta name="viewport" content="width=device-width"><title>Side by side</title>'
         f"<style>{style}</style></head>\n<body>\n{frames}\n</body></html>\n"
     )
