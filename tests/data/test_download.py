@@ -10,12 +10,15 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from hashlib import sha256
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.request import Request
 
 import pytest
 
 from regard.data import download
-from regard.data.download import RemoteFile, cache_folder, fetch_file
+from regard.data.download import RemoteFile, SameSchemeRedirects, cache_folder, fetch_file
+from regard.errors import InputError
 
 TEXT = b"".join(b"line %d of a text\n" % n for n in range(20_000))
 PACKED = gzip.compress(TEXT)
@@ -48,6 +51,11 @@ class FlakyHandler(BaseHTTPRequestHandler):
         if behavior.isdigit():
             self.send_error(int(behavior))
             return
+        if behavior.startswith("to "):
+            self.send_response(302)
+            self.send_header("Location", behavior.removeprefix("to "))
+            self.end_headers()
+            return
         data = self.server.files.get(self.path)
         if data is None:
             self.send_error(404)
@@ -63,7 +71,8 @@ class FlakyHandler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(data) - start))
+        if behavior != "no length":
+            self.send_header("Content-Length", str(len(data) - start))
         self.end_headers()
         rest = data[start:]
         self.wfile.write(rest[: len(rest) // 2] if behavior == "break" else rest)
@@ -216,6 +225,62 @@ def test_only_http_addresses(server, tmp_path):
     local = RemoteFile("file:///etc/hostname", "a.gz", CHECKSUM)
     with pytest.raises(ValueError, match="not an http address"):
         fetch_file(local, tmp_path / "a")
+
+
+@pytest.mark.parametrize("behavior", ["fine", "no length"])
+def test_a_download_has_a_size_limit(server, tmp_path, behavior):
+    server.behaviors = [behavior]
+    with pytest.raises(InputError, match=r"a.gz: more than 1,000 bytes; this is not the expected"):
+        fetch_file(remote_file(server)._replace(max_bytes=1000), tmp_path / "a")
+    assert file_names(tmp_path) == []
+
+
+def test_an_unpacked_file_has_a_size_limit(server, tmp_path):
+    server.files["/a.gz"] = gzip.compress(bytes(1_000_000))
+    with pytest.raises(InputError, match=r"a.gz: more than 100,000 bytes"):
+        fetch_file(remote_file(server)._replace(max_bytes=100_000), tmp_path / "a")
+    assert file_names(tmp_path) == []
+
+
+def test_redirects_stay_in_their_scheme(server, tmp_path):
+    server.behaviors = [f"to {server.url}/a.gz"]
+    assert fetch_file(remote_file(server, "moved.gz"), tmp_path / "a").read_bytes() == TEXT
+    for address in ("file:///etc/hostname", "ftp://127.0.0.1/a.gz"):
+        server.behaviors = [f"to {address}"]
+        with pytest.raises(InputError, match=r"redirects from http to (file|ftp) |HTTP 302"):
+            fetch_file(remote_file(server), tmp_path / "b")
+    assert file_names(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_allowed"),
+    [
+        ("https", "https", True),
+        ("http", "https", True),
+        ("https", "http", False),
+        ("https", "file", False),
+    ],
+)
+def test_a_redirect_never_gives_up_encryption(before, after, is_allowed):
+    request, headers = Request(f"{before}://host.invalid/a"), HTTPMessage()  # noqa: S310
+
+    def redirect() -> Request | None:
+        return SameSchemeRedirects().redirect_request(
+            request, io.BytesIO(), 302, "Found", headers, f"{after}://other.invalid/a"
+        )
+
+    if is_allowed:
+        assert redirect() is not None
+    else:
+        with pytest.raises(InputError, match=f"redirects from {before} to {after}"):
+            redirect()
+
+
+def test_the_cache_is_verified(server, tmp_path):
+    path = fetch_file(remote_file(server), tmp_path / "a")
+    path.write_bytes(TEXT.replace(b"line 7 ", b"lime 7 "))
+    assert fetch_file(remote_file(server), path).read_bytes() == TEXT
+    assert len(server.requests) == 2
 
 
 class TestMirror:

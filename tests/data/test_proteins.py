@@ -7,6 +7,7 @@ import random
 import pytest
 
 from regard.config.data.proteins import ProteinsDataConfig, PublicProteinsDataConfig
+from regard.data import download
 from regard.data.build import build_corpus
 from regard.data.formats.proteins import ProteinFiles, parse_sequences
 from regard.data.public.proteins import PROTEIN_DATASETS, PublicProteins, protein_families
@@ -112,6 +113,7 @@ def test_protein_families():
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("REGARD_CACHE", str(tmp_path))
+    monkeypatch.setattr(download, "is_verified", lambda path, _: path.is_file())
     monkeypatch.delenv("REGARD_MIRROR", raising=False)
     return tmp_path
 

@@ -12,12 +12,12 @@ import zipfile
 import zlib
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 from urllib.error import HTTPError, URLError
-from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from regard.errors import InputError
 from regard.files import draft_path, remove_drafts
@@ -26,6 +26,7 @@ BLOCK_BYTES = 1 << 16
 TIMEOUT_SECONDS = 30.0  # without a byte
 MAX_FRUITLESS_TRIES = 4  # consecutive tries without a new byte
 FIRST_PAUSE_SECONDS = 0.5  # before the second try; doubled before each later one
+_verified_versions: set[tuple[str, int, int, str]] = set()  # files that this process has hashed
 TRANSIENT_STATUSES = {408, 425, 429, 500, 502, 503, 504}
 
 
@@ -40,6 +41,8 @@ class RemoteFile(NamedTuple):
     """Checksum of the unpacked text."""
     member: str = ""
     """Name of the file inside a zip; empty to keep the zip itself, with its checksum."""
+    max_bytes: int = 1 << 30
+    """Limit of the download and of the unpacked text; more is refused before it is hashed."""
 
 
 def cache_folder() -> Path:
@@ -50,17 +53,18 @@ def cache_folder() -> Path:
 
 
 def fetch_file(source: RemoteFile, path: Path) -> Path:
-    """Download the file to `path` unless it exists, and return `path`.
+    """Download the file to `path` unless it is there with the right checksum; return `path`.
 
     It comes from REGARD_MIRROR (a folder or an address) if that is set, else from `source.url`.
     """
-    if path.is_file():
+    if is_verified(path, source):
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     mirror = os.environ.get("REGARD_MIRROR", "").rstrip("/")
     with _exclusive_lock(path.parent / ".lock"):
-        if path.is_file():  # another process was quicker
+        if is_verified(path, source):  # another process was quicker
             return path
+        path.unlink(missing_ok=True)
         remove_drafts(path.parent)
         if mirror and not _is_url(mirror):
             packed = Path(mirror).expanduser() / source.mirror_path
@@ -76,17 +80,32 @@ def fetch_file(source: RemoteFile, path: Path) -> Path:
         url = f"{mirror}/{quote(source.mirror_path)}" if mirror else source.url
         part = path.with_name(path.name + ".part")
         is_resumed = part.exists()
-        _download(url, part)
+        _download(url, part, source.max_bytes)
         try:
             _unpack(part, source, path, url)
         except ValueError:
             part.unlink()
             if not is_resumed:
                 raise
-            _download(url, part)  # the resumed part may have been of another version
+            # The resumed part may have been of another version.
+            _download(url, part, source.max_bytes)
             _unpack(part, source, path, url)
         part.unlink()
     return path
+
+
+def is_verified(path: Path, source: RemoteFile) -> bool:
+    """Return whether a file of the cache has its checksum; an unchanged file is read once."""
+    if not path.is_file():
+        return False
+    status = path.stat()
+    version = (str(path), status.st_size, status.st_mtime_ns, source.sha256)
+    if version not in _verified_versions:
+        with path.open("rb") as file:
+            if file_digest(file, "sha256").hexdigest() != source.sha256:
+                return False
+        _verified_versions.add(version)
+    return True
 
 
 def _is_url(location: str) -> bool:
@@ -104,16 +123,19 @@ def _exclusive_lock(lock_path: Path) -> Generator[None]:
         yield
 
 
-def _download(url: str, part: Path) -> None:
+def _download(url: str, part: Path, max_bytes: int) -> None:
     """Append to `part`, from its present end, until the file is complete."""
     fruitless_tries, reason = 0, ""
     with _progress_bar(url) as on_progress:
         while fruitless_tries < MAX_FRUITLESS_TRIES:
             before = part.stat().st_size if part.exists() else 0
             try:
-                if _transfer(url, part, before, on_progress):
+                if _transfer(url, part, before, max_bytes, on_progress):
                     return
                 reason = "the connection broke off"
+            except InputError:  # too large, or a redirect that is not safe
+                part.unlink(missing_ok=True)
+                raise
             except HTTPError as error:
                 reason = f"HTTP {error.code} {error.reason}"
                 if error.code not in TRANSIENT_STATUSES:
@@ -136,7 +158,36 @@ def _unreachable_message(url: str, reason: str) -> str:
     )
 
 
-def _transfer(url: str, part: Path, start: int, on_progress: Callable[[int, int], None]) -> bool:
+class SameSchemeRedirects(HTTPRedirectHandler):
+    """Follows a redirect within one scheme, or from http to https; refuses any other."""
+
+    def redirect_request(
+        self,
+        req: Request,
+        fp: object,
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> Request | None:
+        before, after = urlsplit(req.full_url).scheme, urlsplit(newurl).scheme
+        if after not in (before, "https"):
+            raise InputError(
+                f"{req.full_url}: redirects from {before} to {after} ({newurl[:80]}), which is not "
+                "safe; set REGARD_MIRROR to a folder or an address that has the file"
+            )
+        response = cast("IO[bytes]", fp)
+        return super().redirect_request(req, response, code, msg, headers, newurl)
+
+
+def _check_size(url: str, size: int, max_bytes: int) -> None:
+    if size > max_bytes:
+        raise InputError(f"{url}: more than {max_bytes:,} bytes; this is not the expected file")
+
+
+def _transfer(
+    url: str, part: Path, start: int, max_bytes: int, on_progress: Callable[[int, int], None]
+) -> bool:
     """Download over one connection; return whether the file is complete."""
     headers = {"Accept-Encoding": "identity", "User-Agent": "regard"}
     if start:
@@ -145,7 +196,7 @@ def _transfer(url: str, part: Path, start: int, on_progress: Callable[[int, int]
         raise InputError(f"{url}: not an http address")
     request = Request(url, headers=headers)  # noqa: S310 (checked above)
     try:
-        response = urlopen(request, timeout=TIMEOUT_SECONDS)  # noqa: S310
+        response = build_opener(SameSchemeRedirects).open(request, timeout=TIMEOUT_SECONDS)
     except HTTPError as error:
         if error.code != 416:  # no bytes after `start`: the part is complete, or too long
             raise
@@ -156,10 +207,12 @@ def _transfer(url: str, part: Path, start: int, on_progress: Callable[[int, int]
             file.truncate(0)
         length = response.headers.get("Content-Length")
         total = start + int(length) if length and length.isdigit() else 0
+        _check_size(url, total, max_bytes)
         bytes_done = start
         while block := response.read(BLOCK_BYTES):
-            file.write(block)
             bytes_done += len(block)
+            _check_size(url, bytes_done, max_bytes)
+            file.write(block)
             on_progress(bytes_done, total)
     return not total or bytes_done == total
 
@@ -172,10 +225,12 @@ def _discard_part(part: Path) -> bool:
 def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
     """Write the unpacked text, and rename it to `path` only if the checksum is right."""
     draft = draft_path(path)
-    digest = sha256()
+    digest, size = sha256(), 0
     try:
         with _open_unpacked(packed, name, source.member) as text, draft.open("wb") as file:
             while block := text.read(BLOCK_BYTES):
+                size += len(block)
+                _check_size(name, size, source.max_bytes)
                 digest.update(block)
                 file.write(block)
             file.flush()
@@ -187,7 +242,10 @@ def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
                 "the file is damaged or of another version"
             )
         draft.replace(path)
-    except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, KeyError) as error:
+    except (
+        *(EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, KeyError),
+        *(NotImplementedError, RuntimeError),  # unknown compression, encryption
+    ) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{name}: damaged ({reason})") from None
     finally:
