@@ -31,6 +31,7 @@ from regard.manifest import (
     read_manifest,
     replace_files,
 )
+from regard.tasks.automatic import resolve_text
 from regard.tasks.base import AnyTask, Metrics, Prediction, ProgressCallback
 from regard.tasks.catalogue import find_task, table_classes
 from regard.tasks.load import load_settings, override_settings
@@ -87,7 +88,7 @@ class Run:
     def create(cls, settings: Settings, corpus: Corpus) -> "Run":
         """Return an untrained run, with vocabularies from the training data."""
         builder = find_task(settings.task).builder()
-        settings = builder.resolve_settings(settings)
+        settings = resolve_text(builder.resolve_settings(settings), corpus)
         run = cls(settings, builder.build_vocabularies(settings, corpus))
         builder.load_pretrained(settings, run.model)
         return run

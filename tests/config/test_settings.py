@@ -54,7 +54,8 @@ def test_formats_are_those_that_can_be_read():
 
 
 def test_kinds_of_text_are_those_that_can_be_trained():
-    assert get_args(TextConfig.model_fields["kind"].annotation) == learn.TOKENIZER_KINDS
+    kinds = ("auto", *learn.TOKENIZER_KINDS)
+    assert get_args(TextConfig.model_fields["kind"].annotation) == kinds
 
 
 @pytest.mark.parametrize("kind", learn.TOKENIZER_KINDS)

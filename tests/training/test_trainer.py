@@ -33,6 +33,7 @@ examples_per_batch = 16
 validate_every = 4
 save_every = 3
 keep_checkpoints = 2
+keep_finished = true
 {more}
 [decode]
 kind = "greedy"
@@ -107,8 +108,34 @@ def test_a_run_may_be_trained_longer_but_not_otherwise(tmp_path: Path):
         update={"train": settings().train.model_copy(update={"steps": 14})}
     )
     assert len(list(Trainer(longer, tmp_path, silent))) == 2
-    with pytest.raises(ValueError, match="holds a run with other settings"):
-        Trainer(settings("transformer"), tmp_path)
+    with pytest.raises(ValueError, match="holds a run with other settings") as caught:
+        Trainer(settings(more="learning_rate = 0.5\nmax_tokens = 9"), tmp_path)
+    assert "train.max_tokens: 256 -> 9, train.learning_rate: 0.001 -> 0.5" in str(caught.value)
+
+
+def test_a_finished_run_keeps_its_weights_only(tmp_path: Path):
+    given = parse_settings(SMALL.format(kind="rnnsearch", more=""), ["train.keep_finished=false"])
+    list(Trainer(given, tmp_path, silent))
+    weights = (tmp_path / "weights.safetensors").read_bytes()
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+    assert list(Trainer(given, tmp_path, silent)) == []  # it is finished
+    assert (tmp_path / "weights.safetensors").read_bytes() == weights
+
+
+def test_a_finished_run_can_be_trained_further(tmp_path: Path):
+    text, messages = SMALL.format(kind="rnnsearch", more="ema = 0.9"), list[str]()
+    given = parse_settings(text, ["train.keep_finished=false"])
+    list(Trainer(given, tmp_path, silent))
+    longer = parse_settings(text, ["train.keep_finished=false", "train.steps=15"])
+    trainer = Trainer(longer, tmp_path, messages.append)
+    assert "with a new optimizer, so not exactly" in messages[0]
+    first = next(iter(trainer))
+    assert first.number == 13
+    steps = [
+        event.number for event in Trainer(longer, tmp_path, silent) if hasattr(event, "number")
+    ]
+    assert steps == [13, 14, 15]  # from the checkpoint after step 12
+    assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
 def test_a_damaged_checkpoint_is_told_and_passed_over(tmp_path: Path):

@@ -16,6 +16,26 @@ def test_a_file_gets_the_messages_only(capsys):
     assert captured.out == ""
 
 
+def test_a_file_gets_a_line_every_ten_seconds(capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress_bar("training", None) as bar:
+        bar.set_total(300)
+        for step in range(1, 26):
+            now[0] += 1
+            bar.update(step, f"loss {step}.0")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["training 10/300  loss 10.0", "training 20/300  loss 20.0"]
+
+
+def test_a_bar_that_is_disabled_prints_messages_only(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    with progress_bar("training", 3, enabled=False) as bar:
+        bar.update(1, "loss")
+        bar.log("a message")
+    assert capsys.readouterr().err == "a message\n"
+
+
 def test_a_notebook_gets_html(monkeypatch):
     """IPython's own display machinery receives the bar, then its updates."""
     pytest.importorskip("IPython")

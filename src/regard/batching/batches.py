@@ -169,6 +169,18 @@ class Batches(Generic[SizedT, BatchT]):
             batches_to_skip = 0
             self.batches_per_window.append(len(batches))
 
+    @property
+    def batches_per_epoch(self) -> int | None:
+        """Return the batches of the first epoch, if its examples are in memory."""
+        if not isinstance(self.examples, InMemoryExamples):
+            return None
+        count = 0
+        for window in self.examples.windows(0, self.window_size):
+            examples = sorted(window.examples, key=lambda example: example.lengths[::-1])
+            batches = split_into_batches(examples, self.tokens_per_batch, self.examples_per_batch)
+            count += sum(1 for _ in batches)
+        return max(1, count // self.ranks)
+
     def begin_epoch(self, epoch: int) -> None:
         self.epoch, self.position = epoch, EpochPosition()
         self.batches_per_window: list[int] = []  # of the windows that are done

@@ -16,7 +16,7 @@ class IndexedBatches(Generic[BatchT]):
     The epoch is always 0, because there is no last batch.
     """
 
-    epoch = 0
+    epoch, batches_per_epoch = 0, None
 
     def __init__(self, build_batch: Callable[[int], BatchT]):
         self.build_batch, self.batches_done = build_batch, 0

@@ -43,6 +43,8 @@ class RolloutBatches:
         self.carried: dict[str, Tensor] = {}
         self.epoch, self.batches_done = -1, 0
 
+    batches_per_epoch = None  # rollouts are endless
+
     def __iter__(self) -> Iterator[Any]:
         return self
 

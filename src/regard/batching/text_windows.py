@@ -41,6 +41,10 @@ class RandomWindows:
         return build_window(self.ids[starts + torch.arange(self.context + 1)])
 
     @property
+    def batches_per_epoch(self) -> int:
+        return max(1, len(self.ids) // (self.rows * self.context))
+
+    @property
     def epoch(self) -> int:
         """Return the number of tokens that were read, divided by the number of all tokens."""
         return self.windows_done * self.rows * self.context // len(self.ids)
@@ -74,6 +78,10 @@ class ContiguousWindows:
         inputs, targets = self.inputs[:, span].long(), self.targets[:, span].long()
         is_start, self.position = self.position == 0, self.position + self.context
         return TextWindow(inputs, targets, torch.ones_like(inputs, dtype=torch.bool), is_start)
+
+    @property
+    def batches_per_epoch(self) -> int:
+        return -(-self.inputs.shape[1] // self.context)
 
     def state_dict(self) -> JsonObject:
         return {"epoch": self.epoch, "place": self.position}

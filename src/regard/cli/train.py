@@ -45,8 +45,6 @@ def train(
     folder = folder or Path("runs", config.stem)
     with progress_bar("training", settings.train.steps) as progress:
         trainer = Trainer(settings, folder, progress.log, accept_changed_data=accept_changed_data)
-        if trainer.training.steps_done:
-            progress.log(f"{folder}: resumed after step {trainer.training.steps_done}")
         stop = train_with_progress(trainer, progress)
     if stop is not None:
         print(f"Stopped after step {trainer.training.steps_done}; give the same command to resume.")

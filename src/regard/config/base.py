@@ -62,4 +62,5 @@ class DataConfig(Config):
     # The fields of records from a Python program, in one or more alternatives; () accepts none.
     record_fields: ClassVar[tuple[tuple[str, ...], ...]] = ()
     optional_record_fields: ClassVar[tuple[str, ...]] = ()  # read if every record has them
+    tokenizer_kind: ClassVar[str | None] = None  # what suits this data; None: by its size
     record_format: ClassVar[str] = "jsonl"  # a key of WRITERS in `regard.data.records`

@@ -13,11 +13,16 @@ MIN_VOCABULARY_SIZES = {"byte_bpe": 260, "wordpiece": 6}
 class TextConfig(Config):
     """The tokenizer and its vocabulary."""
 
-    kind: Literal["bpe", "byte_bpe", "wordpiece", "unigram", "words", "characters"] = Field(
-        default="characters",
-        description="Kind of tokenizer: bpe, byte_bpe, wordpiece, unigram, words or characters.",
+    kind: Literal["auto", "bpe", "byte_bpe", "wordpiece", "unigram", "words", "characters"] = Field(
+        default="auto",
+        description="Kind of tokenizer: bpe, byte_bpe, wordpiece, unigram, words, characters, or "
+        "auto (by the data: words if they are few, else bpe).",
     )
-    size: int = Field(default=8000, ge=5, description="Maximum size of the vocabulary.")
+    size: int = Field(
+        default=8000,
+        ge=5,
+        description="Maximum size of the vocabulary; auto chooses one unless it is set.",
+    )
     joint: bool = Field(default=False, description="Use one vocabulary for source and target.")
     lower: bool = Field(default=False, description="Convert texts to lower case.")
     zero_digits: bool = Field(default=False, description="Replace every digit by 0.")
@@ -36,7 +41,7 @@ class TextConfig(Config):
         min_size = MIN_VOCABULARY_SIZES.get(self.kind, 5)
         if self.size < min_size:
             raise InputError(f"size must be at least {min_size} for {self.kind}, not {self.size}")
-        if self.split_punctuation and self.kind != "words":
+        if self.split_punctuation and self.kind not in ("auto", "words"):
             raise InputError(
                 f"split_punctuation is for kind = 'words': {self.kind} cuts words up by itself"
             )

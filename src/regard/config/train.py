@@ -132,7 +132,9 @@ class TrainConfig(Config):
     """Length, batches, optimizer, schedule and checkpoints of a training."""
 
     steps: Positive | None = Field(
-        default=10_000, description="Number of optimizer steps; alternative: epochs."
+        default=None,
+        description="Number of optimizer steps; alternative: epochs. Default: by the size of the "
+        "data, 40 to 200 epochs, with an early stop.",
     )
     epochs: Positive | None = Field(
         default=None, description="Number of passes through the data; alternative: steps."
@@ -188,15 +190,23 @@ class TrainConfig(Config):
     average_checkpoints: Positive = Field(
         default=1, description="Number of last checkpoints whose weights are averaged at the end."
     )
-    validate_every: Positive = Field(
-        default=500, description="Number of steps between validations."
+    validate_every: Positive | None = Field(
+        default=None,
+        description="Number of steps between validations. Default: a twentieth of the training.",
     )
     save_every: Positive = Field(default=500, description="Number of steps between checkpoints.")
-    keep_checkpoints: Positive = Field(default=3, description="Number of checkpoints to keep.")
+    keep_checkpoints: Positive = Field(
+        default=3, description="Number of checkpoints to keep during training."
+    )
+    keep_finished: bool = Field(
+        default=False,
+        description="Keep the checkpoints of a finished training too: more steps then continue it "
+        "exactly.",
+    )
     patience: Positive | None = Field(
         default=None,
         description="Number of validations without an improvement before training stops. Default: "
-        "no early stop.",
+        "7 if neither steps nor epochs is set, else no early stop.",
     )
     metric: Any = Field(
         default="loss", description="Metric on dev that selects the best weights."
@@ -226,15 +236,14 @@ class TrainConfig(Config):
 
     @model_validator(mode="after")
     def _check_train(self) -> "TrainConfig":
-        for name in ("steps", "tokens_per_batch"):
-            if getattr(self, name) is None and getattr(self, ALTERNATIVES[name]) is None:
-                raise InputError(
-                    f"{name} and {ALTERNATIVES[name]} are both missing: give one of them"
-                )
+        if self.tokens_per_batch is None and self.examples_per_batch is None:
+            raise InputError(
+                "tokens_per_batch and examples_per_batch are both missing: give one of them"
+            )
         if self.average_checkpoints > self.keep_checkpoints:
             needed = f"average_checkpoints = {self.average_checkpoints} needs as many checkpoints"
             raise InputError(f"{needed}, but keep_checkpoints = {self.keep_checkpoints}: keep more")
-        if self.schedule.kind == "cosine" and self.steps is None:
+        if self.schedule.kind == "cosine" and self.epochs is not None:
             raise InputError("schedule.kind = 'cosine' must know its end: give steps, not epochs")
         if self.steps is not None and self.schedule.warmup > self.steps:
             warmup_setting = f"schedule.warmup = {self.schedule.warmup}"

@@ -3,6 +3,8 @@
 from regard.config.settings import Settings
 from regard.errors import InputError
 
+WORD_MODELS = ("elmo", "bilstm_crf", "bidaf")  # models that read the characters of words
+
 
 def check_windows(settings: Settings) -> None:
     """Check that a language model can read windows of the length that it is trained on."""
@@ -31,7 +33,7 @@ def check_joint_vocabulary(settings: Settings) -> None:
 def check_word_tokenizer(settings: Settings) -> None:
     """Check that a model that reads characters gets complete words."""
     kind = settings.model.kind
-    if kind in ("elmo", "bilstm_crf", "bidaf") and settings.text.kind != "words":
+    if kind in WORD_MODELS and settings.text.kind not in ("auto", "words"):
         raise InputError(
             f"model.kind = {kind!r} reads the characters of words: set text.kind = 'words'"
         )

@@ -12,6 +12,7 @@ from regard.config.base import Config
 from regard.config.settings import Settings
 from regard.config.text import TextConfig
 from regard.data.corpus import Corpus
+from regard.tasks.automatic import resolve_text, suitable_tokenizer
 from regard.tasks.base import BatchOptions, Vocabularies
 from regard.tasks.catalogue import find_task
 from regard.text.external import ExternalTokenizer
@@ -72,7 +73,7 @@ def find_tokenizer(vocabularies: Vocabularies, name: str = "text") -> AnyTokeniz
 def build_untrained_run(settings: Settings, corpus: Corpus) -> UntrainedRun:
     """Return a task with vocabularies from the training data and a new model."""
     builder = find_task(settings.task).builder()
-    settings = builder.resolve_settings(settings)
+    settings = resolve_text(builder.resolve_settings(settings), corpus)
     vocabularies = builder.build_vocabularies(settings, corpus)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
@@ -89,10 +90,14 @@ def train_tokenizer_on_corpus(config: TextConfig, corpus: Corpus, *fields: str) 
 
 def train_tokenizer_on_texts(config: TextConfig, texts: Iterable[str]) -> Tokenizer:
     """Train a tokenizer as the settings say."""
+    kind, size = config.kind, config.size
+    if kind == "auto":
+        texts = list(texts)
+        kind, size = suitable_tokenizer(texts)
     return train_tokenizer(
-        config.kind,
+        kind,
         texts,
-        config.size,
+        size,
         lower=config.lower,
         zero_digits=config.zero_digits,
         normalize=config.normalize,

@@ -176,6 +176,17 @@ class Training(Generic[BatchT]):
             self.ema.updates = metadata["average"]
         self.steps_done = metadata["done"]
 
+    def resume_from_weights(self, weights: dict[str, Tensor], metadata: JsonObject) -> None:
+        """Continue with these weights at the position in `metadata`, with a new optimizer."""
+        self.model.load_state_dict(weights)
+        self.batches.load_state_dict(metadata["batches"])
+        if isinstance(self.schedule, Plateau):
+            self.schedule.load_state_dict(metadata["schedule"])
+        if self.ema is not None:
+            self.ema.weights = {name: tensor.clone() for name, tensor in weights.items()}
+            self.ema.updates = metadata["average"]
+        self.steps_done = metadata["done"]
+
 
 def flatten_optimizer_state(
     optimizer: torch.optim.Optimizer,

@@ -67,7 +67,7 @@ class RepeatedBatch:
     """A source of batches that returns the same batch at every step."""
 
     batch: Batch
-    epoch = 0
+    epoch, batches_per_epoch = 0, None
 
     def __init__(self) -> None:
         self.carried: dict[str, torch.Tensor] = {}

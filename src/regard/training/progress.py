@@ -20,6 +20,8 @@ SECONDS_BETWEEN_PICTURES = 60.0
 def train_with_progress(trainer: Trainer, progress: ProgressBar) -> Signals | None:
     """Train and show each step; return the signal that stopped it, which loses no step."""
     picture = LossPicture(trainer.folder)
+    progress.set_total(trainer.settings.train.steps)
+    announce_resume(trainer, progress)
     with catch_stop_signals(lambda: trainer.is_validating) as request:
         try:
             for event in trainer:
@@ -37,6 +39,14 @@ def train_with_progress(trainer: Trainer, progress: ProgressBar) -> Signals | No
         if request.signal in (None, SIGINT):
             picture.update()
     return request.signal
+
+
+def announce_resume(trainer: Trainer, progress: ProgressBar) -> None:
+    """Say before the first step that an existing run is continued, and for how long."""
+    steps, steps_done = trainer.settings.train.steps, trainer.training.steps_done
+    if steps_done and not trainer.is_finished():
+        more = f"; {steps - steps_done:,} more steps follow" if steps else ""
+        progress.log(f"{trainer.folder}: resumed after step {steps_done}{more}")
 
 
 def show_event(event: Step | Validation, trainer: Trainer, progress: ProgressBar) -> None:

@@ -18,6 +18,7 @@ from regard.files import FileDigest, JsonObject, remove_drafts
 from regard.manifest import MANIFEST_FILE, Manifest, digests_to_json, read_manifest
 from regard.parsing import decode_utf8, parse_toml
 from regard.run import Run, versions
+from regard.tasks.automatic import describe_choices, resolve_training, with_saved_choices
 from regard.tasks.building import batch_options
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings
@@ -29,6 +30,7 @@ from regard.tasks.run_folder import (
     WEIGHTS_FILE,
     verify_run,
 )
+from regard.tasks.run_weights import read_weights
 from regard.training.build import build_training
 from regard.training.checkpoint import (
     Checkpoint,
@@ -36,8 +38,10 @@ from regard.training.checkpoint import (
     load_checkpoint,
     load_newest_checkpoint,
     prune_checkpoints,
+    remove_checkpoint,
     save_checkpoint,
 )
+from regard.training.differences import setting_differences
 from regard.training.ema import mean_weights
 from regard.training.lock import FolderLock
 from regard.training.log import LOG_FILES, Log, summary_writer, truncate_log
@@ -69,9 +73,11 @@ class Trainer:
     ...     {"data": {"kind": "dates", "size": 8, "held_out": 2}, "train": {"steps": 2}}
     ... )
     >>> for event in regard.Trainer(settings, "runs/dates"):
-    ...     print(event.number)
-    1
-    2
+    ...     print(type(event).__name__)
+    Step
+    Validation
+    Step
+    Validation
     """
 
     def __init__(
@@ -84,7 +90,7 @@ class Trainer:
     ):
         settings = find_task(settings.task).builder().resolve_settings(settings)
         self.settings, self.folder, self.on_message = settings, Path(folder), on_message
-        self.accept_changed_data = accept_changed_data
+        self.given_settings, self.accept_changed_data = settings, accept_changed_data
         if settings.train.tensorboard:
             summary_writer()  # raises an error if it is not installed, before any work is done
         self.best_metric: float | None = None
@@ -92,6 +98,7 @@ class Trainer:
         self.validations_without_gain = 0
         self.is_between_steps, self.is_validating, self.needs_validation = True, False, False
         self.saved_step: int | None = None  # whose checkpoint holds the present state
+        self.is_closed = False  # finished, and its checkpoints were removed
         if not (self.folder / CONFIG_FILE).is_file():
             check_folder_is_free(self.folder, settings)
         self.lock = FolderLock(self.folder)
@@ -114,6 +121,8 @@ class Trainer:
             if not (self.folder / CONFIG_FILE).is_file():  # only after all data has been read
                 digests = digest_training_data(self.settings, self.folder)
                 self.run.save(self.folder, data_files=digests)
+                if (choices := describe_choices(self.given_settings, self.settings)) is not None:
+                    self.on_message(choices)
             self.resume()
 
     @contextmanager
@@ -131,6 +140,11 @@ class Trainer:
         self.lock.check()
         train = self.settings.train
         steps_done = self.training.steps_done
+        if self.is_closed:
+            self.lock.release()
+            return
+        if steps_done and self.saved_step is None:
+            self.save()  # continues a finished training
         with Log(self.folder, tensorboard=train.tensorboard, steps_done=steps_done) as log:
             while True:
                 if self.needs_validation:
@@ -261,7 +275,8 @@ class Trainer:
     def close(self) -> None:
         """Write a checkpoint, and the weights of the run if no validation has selected them.
 
-        Then release the folder. After an interrupted step, the last checkpoint stays as it is.
+        Then release the folder. After an interrupted step, the last checkpoint stays as it is. A
+        finished training removes its checkpoints, unless train.keep_finished is set.
         """
         if self.lock.handle is None:
             return
@@ -274,14 +289,30 @@ class Trainer:
                 self.run.save_weights(self.folder, weights)
             elif self.best_metric is None:
                 self.run.save_weights(self.folder, self.weights())
+            if self.is_finished() and not self.settings.train.keep_finished:
+                self.remove_checkpoints()
         self.lock.release()
+
+    def remove_checkpoints(self) -> None:
+        """Remove all checkpoints; the manifest keeps the position of the training."""
+        folder = self.folder / CHECKPOINTS_FOLDER
+        checkpoint, _ = load_newest_checkpoint(folder)
+        if checkpoint is not None:
+            manifest = read_manifest(self.folder)
+            facts = {**manifest.facts, "finished": checkpoint.metadata}
+            Manifest(manifest.files, facts).write(self.folder)
+        for path in checkpoint_folders(folder):
+            remove_checkpoint(path)
+        self.is_closed = True
 
     def open_run(self) -> tuple[Run, Corpus]:
         """Return the run in the folder if its settings are the same, or a new one."""
         config = self.folder / CONFIG_FILE
         if not config.is_file():
             corpus = build_corpus(self.settings.data)
-            return Run.create(self.settings, corpus), corpus
+            run = Run.create(self.settings, corpus)
+            self.settings = run.settings
+            return run, corpus
         if not (self.folder / WEIGHTS_FILE).is_file():
             raise InputError(
                 f"{self.folder}: has a {CONFIG_FILE}, but no {WEIGHTS_FILE}; use another folder"
@@ -289,8 +320,12 @@ class Trainer:
         manifest = verify_run(self.folder)
         check_task(config, self.settings.task)
         saved_settings = load_settings(config)
-        if settings_without_duration(saved_settings) != settings_without_duration(self.settings):
-            raise InputError(f"{self.folder}: holds a run with other settings; use another folder")
+        self.settings = with_saved_choices(self.settings, saved_settings)
+        if differences := setting_differences(saved_settings, self.settings):
+            raise InputError(
+                f"{self.folder}: holds a run with other settings ({differences}); use another "
+                "folder"
+            )
         self.check_manifest(manifest)
         run = Run.load(self.folder)
         return Run(self.settings, run.vocabularies), run.corpus()
@@ -321,31 +356,39 @@ class Trainer:
             self.on_message(line)
         if not skipped:  # a kill may have come before old checkpoints were removed
             self.prune()
+        finished = read_manifest(self.folder).facts.get("finished")
         if checkpoint is not None:
             self.training.load_state_dict(checkpoint.tensors, checkpoint.metadata)
-            self.best_metric = checkpoint.metadata["best"]
-            best_loss = checkpoint.metadata["best_loss"]
-            self.best_loss = math.inf if best_loss is None else best_loss
-            self.validations_without_gain = checkpoint.metadata["waited"]
-            self.needs_validation = checkpoint.metadata["needs_validation"]
+            self.load_metadata(checkpoint.metadata)
             self.saved_step = checkpoint.step
+        elif finished is not None:
+            self.resume_finished(finished)
         truncate_log(self.folder, self.training.steps_done, validated=not self.needs_validation)
+
+    def load_metadata(self, metadata: JsonObject) -> None:
+        self.best_metric, best_loss = metadata["best"], metadata["best_loss"]
+        self.best_loss = math.inf if best_loss is None else best_loss
+        self.validations_without_gain = metadata["waited"]
+        self.needs_validation = metadata["needs_validation"]
+
+    def resume_finished(self, metadata: JsonObject) -> None:
+        """Continue a finished training from its weights; its optimizer state is not kept."""
+        self.training.resume_from_weights(read_weights(self.folder / WEIGHTS_FILE), metadata)
+        self.load_metadata(metadata)
+        self.is_closed = self.is_finished()
+        if not self.is_closed:
+            self.on_message(
+                f"{self.folder}: was finished after {self.training.steps_done} steps; continues "
+                "from its best weights with a new optimizer, so not exactly as one long training "
+                "would (train.keep_finished = true keeps the optimizer)"
+            )
 
     def build_training(self) -> AnyTraining:
         task = self.run.task
         batches = task.batches(self.corpus, batch_options(self.settings))
+        self.settings = resolve_training(self.settings, batches, task.best_resets_after)
+        self.run.settings = self.settings
         return build_training(self.settings, task, batches)
-
-
-def settings_without_duration(settings: Settings) -> JsonObject:
-    """Return the settings that may not change when a training is resumed.
-
-    The length of the training and the metrics may change.
-    """
-    values = settings.model_dump(exclude={"metrics"})
-    for name in ("steps", "epochs", "patience"):
-        values["train"].pop(name)
-    return values
 
 
 def digest_training_data(settings: Settings, folder: Path) -> dict[str, FileDigest]:

@@ -1,4 +1,4 @@
-"""Progress bars: on standard error of a terminal, or as HTML in a notebook."""
+"""Progress bars: on standard error of a terminal, as HTML in a notebook, or as lines of a file."""
 
 import sys
 import time
@@ -8,9 +8,17 @@ from html import escape
 from typing import Protocol, runtime_checkable
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 SECONDS_BETWEEN_UPDATES = 0.2  # of a bar in a notebook
+SECONDS_BETWEEN_LINES = 10.0  # in a file or a pipe
 
 
 @runtime_checkable
@@ -22,6 +30,8 @@ class ProgressBar(Protocol):
     def update(self, done: int, text: str) -> None: ...
 
     def log(self, line: str) -> None: ...
+
+    def set_total(self, total: int | None) -> None: ...
 
 
 class TerminalBar:
@@ -39,6 +49,33 @@ class TerminalBar:
     def log(self, line: str) -> None:
         """Print a line above the bar."""
         self.progress.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def set_total(self, total: int | None) -> None:
+        self.progress.update(self.task_id, total=total)
+
+
+class LineLog:
+    """Lines in a file or a pipe: messages, and every ten seconds how far the work is."""
+
+    def __init__(self, name: str, total: int | None, console: Console, *, is_quiet: bool = False):
+        self.name, self.total, self.console, self.is_quiet = name, total, console, is_quiet
+        self.done, self.next_line = 0, time.monotonic() + SECONDS_BETWEEN_LINES
+
+    def advance(self, count: int) -> None:
+        self.update(self.done + count, "")
+
+    def update(self, done: int, text: str) -> None:
+        self.done = done
+        if not self.is_quiet and time.monotonic() >= self.next_line:
+            self.next_line = time.monotonic() + SECONDS_BETWEEN_LINES
+            count = f"{done}/{self.total}" if self.total else f"{done}"
+            self.log(f"{self.name} {count}  {text}".rstrip())
+
+    def log(self, line: str) -> None:
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def set_total(self, total: int | None) -> None:
+        self.total = total
 
 
 class NotebookBar:
@@ -62,6 +99,9 @@ class NotebookBar:
 
     def log(self, line: str) -> None:
         print(line)
+
+    def set_total(self, total: int | None) -> None:
+        self.total = total
 
     def draw(self) -> None:
         self.next_update = time.monotonic() + SECONDS_BETWEEN_UPDATES
@@ -93,14 +133,15 @@ def progress_bar(name: str, total: int | None, *, enabled: bool = True) -> Gener
             bar.draw()
             sys.stdout.flush()
         return
+    if not enabled or not console.is_terminal:
+        yield LineLog(name, total, console, is_quiet=not enabled)
+        return
     columns = [
         TextColumn("{task.description}"),
         BarColumn(bar_width=24),
-        TextColumn("{task.completed}/{task.total}" if total else "{task.completed}"),
+        MofNCompleteColumn(),
         TextColumn("{task.fields[text]}"),
         TimeRemainingColumn(),
     ]
-    # In a file or a pipe, rich would print the finished bar as a line among the messages.
-    is_shown = enabled and console.is_terminal
-    with Progress(*columns, console=console, disable=not is_shown) as progress:
+    with Progress(*columns, console=console) as progress:
         yield TerminalBar(progress, progress.add_task(name, total=total, text=""))

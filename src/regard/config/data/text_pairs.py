@@ -13,6 +13,7 @@ class DatesDataConfig(DataConfig):
     """Synthetic dates as people write them, with the date in ISO 8601."""
 
     corpus_class: ClassVar = "regard.data.synthetic.dates:Dates"
+    tokenizer_kind: ClassVar = "characters"
     kind: Literal["dates"] = "dates"
     size: Positive = Field(default=100_000, description="Number of training pairs.")
     held_out: Positive = Field(default=1000, description="Number of pairs in dev, and in test.")

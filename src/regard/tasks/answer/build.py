@@ -17,13 +17,16 @@ from regard.tasks.answer.model import SpanReader
 from regard.tasks.answer.settings import AnswerSettings
 from regard.tasks.answer.task import AnswerTask
 from regard.tasks.base import RunAsset, Vocabularies
-from regard.tasks.building import MAX_VOCABULARY_RECORDS, find_tokenizer
+from regard.tasks.building import (
+    MAX_VOCABULARY_RECORDS,
+    find_tokenizer,
+    train_tokenizer_on_texts,
+)
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.encoding import EncoderBuilder
 from regard.tasks.pretrained import TOKENIZER_FILE
 from regard.text.special_ids import AnyTokenizer, load_tokenizer, special_ids
 from regard.text.tokenizer import Tokenizer
-from regard.text.train import train_tokenizer
 
 
 class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
@@ -40,15 +43,7 @@ class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
             " ".join(split_words(text).tokens) if is_word_level else text
             for text in training_texts(corpus)
         )
-        tokenizer = train_tokenizer(
-            config.kind,
-            texts,
-            config.size,
-            lower=config.lower,
-            normalize=config.normalize,
-            min_count=config.min_count,
-        )
-        return {"text": tokenizer}
+        return {"text": train_tokenizer_on_texts(config, texts)}
 
     def build_head(
         self,

@@ -23,6 +23,7 @@ class BanditTrainConfig(TrainConfig):
         default=None, description="Unused: set examples_per_batch."
     )
     examples_per_batch: Positive | None = Field(default=256, description="Environments per batch.")
+    steps: Positive | None = Field(default=10_000, description="Number of optimizer steps.")
     max_tokens: Positive = Field(default=1, description="Unused: all episodes have one length.")
     rollout_environments: Positive = Field(
         default=1024, description="Environments of a rollout; the policy plays one episode in each."

@@ -22,6 +22,7 @@ class BitsTrainConfig(TrainConfig):
     examples_per_batch: Positive | None = Field(
         default=16, description="Sequences per batch. Set this or tokens_per_batch."
     )
+    steps: Positive | None = Field(default=10_000, description="Number of optimizer steps.")
     max_tokens: Positive = Field(
         default=256, description="Longest sequence to train on, in steps; longer ones are left out."
     )

@@ -28,7 +28,8 @@ class ClassifyTrainConfig(TrainConfig):
         default=256, description="Of longer texts (in tokens) the end is cut."
     )
     metric: Literal["loss", "accuracy", "f1"] = Field(
-        default="loss", description="What is better, on dev: loss, accuracy or (macro) f1."
+        default="accuracy",
+        description="Metric on dev that selects the best weights: loss, accuracy or (macro) f1.",
     )
 
 

@@ -42,6 +42,7 @@ class FewshotTrainConfig(TrainConfig):
         default=None, description="Unused: set examples_per_batch."
     )
     examples_per_batch: Positive | None = Field(default=32, description="Episodes per batch.")
+    steps: Positive | None = Field(default=10_000, description="Number of optimizer steps.")
     max_tokens: Positive = Field(default=1, description="Unused: all episodes have one length.")
     queries: Positive = Field(
         default=5, description="Queries per episode, each classified by itself."

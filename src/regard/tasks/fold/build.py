@@ -24,6 +24,14 @@ from regard.text.labels import Labels
 class FoldBuilder(TaskBuilder[FoldSettings, ResidueClassifier | PairClassifier]):
     """Reads `FoldSettings`; the kind of the data decides between states and distances."""
 
+    def resolve_settings(self, settings: FoldSettings) -> FoldSettings:
+        """Return settings with the metric of the data, unless one is set."""
+        if settings.train.metric is not None:
+            return settings
+        metric = "mae" if is_distance_data(settings.data) else "accuracy"
+        train = settings.train.model_copy(update={"metric": metric})
+        return settings.model_copy(update={"train": train})
+
     def vocabulary_loaders(self, settings: FoldSettings) -> Mapping[str, VocabularyLoader]:
         return {} if is_distance_data(settings.data) else {"states": Labels.load}
 

@@ -71,10 +71,10 @@ class FoldTrainConfig(TrainConfig):
         description="Size of a batch in residues, padding included. Set this or "
         "examples_per_batch.",
     )
-    metric: Literal["loss", "accuracy", "mae"] = Field(
-        default="loss",
+    metric: Literal["loss", "accuracy", "mae"] | None = Field(
+        default=None,
         description="Metric on dev that selects the best weights: loss, accuracy (of states) or "
-        "mae (of distances).",
+        "mae (of distances). Default: accuracy or mae, by the data.",
     )
 
 

@@ -36,7 +36,7 @@ class ImageTrainConfig(TrainConfig):
         default=False, description="Mirror half of the training images, chosen at random."
     )
     metric: Literal["loss", "accuracy", "f1"] = Field(
-        default="loss",
+        default="accuracy",
         description="Metric on dev that selects the best weights: loss, accuracy or (macro) f1.",
     )
 

@@ -15,6 +15,7 @@ from regard.config.decode import SampleConfig
 from regard.config.models.language_models import Gpt2Config, LstmnConfig, RnnlmConfig
 from regard.config.models.piano_rolls import ROLL_MODELS, RollGptConfig, RollRnnConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
+from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_windows
 from regard.errors import InputError
@@ -51,6 +52,9 @@ class MusicSettings(Settings):
     task: Literal["music"] = Field(default="music", description="Task of the run.")
     data: MusicDataConfig = Field(
         default=PublicMusicDataConfig(), description="Data set: rolls, abc or public."
+    )
+    text: TextConfig = Field(
+        default=TextConfig(kind="characters"), description="Tokenizer and vocabulary of tunes."
     )
     model: MusicModelConfig = Field(default=RollRnnConfig(), description=MODEL_HELP)
     train: MusicTrainConfig = Field(default=MusicTrainConfig(), description=TRAIN_HELP)

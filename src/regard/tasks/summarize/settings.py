@@ -56,7 +56,7 @@ class SummarizeTrainConfig(TrainConfig):
         if self.patience is not None:
             reason = "patience may end the training before coverage_after"
             raise InputError(f"{reason} = {self.coverage_after}: remove one of them")
-        if self.steps is not None:
+        if self.steps is not None and self.validate_every is not None:
             last_validation = self.steps - self.steps % self.validate_every
             if last_validation <= self.coverage_after:
                 raise InputError(

@@ -34,7 +34,7 @@ class TagTrainConfig(TrainConfig):
         default=256, description="Maximum length of a sentence in tokens; the rest is cut off."
     )
     metric: Literal["loss", "f1"] = Field(
-        default="loss", description="Metric on dev that selects the best weights: loss or f1."
+        default="f1", description="Metric on dev that selects the best weights: loss or f1."
     )
 
 
@@ -45,7 +45,7 @@ class UnderstandTrainConfig(TrainConfig):
         default=256, description="Maximum length of a sentence in tokens; the rest is cut off."
     )
     metric: Literal["loss", "slot_f1", "intent_accuracy", "sentence_accuracy"] = Field(
-        default="loss",
+        default="sentence_accuracy",
         description="Metric on dev that selects the best weights: loss, slot_f1, "
         "intent_accuracy or sentence_accuracy.",
     )
