@@ -23,6 +23,8 @@ EXTRAS = {
     "tensorboard": "tensorboard",
     "fastapi": "serve",
     "uvicorn": "serve",
+    "prometheus_client": "serve",
+    "py3langid": "serve",
 }
 BUG_MESSAGE = (
     "the error above is a bug in regard, not a fault of yours; please report it to its developers, "
@@ -57,6 +59,7 @@ COMMANDS = {
     "look": Command("regard.cli.look:look", "Show or save the attention of a run."),
     "heads": Command("regard.cli.heads:heads", "Measure, rank and prune attention heads."),
     "align": Command("regard.cli.align:align", "Align words by attention; compute AER."),
+    "serve": Command("regard.cli.serve:serve", "Serve runs: a web page and an HTTP API."),
     "import": Command("regard.cli.convert:import_", "Convert a Hugging Face folder into a run."),
     "export": Command("regard.cli.convert:export", "Convert a run into a Hugging Face folder."),
     "probe": Command("regard.cli.probe:probe", "Measure gradients of recurrent cells over time."),
@@ -136,7 +139,7 @@ def _global_options(
         bool, typer.Option("--debug", help="Show tracebacks of errors (also: REGARD_DEBUG=1).")
     ] = False,
 ) -> None:
-    """Train, run and explain attention models."""
+    """Train, run, explain and serve attention models."""
     del version, debug  # `_show_version` and `main` read them
 
 

@@ -34,7 +34,7 @@ class PredictBody(Body):
 
     inputs: list[InputValue] = Field(
         default=[],
-        description="Lines of text, or objects with the input fields of the run. Images are base64.",
+        description="Lines of text, or objects with the input fields of the run; images in base64.",
         examples=[["3 May 1994", "May 5th, 2001"]],
     )
     examples: list[Annotated[int, Field(ge=0)]] = Field(

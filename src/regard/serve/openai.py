@@ -198,6 +198,7 @@ class Generation:
         if opening is not None:
             yield server_event({**header, "choices": [opening]})
         items, sent = stream_texts(self.run, self.records[0], self.served.limits), ""
+        prediction, was_cut = None, False
         try:
             async for item in items:
                 text, was_cut = self.cut(item if isinstance(item, str) else output_text(item))
@@ -207,8 +208,8 @@ class Generation:
                     yield server_event({**header, "choices": [to_choice(ready[len(sent) :], None)]})
                     sent = ready
                 if is_last:
+                    prediction = item if isinstance(item, Prediction) else None
                     break
-            prediction = item if isinstance(item, Prediction) else None
             reason = "stop" if prediction is None else self.finish_reason(prediction, was_cut)
             yield server_event({**header, "choices": [to_choice("", reason)]})
             if (self.body.stream_options or {}).get("include_usage"):

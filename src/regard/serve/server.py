@@ -1,0 +1,115 @@
+"""Run the server: one process, or several that share a port."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import uvicorn
+
+from regard.errors import InputError
+from regard.run import Run
+from regard.serve.app import LOCAL_HOSTS, build_app
+from regard.serve.gate import Gate
+from regard.serve.served import run_name
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8000
+SHUTDOWN_SECONDS = 30
+KEEP_ALIVE_SECONDS = 5
+MAX_HEADER_BYTES = 64_000
+OPTIONS_VARIABLE = "REGARD_SERVE"  # how worker processes receive their options
+
+
+def serve_runs(
+    runs: Mapping[str, Run],
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    key: str | None = None,
+    allow_hosts: Sequence[str] = (),
+    languages: Mapping[str, tuple[str, str]] | None = None,
+) -> None:
+    """Serve runs of this process until it is interrupted."""
+    set_up_log()
+    app = build_app(runs, key=key, hosts=accepted_hosts(host, allow_hosts), languages=languages)
+    run_server(app, host=host, port=port)
+
+
+def serve_folders(
+    folders: Sequence[Path],
+    *,
+    host: str,
+    port: int,
+    key: str | None,
+    workers: int,
+    allow_hosts: Sequence[str],
+    languages: Mapping[str, tuple[str, str]],
+) -> None:
+    """Serve the runs in folders, with several processes if asked; a dead one is replaced."""
+    names = [run_name(folder) for folder in folders]
+    if len(set(names)) < len(names):
+        raise InputError("two runs have the same name; rename one of the folders")
+    if workers == 1:
+        runs = {name: Run.load(folder) for name, folder in zip(names, folders, strict=True)}
+        serve_runs(
+            runs, host=host, port=port, key=key, allow_hosts=allow_hosts, languages=languages
+        )
+        return
+    options = {
+        "folders": [str(folder) for folder in folders],
+        "host": host,
+        "key": key,
+        "allow_hosts": list(allow_hosts),
+        "languages": {name: list(pair) for name, pair in languages.items()},
+    }
+    os.environ[OPTIONS_VARIABLE] = json.dumps(options)
+    run_server("regard.serve.server:build_worker_app", host=host, port=port, workers=workers)
+
+
+def build_worker_app() -> Gate:
+    """Return the application of a worker process, from the options of its parent."""
+    import torch
+
+    torch.set_num_threads(1)  # there is a process for each core
+    set_up_log()
+    options = json.loads(os.environ[OPTIONS_VARIABLE])
+    runs = {run_name(folder): Run.load(folder) for folder in options["folders"]}
+    languages = {name: (pair[0], pair[1]) for name, pair in options["languages"].items()}
+    hosts = accepted_hosts(options["host"], options["allow_hosts"])
+    return build_app(runs, key=options["key"], hosts=hosts, languages=languages)
+
+
+def accepted_hosts(host: str, allow_hosts: Sequence[str]) -> frozenset[str] | None:
+    """Return the names that requests may call the server by; None: any."""
+    if "*" in allow_hosts:
+        return None
+    return LOCAL_HOSTS | {host, *allow_hosts}
+
+
+def set_up_log() -> None:
+    """Send the log of requests to standard error: a line of JSON each, without users' texts."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    log = logging.getLogger("regard.serve")
+    log.handlers, log.propagate = [handler], False
+    log.setLevel(logging.INFO)
+
+
+def run_server(app: Gate | str, *, host: str, port: int, workers: int = 1) -> None:
+    """Listen until a signal; then finish the requests that are under way."""
+    uvicorn.run(
+        app,
+        factory=isinstance(app, str),
+        host=host,
+        port=port,
+        workers=workers,
+        http="h11",  # it limits the size of headers
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+    )
