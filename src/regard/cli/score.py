@@ -19,7 +19,7 @@ def score(
     run = Run.load(folder).override(overrides or ())
     records = run.read_split(split)
     with progress_bar("scoring", len(records)) as progress:
-        metrics = run.score(records, on_progress=progress.advance)
+        metrics = run.task.score(records, on_progress=progress.advance)
     if as_json:
         print(json.dumps(metrics, indent=1))
         return

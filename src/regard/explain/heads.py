@@ -87,7 +87,7 @@ def ablated_metrics(
 ) -> dict[str, float]:
     """Return the standard metrics without these heads, with AER if the data have gold links."""
     with intervene(run.model, ablation_edits(run, names)):
-        metrics = {k: v for k, v in run.score(records).items() if isinstance(v, float)}
+        metrics = {k: v for k, v in run.task.score(records).items() if isinstance(v, float)}
         error_rate = alignment_error(run.task.aligner(), gold_from_records(records))
         metrics |= {} if error_rate is None else {"aer": error_rate}
     return metrics
