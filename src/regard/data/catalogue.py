@@ -1,10 +1,10 @@
-"""Every corpus by name: what it holds, under which license. For `regard list`; imports nothing."""
+"""Every corpus by name: its content and its license. For `regard list`; imports nothing."""
 
 from typing import NamedTuple
 
 
 class CorpusEntry(NamedTuple):
-    """The class behind a name, as `module.class` of this room."""
+    """The class behind a name, as `module.class` of `regard.data`."""
 
     class_path: str
     description: str
@@ -15,15 +15,15 @@ class CorpusEntry(NamedTuple):
 CORPORA = {
     "dates": CorpusEntry(
         "synthetic.dates.Dates",
-        "dates as people write them -> ISO 8601; made here, any number of them",
+        "written dates -> ISO 8601; any amount",
         "20 languages",
         "Unicode-3.0 (CLDR)",
     ),
     "reorder": CorpusEntry(
         "synthetic.reorder.ReorderedSentences",
-        "made-up sentences -> made-up sentences, with the true word alignment",
-        "made up",
-        "made here",
+        "artificial sentences -> artificial sentences, with the true word alignment",
+        "artificial",
+        "synthetic",
     ),
     "multi30k": CorpusEntry(
         "public.translation.PublicTranslation",
@@ -39,21 +39,21 @@ CORPORA = {
     ),
     "tatoeba": CorpusEntry(
         "public.translation.PublicTranslation",
-        "short sentences for learners; split by the English side",
+        "short sentences for learners; split by the English sentence",
         "en with de, fr, pl",
         "CC BY 2.0",
     ),
     "files": CorpusEntry(
         "formats.text_pairs.TextPairFiles",
-        "your own: TSV, parallel text, JSON lines, Parquet",
+        "your own pairs of texts: TSV, parallel text, JSON lines, Parquet",
         "any",
         "yours",
     ),
     "planted": CorpusEntry(
         "synthetic.planted.PlantedWords",
-        "made-up documents whose class hangs on one word, and where it stands",
-        "made up",
-        "made here",
+        "artificial documents whose class depends on one word; with its position",
+        "artificial",
+        "synthetic",
     ),
     "sst2": CorpusEntry(
         "public.texts.PublicText", "sentences of film reviews, by sentiment", "en", "not stated"
@@ -69,7 +69,7 @@ CORPORA = {
     ),
     "labeled": CorpusEntry(
         "formats.labeled_texts.LabeledTextFiles",
-        "your own, with classes: TSV, CSV, JSON lines, folders",
+        "your own texts with classes: TSV, CSV, JSON lines, folders",
         "any",
         "yours",
     ),
@@ -84,36 +84,36 @@ CORPORA = {
     ),
     "snips": CorpusEntry(
         "public.tagged_texts.PublicTaggedTexts",
-        "requests to an assistant, the same",
+        "requests to an assistant: slots, intents",
         "en",
         "not stated",
     ),
     "tagged": CorpusEntry(
         "formats.tagged_texts.TaggedTextFiles",
-        "your own, a tag for each word: CoNLL, JSON lines, folders",
+        "your own texts with a tag for each word: CoNLL, JSON lines, folders",
         "any",
         "yours",
     ),
     "camrest676": CorpusEntry(
         "public.dialogues.PublicDialogues",
-        "people who look for a restaurant, with 110 of them to look up",
+        "dialogues of people who look for a restaurant, with a database of 110 restaurants",
         "en",
         "Apache 2.0",
     ),
     "woz2": CorpusEntry(
-        "public.dialogues.PublicDialogues", "more of such conversations", "en", "Apache 2.0"
+        "public.dialogues.PublicDialogues", "more dialogues about restaurants", "en", "Apache 2.0"
     ),
     "dialogues": CorpusEntry(
         "formats.dialogues.DialogueFiles",
-        "your own conversations, and a table for them",
+        "your own dialogues, optionally with a database",
         "any",
         "yours",
     ),
     "facts": CorpusEntry(
         "synthetic.facts.Facts",
-        "made-up facts, and questions for one of them",
-        "made up",
-        "made here",
+        "artificial facts, and questions about one of them",
+        "artificial",
+        "synthetic",
     ),
     "squadshifts": CorpusEntry(
         "public.questions.PublicQuestions",
@@ -122,19 +122,22 @@ CORPORA = {
         "not stated; CC BY-SA 4.0",
     ),
     "squad_dev": CorpusEntry(
-        "public.questions.PublicQuestions", "SQuAD 1.1's dev set, split by us", "en", "CC BY-SA 4.0"
+        "public.questions.PublicQuestions",
+        "the dev set of SQuAD 1.1, split into train, dev and test",
+        "en",
+        "CC BY-SA 4.0",
     ),
     "questions": CorpusEntry(
         "formats.questions.QuestionFiles",
-        "your own, with contexts: SQuAD's JSON, JSON lines",
+        "your own questions with contexts: JSON of SQuAD, JSON lines",
         "any",
         "yours",
     ),
     "headlines": CorpusEntry(
         "synthetic.headlines.Headlines",
-        "made-up news with names that are in one document only, and must be copied",
-        "made up",
-        "made here",
+        "artificial news with names that occur in one document only and must be copied",
+        "artificial",
+        "synthetic",
     ),
     "aeslc": CorpusEntry(
         "formats.summaries.PublicSummaries",
@@ -147,7 +150,7 @@ CORPORA = {
     ),
     "summaries": CorpusEntry(
         "formats.summaries.SummaryFiles",
-        "your own, with summaries: TSV, JSON lines",
+        "your own documents with summaries: TSV, JSON lines",
         "any",
         "yours",
     ),
@@ -183,19 +186,19 @@ CORPORA = {
     ),
     "shapes": CorpusEntry(
         "synthetic.shapes.Shapes",
-        "images of a colored shape, with its name, a sentence on it and its place",
+        "images of a colored shape, with its name, a caption and its box",
         "images",
-        "made here",
+        "synthetic",
     ),
     "digits": CorpusEntry(
         "synthetic.digits.Digits",
-        "images of digits in a grid, with a caption, and where each word of it should look",
+        "images of digits in a grid, with a caption and a box for each of its words",
         "images",
-        "made here",
+        "synthetic",
     ),
     "captions": CorpusEntry(
         "formats.captions.CaptionFiles",
-        "your own, with captions: JSON lines, COCO",
+        "your own images with captions: JSON lines, COCO",
         "images",
         "yours",
     ),
@@ -207,28 +210,28 @@ CORPORA = {
     ),
     "fashion_mnist_20k": CorpusEntry(
         "formats.image_files.PublicImages",
-        "the same, with a third of its training data",
+        "Fashion-MNIST with a third of its training data",
         "images",
         "MIT",
     ),
     "images": CorpusEntry(
         "formats.image_files.ImageFiles",
-        "your own: folders, tables, IDX files",
+        "your own images with classes: folders, tables, IDX files",
         "images",
         "yours",
     ),
     "copy": CorpusEntry(
-        "synthetic.bits.Copy", "vectors of bits, to be told again", "bits", "made here"
+        "synthetic.bits.Copy", "sequences of bit vectors to repeat", "bits", "synthetic"
     ),
     "recall": CorpusEntry(
         "synthetic.bits.Recall",
-        "items of bits, of which the one after another is told",
+        "items of bit vectors; the target is the item after a given one",
         "bits",
-        "made here",
+        "synthetic",
     ),
     "cb513": CorpusEntry(
         "public.proteins.PublicProteins",
-        "432 proteins with DSSP's states",
+        "432 proteins with the states of DSSP",
         "proteins",
         "not stated",
     ),
@@ -240,15 +243,15 @@ CORPORA = {
     ),
     "proteins": CorpusEntry(
         "formats.proteins.ProteinFiles",
-        "your own, with states: FASTA, CSV, JSON lines",
+        "your own proteins with states: FASTA, CSV, JSON lines",
         "proteins",
         "yours",
     ),
     "points": CorpusEntry(
         "synthetic.points.Points",
-        "points in space, by some of their distances",
+        "points in space, of which some distances are given",
         "distances",
-        "made here",
+        "synthetic",
     ),
     "distances": CorpusEntry(
         "synthetic.points.DistanceFiles",
@@ -258,33 +261,35 @@ CORPORA = {
     ),
     "bandit": CorpusEntry(
         "synthetic.environments.Bandits",
-        "arms that pay 1 or nothing, to be found out",
-        "worlds",
-        "made here",
+        "bandits whose arms have reward 0 or 1, with unknown probabilities",
+        "environments",
+        "synthetic",
     ),
     "mdp": CorpusEntry(
         "synthetic.environments.Mdps",
         "random Markov decision processes of a few states",
-        "worlds",
-        "made here",
+        "environments",
+        "synthetic",
     ),
     "prototypes": CorpusEntry(
         "synthetic.episodes.Prototypes",
-        "points around points, a few of each, to be told",
+        "points around a prototype for each class",
         "points",
-        "made here",
+        "synthetic",
     ),
     "classes": CorpusEntry(
         "formats.class_folders.ClassFolders",
-        "your own, a folder of images for each class",
+        "your own images, a folder for each class",
         "images",
         "yours",
     ),
     "omniglot": CorpusEntry(
         "formats.class_folders.PublicImageClasses",
-        "1,623 characters of 50 alphabets, 20 times each",
+        "1,623 characters of 50 alphabets, 20 images each",
         "images",
         "MIT",
     ),
-    "mix": CorpusEntry("mix.MixedCorpus", "several of these, by weight", "any", "of its parts"),
+    "mix": CorpusEntry(
+        "mix.MixedCorpus", "several corpora, mixed by weight", "any", "of its parts"
+    ),
 }

@@ -7,7 +7,7 @@ from regard.errors import InputError
 from regard.metrics.language import check_sums
 
 # The cost in the figures of Graves et al. 2014, "bits per sequence"
-BITS_SIGNATURE = "bits|steps:told,sum|columns:sum|sequences:mean|log:2|v:1"
+BITS_SIGNATURE = "bits|steps:target,sum|columns:sum|sequences:mean|log:2|v:1"
 
 
 def bits_per_sequence(loss: float, sequences: int) -> float:

@@ -15,7 +15,7 @@ SIGNATURE_TEMPLATE = "nll|keys:88,sum|steps:mean|log:e|first:{}|v:1"
 # Bai et al. 2018: the first step of a piece is given, and not scored
 FIRST_STEP_GIVEN_SIGNATURE = SIGNATURE_TEMPLATE.format("given")
 # The first step is predicted and scored, too
-FIRST_STEP_PREDICTED_SIGNATURE = SIGNATURE_TEMPLATE.format("told")
+FIRST_STEP_PREDICTED_SIGNATURE = SIGNATURE_TEMPLATE.format("predicted")
 
 
 def frame_nll(loss: float, steps: int) -> float:
