@@ -94,7 +94,9 @@ DevGoldOption = Annotated[
 ]
 GoldFileOption = Annotated[
     Path | None,
-    typer.Option(help="Gold links of PAIRS, one line per pair; prints AER, precision and recall."),
+    typer.Option(
+        help="Gold links of PAIRS, one line per pair; prints error rate, precision and recall."
+    ),
 ]
 SaveLinksOption = Annotated[
     Path | None,

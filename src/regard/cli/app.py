@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import Annotated, NamedTuple, NoReturn
 
 import typer
+from typer._click import Context, HelpFormatter
+from typer.core import TyperCommand
 
 import regard
 from regard.errors import InputError
@@ -30,7 +32,29 @@ BUG_MESSAGE = (
     "the error above is a bug in regard, not a fault of yours; please report it to its developers, "
     "with these lines, your command and the output of `regard --version`"
 )
+# Python types in the help of an option, and what the help calls their values.
+VALUE_NAMES = {"int range>": "N", "int>": "N", "float>": "X", "path>": "PATH", "str>": "NAME"}
 OUT_OF_MEMORY = re.compile("can't allocate memory|out of memory", re.IGNORECASE)
+
+
+class PlainCommand(TyperCommand):
+    """A command whose help describes values in words, without the names of Python types."""
+
+    def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            if record := parameter.get_help_record(ctx):
+                name, _, value = record[0].partition(" <")
+                text = record[1].replace("x>=", "N>=").replace("<=x<=", "<=N<=")
+                if parameter.param_type_name == "argument":
+                    sections["Arguments"].append((name, text))
+                else:
+                    value = f" {VALUE_NAMES.get(value, f'<{value}')}" if value else ""
+                    sections["Options"].append((name + value, text))
+        for title, records in sections.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
 
 class Command(NamedTuple):
@@ -117,7 +141,9 @@ def build_app(command: str | None = None) -> typer.Typer:
     )
     app.callback(epilog="`regard COMMAND --help` describes a command.")(_global_options)
     for name, entry in COMMANDS.items():
-        app.command(name, short_help=entry.help)(entry.load() if name == command else _not_loaded)
+        app.command(name, cls=PlainCommand, short_help=entry.help)(
+            entry.load() if name == command else _not_loaded
+        )
     return app
 
 

@@ -60,7 +60,9 @@ JoinOption = Annotated[
 ]
 GoldAlignmentsOption = Annotated[
     Path | None,
-    typer.Option(help="File of gold word alignments for AER, one line per pair of --pairs."),
+    typer.Option(
+        help="File of gold word links for the alignment error rate, one line per pair of --pairs."
+    ),
 ]
 PairsOption = Annotated[
     Path | None,
@@ -87,7 +89,8 @@ def compare(
     """Train each model that is not trained yet, score all on the same split, and report.
 
     To resume after an interruption, give the same command again. The report also averages models
-    that differ only in their seed. Without --gold, it has AER only if the data contain gold links.
+    that differ only in their seed. Without --gold, it has alignment
+    error rates only if the data contain gold links.
     """
     if threads is not None:
         torch.set_num_threads(threads)

@@ -30,7 +30,8 @@ TextArgument = Annotated[
     ),
 ]
 TargetOption = Annotated[
-    str | None, typer.Option(help="Output to explain. Default: the prediction of the run.")
+    str | None,
+    typer.Option(metavar="TEXT", help="Output to explain. Default: the prediction of the run."),
 ]
 SaveOption = Annotated[
     list[Path] | None,
@@ -85,7 +86,7 @@ GoldLinksOption = Annotated[
     typer.Option(
         metavar="LINKS",
         help="Gold word links such as `0-0 1-2 2?1` (? for a possible link): compare them with "
-        "the attention, and print AER.",
+        "the attention, and print the alignment error rate.",
     ),
 ]
 CompareRunOption = Annotated[

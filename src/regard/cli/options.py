@@ -27,7 +27,7 @@ SetOption = Annotated[
         help="Change a setting of the run for this call, such as decode.width=10. Repeatable.",
     ),
 ]
-SplitOption = Annotated[str, typer.Option(help="Split of the run's data.")]
+SplitOption = Annotated[str, typer.Option(help="Split of the run's data: train, dev or test.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")]
 GoldBaseOption = Annotated[

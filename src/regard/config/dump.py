@@ -19,7 +19,11 @@ def dumps(settings: Config) -> str:
 
 
 def _table_lines(table: Config, path: str) -> Iterator[str]:
-    fields = type(table).model_fields
+    fields = {
+        name: field
+        for name, field in type(table).model_fields.items()
+        if not _is_unused(field, getattr(table, name))
+    }
     subtables: dict[str, tuple[Config, ...]] = {}
     for name in sorted(fields, key=lambda name: name != "kind"):  # which comes first
         value = getattr(table, name)
@@ -36,6 +40,11 @@ def _table_lines(table: Config, path: str) -> Iterator[str]:
             yield from _comment_lines(fields[name].description)
             yield f"[[{subpath}]]" if is_array else f"[{subpath}]"
             yield from _table_lines(subtable, subpath)
+
+
+def _is_unused(field: FieldInfo, value: object) -> bool:
+    """Return whether the task ignores this setting, and nobody has set it."""
+    return (field.description or "").startswith("Unused") and value == field.default
 
 
 def _setting_lines(table: Config, name: str, field: FieldInfo, value: object) -> Iterator[str]:

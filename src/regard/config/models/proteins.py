@@ -21,7 +21,7 @@ class MsaConfig(Config):
     layers: Positive = Field(default=4, description="Number of blocks.")
     max_relative_position: Count = Field(
         default=32,
-        description="Maximum relative position, in residues, that is told apart; 0: no positions.",
+        description="Maximum relative position, in residues; 0: no positions.",
     )
     triangles: Literal["both", "product", "attention", "axial", "none"] = Field(
         default="both",

@@ -8,6 +8,7 @@ from regard.config.base import Fraction, Positive
 from regard.config.data.environments import BanditDataConfig, MdpDataConfig
 from regard.config.models.memories import LstmConfig, SnailConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
+from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.errors import InputError
 
@@ -80,5 +81,6 @@ class BanditSettings(Settings):
     data: EnvironmentDataConfig = Field(
         default=BanditDataConfig(), description="Environments: bandit or mdp, both synthetic."
     )
+    text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
     model: BanditModelConfig = Field(default=SnailConfig(dim=32), description=MODEL_HELP)
     train: BanditTrainConfig = Field(default=BanditTrainConfig(), description=TRAIN_HELP)

@@ -8,6 +8,7 @@ from regard.config.base import Positive
 from regard.config.data.bits import CopyDataConfig, RecallDataConfig
 from regard.config.models.memories import LstmConfig, NtmConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
+from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 
 BitsModelConfig = Annotated[NtmConfig | LstmConfig, Field(discriminator="kind")]
@@ -42,6 +43,7 @@ class CopySettings(Settings):
     data: CopyDataConfig = Field(
         default=CopyDataConfig(), description="Data set: synthetic sequences of bit vectors."
     )
+    text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
     model: BitsModelConfig = Field(default=NtmConfig(), description=MODEL_HELP)
     train: BitsTrainConfig = Field(default=BitsTrainConfig(), description=TRAIN_HELP)
 
@@ -53,5 +55,6 @@ class RecallSettings(Settings):
     data: RecallDataConfig = Field(
         default=RecallDataConfig(), description="Data set: synthetic items of bit vectors."
     )
+    text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
     model: BitsModelConfig = Field(default=NtmConfig(), description=MODEL_HELP)
     train: BitsTrainConfig = Field(default=BitsTrainConfig(), description=TRAIN_HELP)

@@ -25,7 +25,7 @@ class ClassifyTrainConfig(TrainConfig):
     """Training to classify."""
 
     max_tokens: Positive = Field(
-        default=256, description="Of longer texts (in tokens) the end is cut."
+        default=256, description="Maximum length of a text in tokens; the rest is cut off."
     )
     metric: Literal["loss", "accuracy", "f1"] = Field(
         default="accuracy",

@@ -13,6 +13,7 @@ from regard.config.data.image_classes import (
 from regard.config.image_size import check_image_size
 from regard.config.models.memories import LstmConfig, SnailConfig
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
+from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.errors import InputError
 
@@ -74,6 +75,7 @@ class FewshotSettings(Settings):
     embed: EmbedConfig = Field(
         default=EmbedConfig(), description="Network from an image to a vector."
     )
+    text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
     model: FewshotModelConfig = Field(
         default=SnailConfig(blocks=DEFAULT_BLOCKS, tie_query_key_init=True), description=MODEL_HELP
     )

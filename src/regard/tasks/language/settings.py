@@ -14,16 +14,19 @@ from regard.config.validators import check_windows
 
 
 class LanguageTrainConfig(TrainConfig):
-    """Training to write."""
+    """Training of a language model."""
 
-    context_length: Positive = Field(default=128, description="Tokens that are read at a time.")
+    context_length: Positive = Field(
+        default=128, description="Length of a training window, in tokens."
+    )
     carry_state: bool = Field(
         default=False,
-        description="Go on with what was read before, window after window (recurrent models); else "
-        "each begins anew, anywhere in the text.",
+        description="Keep the state of a recurrent model from window to window. Otherwise each "
+        "window starts at a random position, without a state.",
     )
     metric: Literal["loss", "perplexity"] = Field(
-        default="loss", description="What is better, on dev: loss or perplexity."
+        default="loss",
+        description="Metric on dev that selects the best weights: loss or perplexity.",
     )
 
 
