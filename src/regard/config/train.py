@@ -14,6 +14,7 @@ ALTERNATIVES = {
     "tokens_per_batch": "examples_per_batch",
     "examples_per_batch": "tokens_per_batch",
 }
+UndecayedKind = Literal["biases", "norms", "embeddings", "positions"]
 Betas = Annotated[tuple[Rate, Rate], Field(strict=False)]
 
 
@@ -38,6 +39,12 @@ class AdamWConfig(Config):
     )
     eps: float = Field(default=1e-9, gt=0, description="Epsilon in the denominator, more than 0.")
     weight_decay: float = Field(default=0.01, ge=0, description="Weight decay, 0 or more.")
+    no_decay: tuple[UndecayedKind, ...] = Field(
+        default=("biases", "norms", "embeddings", "positions"),
+        strict=False,
+        description="Kinds of parameters without weight decay: biases, norms, embeddings, "
+        "positions; []: all decay.",
+    )
 
 
 class AdadeltaConfig(Config):

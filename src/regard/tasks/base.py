@@ -115,10 +115,11 @@ class InputField(NamedTuple):
 
 
 class ParameterGroup(NamedTuple):
-    """Parameters that are trained at `rate` times the learning rate."""
+    """Parameters that are trained at `rate` times the learning rate, with weight decay or not."""
 
     parameters: list[nn.Parameter]
     rate: float = 1.0
+    decays: bool = True
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ import torch
 
 from regard.batching.source import BatchSource
 from regard.config.settings import Settings
-from regard.config.train import TrainConfig
+from regard.config.train import AdamWConfig, TrainConfig
 from regard.errors import InputError
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT, ExampleT, ModelT, ParameterGroup, Task
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.loop import Training
 from regard.training.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
+from regard.training.weight_decay import without_decay
 
 
 def build_training(
@@ -23,6 +24,8 @@ def build_training(
     if getattr(train, "compile", False):
         task.compile()
     groups = with_rate_multipliers(model, task.parameter_groups(), train.rate_multipliers)
+    if isinstance(train.optimizer, AdamWConfig):
+        groups = without_decay(model, groups, train.optimizer.no_decay)
     return Training(
         model,
         task.loss,
@@ -75,10 +78,9 @@ def build_optimizer(train: TrainConfig, groups: Sequence[ParameterGroup]) -> tor
         case "adam":
             return torch.optim.Adam(optimizer_groups, rate, config.betas, config.eps, fused=True)
         case "adamw":
-            decay = config.weight_decay
-            return torch.optim.AdamW(
-                optimizer_groups, rate, config.betas, config.eps, decay, fused=True
-            )
+            for entry, group in zip(optimizer_groups, groups, strict=True):
+                entry["weight_decay"] = config.weight_decay if group.decays else 0.0
+            return torch.optim.AdamW(optimizer_groups, rate, config.betas, config.eps, fused=True)
         case "adadelta":
             return torch.optim.Adadelta(optimizer_groups, rate, config.rho, config.eps)
         case "sgd":
