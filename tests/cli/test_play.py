@@ -153,10 +153,13 @@ def test_lines_in_pieces_out(folder):
     [
         (["model.kind=rnnlm"], "'rnnlm' does not read piano rolls; take roll_rnn or roll_gpt"),
         (["data.name=nottingham"], "'roll_rnn' does not read tunes in ABC, which are text; take"),
-        (["decode.top_k=3"], "decode.top_k is for tunes, not for piano rolls; remove it"),
+        (
+            ["decode.top_k=3"],
+            "decode.top_k has no effect: piano rolls have chords of notes",
+        ),
         (
             ["train.carry_state=true"],
-            "train.carry_state is for rnnlm; roll_rnn cannot carry its state to the next window",
+            "train.carry_state has no effect: piano rolls have chords",
         ),
         (["model.kind=roll_gpt", "model.heads=3"], "dim = 128 cannot be divided among heads = 3"),
     ],

@@ -55,9 +55,14 @@ def test_a_model_is_built_from_its_table(kind):
     patch = "patch_size = 1\n" if "patch_size" in KINDS[kind].model_fields else ""
     heads = "heads = 2\n" if "heads" in KINDS[kind].model_fields else ""
     task = tasks_of_model(kind)[0]
-    text = 'text = { kind = "words", joint = true }'
+    text = {
+        "pointer": "text = { joint = true }\n",
+        "bidaf": 'text = { kind = "words" }\n',
+        "bilstm_crf": 'text = { kind = "words" }\n',
+        "elmo": 'text = { kind = "words" }\n',
+    }.get(kind, "")
     small = parse_settings(
-        f'task = "{task}"\n{text}\n[model]\nkind = "{kind}"\ndim = 8\n{heads}{patch}'
+        f'task = "{task}"\n{text}[model]\nkind = "{kind}"\ndim = 8\n{heads}{patch}'
     ).model
     sizes = dict.fromkeys(SIZES & set(model_settings(kind)), 9)
     made = build_model(kind, {**sizes, **small.model_dump(exclude={"kind"})})

@@ -158,7 +158,7 @@ def test_character_inputs_of_words():
     ("tables", "message"),
     [
         ({"text": {"kind": "bpe"}}, "elmo' reads the characters of words: set text.kind = 'words'"),
-        ({"mask": {"rate": 0.3}}, "mask is for bert"),
+        ({"mask": {"rate": 0.3}}, "mask has no effect: elmo masks no word"),
         ({"model": {"kind": "elmo", "dim": 8, "hidden_dim": 4}}, "hidden_dim = 4 must be"),
     ],
 )

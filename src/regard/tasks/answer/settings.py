@@ -1,5 +1,6 @@
 """Settings of question answering."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -78,6 +79,14 @@ class AnswerSettings(Settings):
         description="Layers from the states of a context to a span of it.",
     )
     train: AnswerTrainConfig = Field(default=AnswerTrainConfig(), description=TRAIN_HELP)
+
+    def unused_settings(self) -> Mapping[str, str]:
+        spans = "answers are spans of the original text"
+        return {
+            **super().unused_settings(),
+            "text.zero_digits": spans,
+            "text.split_punctuation": spans,
+        }
 
     @model_validator(mode="after")
     def _check_settings(self) -> "AnswerSettings":

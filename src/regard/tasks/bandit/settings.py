@@ -1,5 +1,6 @@
 """Settings of bandits and MDPs."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -84,3 +85,10 @@ class BanditSettings(Settings):
     text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
     model: BanditModelConfig = Field(default=SnailConfig(dim=32), description=MODEL_HELP)
     train: BanditTrainConfig = Field(default=BanditTrainConfig(), description=TRAIN_HELP)
+
+    def unused_settings(self) -> Mapping[str, str]:
+        return {
+            "text": "environments have no text",
+            "train.max_tokens": "all episodes have one length",
+            "train.label_smoothing": "a policy has no labels",
+        }

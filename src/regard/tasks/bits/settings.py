@@ -1,5 +1,6 @@
 """Settings of copying and recalling bits."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -36,7 +37,14 @@ class BitsTrainConfig(TrainConfig):
     )
 
 
-class CopySettings(Settings):
+class BitsSettings(Settings):
+    """Settings that `copy` and `recall` share."""
+
+    def unused_settings(self) -> Mapping[str, str]:
+        return {"text": "bits are no text", "train.label_smoothing": "bits have no label smoothing"}
+
+
+class CopySettings(BitsSettings):
     """Settings of a run that copies a sequence of bits after its end."""
 
     task: Literal["copy"] = Field(default="copy", description="Task of the run.")
@@ -48,7 +56,7 @@ class CopySettings(Settings):
     train: BitsTrainConfig = Field(default=BitsTrainConfig(), description=TRAIN_HELP)
 
 
-class RecallSettings(Settings):
+class RecallSettings(BitsSettings):
     """Settings of a run that recalls the item after a repeated one."""
 
     task: Literal["recall"] = Field(default="recall", description="Task of the run.")

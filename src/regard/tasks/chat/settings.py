@@ -1,5 +1,6 @@
 """Settings of conversation."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -74,6 +75,13 @@ class ChatSettings(Settings):
     rerank: RerankConfig = Field(
         default=RerankConfig(), description="Choice among several replies."
     )
+
+    def unused_settings(self) -> Mapping[str, str]:
+        unused = dict(super().unused_settings())
+        if self.rerank.backward_run is None:
+            reason = "replies are reranked only with rerank.backward_run"
+            unused |= {"rerank.candidates": reason, "rerank.backward_weight": reason}
+        return unused
 
     @model_validator(mode="after")
     def _check_settings(self) -> "ChatSettings":

@@ -1,5 +1,6 @@
 """Settings of few-shot recognition."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -80,6 +81,13 @@ class FewshotSettings(Settings):
         default=SnailConfig(blocks=DEFAULT_BLOCKS, tie_query_key_init=True), description=MODEL_HELP
     )
     train: FewshotTrainConfig = Field(default=FewshotTrainConfig(), description=TRAIN_HELP)
+
+    def unused_settings(self) -> Mapping[str, str]:
+        one_length = "all episodes have one length"
+        unused = {"text": "episodes have no text", "train.max_tokens": one_length}
+        if self.data.kind == "prototypes":
+            unused["embed"] = "prototypes are vectors, not images"
+        return unused
 
     @model_validator(mode="after")
     def _check_settings(self) -> "FewshotSettings":

@@ -1,5 +1,6 @@
 """Settings of protein folding."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -94,6 +95,14 @@ class FoldSettings(Settings):
         default=FoldHeadConfig(), description="Layers from residues or pairs to predictions."
     )
     train: FoldTrainConfig = Field(default=FoldTrainConfig(), description=TRAIN_HELP)
+
+    def unused_settings(self) -> Mapping[str, str]:
+        letters = "the letters of residues are fixed"
+        if is_distance_data(self.data):
+            return {"text": letters, "head.hidden_dim": "distances are read from states of pairs"}
+        names = ("bins", "min_distance", "max_distance", "contact_distance")
+        reason = "this data has states of residues, not distances"
+        return {"text": letters, **{f"head.{name}": reason for name in names}}
 
     @model_validator(mode="after")
     def _check_settings(self) -> "FoldSettings":

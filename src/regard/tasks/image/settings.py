@@ -1,5 +1,6 @@
 """Settings of image classification."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -78,6 +79,9 @@ class ImageSettings(Settings):
         default=HeadConfig(), description="Layers from the encoder to the classes."
     )
     train: ImageTrainConfig = Field(default=ImageTrainConfig(), description=TRAIN_HELP)
+
+    def unused_settings(self) -> Mapping[str, str]:
+        return {"text": "images have no tokens", "train.max_tokens": "all images have one size"}
 
     @model_validator(mode="after")
     def _check_settings(self) -> "ImageSettings":

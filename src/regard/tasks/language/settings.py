@@ -1,5 +1,6 @@
 """Settings of language modeling."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -42,6 +43,10 @@ class LanguageSettings(Settings):
     decode: DecodeConfig = Field(
         default=SampleConfig(), description="Search: greedy, beam or sample."
     )
+
+    def unused_settings(self) -> Mapping[str, str]:
+        windows = "texts are read in windows of train.context_length tokens"
+        return {**super().unused_settings(), "train.max_tokens": windows}
 
     @model_validator(mode="after")
     def _check_settings(self) -> "LanguageSettings":

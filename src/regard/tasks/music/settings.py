@@ -1,5 +1,6 @@
 """Settings of music."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -62,6 +63,16 @@ class MusicSettings(Settings):
         default=SampleConfig(max_length=64), description="Sampling of compositions."
     )
 
+    def unused_settings(self) -> Mapping[str, str]:
+        if not is_roll_data(self.data):
+            windows = "tunes are read in windows of train.context_length tokens"
+            return {**super().unused_settings(), "train.max_tokens": windows}
+        chords = "piano rolls have chords of notes, not tokens"
+        names = ("train.label_smoothing", "train.context_length", "train.carry_state")
+        names += ("decode.min_length", "decode.no_repeat_ngram")
+        names += ("decode.top_k", "decode.top_p", "decode.min_p")
+        return {"text": chords, **dict.fromkeys(names, chords)}
+
     @model_validator(mode="after")
     def _check_settings(self) -> "MusicSettings":
         kind, has_rolls = self.model.kind, is_roll_data(self.data)
@@ -72,9 +83,5 @@ class MusicSettings(Settings):
                 f"model.kind = {kind!r} does not read {data_name}; take "
                 f"{' or '.join(suitable_models)}"
             )
-        if has_rolls:
-            for name in ("top_k", "top_p", "min_p"):
-                if getattr(self.decode, name) is not None:
-                    raise InputError(f"decode.{name} is for tunes, not for piano rolls; remove it")
         check_windows(self)
         return self

@@ -1,5 +1,6 @@
 """Settings of pretraining."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -61,15 +62,17 @@ class PretrainSettings(Settings):
     )
     train: PretrainTrainConfig = Field(default=PretrainTrainConfig(), description=TRAIN_HELP)
 
+    def unused_settings(self) -> Mapping[str, str]:
+        smoothing = "pretraining predicts words without label smoothing"
+        unused = {**super().unused_settings(), "train.label_smoothing": smoothing}
+        return unused if self.model.kind == "bert" else {**unused, "mask": "elmo masks no word"}
+
     @model_validator(mode="after")
     def _check_settings(self) -> "PretrainSettings":
         if self.mask.whole_words and self.text.kind != "wordpiece":
             raise InputError("mask.whole_words needs text.kind = 'wordpiece'")
         check_word_tokenizer(self)
-        if (
-            self.model.kind == "elmo"
-            and "mask" in self.model_fields_set
-            and self.mask != MaskConfig()
-        ):
-            raise InputError("mask is for bert: elmo masks no word; remove [mask]")
+        heads = self.model.pretrain if isinstance(self.model, BertConfig) else None
+        if self.mask.next_sentence and heads in ("none", "masked"):
+            raise InputError(f"mask.next_sentence needs model.pretrain = 'both', not {heads!r}")
         return self

@@ -1,5 +1,6 @@
 """Settings of summarization."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -84,6 +85,9 @@ class SummarizeSettings(Settings):
     decode: DecodeConfig = Field(
         default=BeamConfig(width=4, max_length=100), description="Search: greedy, beam or sample."
     )
+
+    def unused_settings(self) -> Mapping[str, str]:
+        return {}
 
     @model_validator(mode="after")
     def _check_settings(self) -> "SummarizeSettings":

@@ -1,5 +1,6 @@
 """Settings of tagging and language understanding."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -79,6 +80,12 @@ class WordTaskSettings(Settings):
     head: TagHeadConfig = Field(
         default=TagHeadConfig(), description="Layers from the state of a word to its tag."
     )
+
+    def unused_settings(self) -> Mapping[str, str]:
+        unused = dict(super().unused_settings())
+        if self.head.crf and self.task == "tag":
+            unused["train.label_smoothing"] = "a CRF has no label smoothing; see head.crf"
+        return unused
 
     @model_validator(mode="after")
     def _check_settings(self) -> "WordTaskSettings":

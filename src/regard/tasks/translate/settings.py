@@ -1,5 +1,6 @@
 """Settings of translation."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -97,6 +98,9 @@ class TranslateSettings(Settings):
     metrics: TranslateMetricsConfig = Field(
         default=TranslateMetricsConfig(), description="Options of the metrics."
     )
+
+    def unused_settings(self) -> Mapping[str, str]:
+        return {}
 
     @model_validator(mode="after")
     def _check_settings(self) -> "TranslateSettings":
