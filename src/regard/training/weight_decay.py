@@ -27,7 +27,7 @@ def without_decay(
     return split_groups
 
 
-def parameter_kinds(model: nn.Module) -> Iterator[tuple[nn.Parameter, str]]:
+def parameter_kinds(model: Model) -> Iterator[tuple[nn.Parameter, str]]:
     """Yield each parameter with its kind: biases, norms, embeddings, positions or weights.
 
     A class token and other vectors count as biases. A matrix that is an embedding and the output
