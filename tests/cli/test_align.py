@@ -145,7 +145,7 @@ def test_chosen_by_agreement(capsys, tmp_path: Path):
     ("options", "says"),
     [
         ({"folder": "fixed"}, "fixed: the run has no attention to a source; give one"),
-        ({"pairs": ["bad.txt"]}, "bad.txt:2: 1 part, but source and target expected; put one |||"),
+        ({"pairs": ["bad.txt"]}, "bad.txt:2: 1 part, but source and target expected; separate"),
         ({"pairs": ["nowhere"]}, "nowhere: there is no such file"),
         ({"pairs": ["a", "b", "c"]}, "pairs must be in one file, or two (source, target), not 3"),
         ({"split": "tset"}, "split must be one of train, not 'tset'"),

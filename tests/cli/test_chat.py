@@ -7,19 +7,24 @@ import select
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
+SECONDS = 600  # a busy machine may take long; a test that hangs must end
 ROWS = [{"name": "Copper Pot", "food": "thai"}, {"name": "Blue Door", "food": "greek"}]
 
 
 @pytest.fixture(scope="module")
-def guide(tmp_path_factory):
+def guide(shared) -> str:
     """A run that has learned two exchanges by heart."""
-    folder = tmp_path_factory.mktemp("guide")
+    return str(shared("chat", train_guide) / "run")
+
+
+def train_guide(folder: Path) -> None:
     (folder / "places.json").write_text(json.dumps(ROWS))
     exchanges = [
         {
@@ -29,7 +34,7 @@ def guide(tmp_path_factory):
         }
         for row in ROWS
     ]
-    lines = [json.dumps({"exchanges": [one]}) for one in exchanges for _ in range(8)]
+    lines = [json.dumps({"exchanges": [exchange]}) for exchange in exchanges for _ in range(8)]
     (folder / "talk.jsonl").write_text("\n".join(lines) + "\n")
     paths = dict.fromkeys(("train", "dev", "test"), str(folder / "talk.jsonl"))
     settings = {
@@ -59,28 +64,16 @@ def guide(tmp_path_factory):
         "decode": {"kind": "greedy", "max_length": 8},
     }
     list(Trainer(resolve_settings(settings), folder / "run", lambda _: None))
-    return str(folder / "run")
 
 
-def heard(*words: str, text: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "regard", *words],
-        input=text,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-
-
-def test_through_a_pipe(guide):
+def test_through_a_pipe(guide, regard):
     lines = "thai please\n\n/undo\n/what\ngreek please\n/new\n/quit\nthai please\n"
-    done = heard("chat", guide, "--show-belief", text=lines)
+    done = regard("chat", guide, "--show-belief", stdin=lines)
     assert done.returncode == 0, done.stderr
-    told = done.stdout.splitlines()
-    assert told[:3] == ["> thai please", "Copper Pot !", "(food=thai: 1 found)"]
-    assert told[3].startswith("/what: unknown")
-    assert told[4:] == ["> greek please", "Blue Door !", "(food=greek: 1 found)"]
+    lines = done.stdout.splitlines()
+    assert lines[:3] == ["> thai please", "Copper Pot !", "(food=thai: 1 found)"]
+    assert lines[3].startswith("/what: unknown")
+    assert lines[4:] == ["> greek please", "Blue Door !", "(food=greek: 1 found)"]
 
 
 def test_in_a_terminal(guide):
@@ -89,17 +82,19 @@ def test_in_a_terminal(guide):
     words = [sys.executable, "-m", "regard", "chat", guide]
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
-        seen = until(ours, b"> ")
-        assert b"/quit or Ctrl-D ends" in seen
-        os.write(ours, b"greek please\n")
-        assert b"Blue Door !" in until(ours, b"!\r\n> ")
-        os.write(ours, b"\x04")
-        assert process.wait(20) == 0
+        try:
+            assert b"/quit or Ctrl-D: end" in until(ours, b"> ")
+            os.write(ours, b"greek please\n")
+            assert b"Blue Door !" in until(ours, b"!\r\n> ")
+            os.write(ours, b"\x04")
+            assert process.wait(SECONDS) == 0
+        finally:
+            process.kill()  # a process that waits for input would never end
     os.close(ours)
 
 
-def until(end: int, wanted: bytes, seconds: float = 60) -> bytes:
-    seen, limit = b"", time.monotonic() + seconds
+def until(end: int, wanted: bytes) -> bytes:
+    seen, limit = b"", time.monotonic() + SECONDS
     while wanted not in seen:
         assert time.monotonic() < limit, seen
         if select.select([end], [], [], 1)[0]:
@@ -112,7 +107,7 @@ def test_look_and_predict(guide, regard):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Copper Pot !\n")
     assert "food=th" in done.stdout
-    done = heard("predict", guide, "--json", text="greek please\n")
+    done = regard("predict", guide, "--json", stdin="greek please\n")
     facts = json.loads(done.stdout)
     assert facts["reply"] == "Blue Door !"
     assert facts["row"] == ROWS[1]

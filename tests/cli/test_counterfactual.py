@@ -43,16 +43,16 @@ def test_without_attention_it_says_something_else(run):
 def test_a_word_is_forced(run):
     """Made to look elsewhere for its first word, it writes another, by where it looks."""
     record = next(run.corpus().read("test"))
-    read, target = record["source"].split(), record["target"].split()
-    first = run(record["source"]).text.split()[0]
-    found = []
+    read, output = record["source"].split(), run(record["source"]).text.split()
+    first = output[0]
+    first_words = []
     for other in dict.fromkeys(read[:3]):
         said = render_counterfactual(run, record["source"], [], [f"{first}->{other}"])
         as_it_is, then = (line.split(":")[1].split() for line in said.splitlines())
-        assert [word.strip("[]") for word in as_it_is] == target
-        found.append(then[0].strip("[]"))
-    assert first not in found
-    assert len(set(found)) == len(found)
+        assert [word.strip("[]") for word in as_it_is] == output
+        first_words.append(then[0].strip("[]"))
+    assert first not in first_words
+    assert len(set(first_words)) == len(first_words)
 
 
 def test_nothing_is_left_behind(run):

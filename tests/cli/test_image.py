@@ -196,7 +196,7 @@ def test_more_images_than_memory(monkeypatch):
     kept = next(run.task.batches(corpus, options))
     monkeypatch.setattr("regard.tasks.image.task.MAX_PIXEL_BYTES_IN_MEMORY", 0)
     batches = run.task.batches(corpus, options)
-    assert isinstance(batches.examples.examples[0].source[0], str)
+    assert isinstance(batches.examples.examples[0].image, str)
     late = next(batches)
     assert late.indices.tolist() == kept.indices.tolist()
     assert late.inputs["images"].shape == kept.inputs["images"].shape == (8, 3, 16, 24)

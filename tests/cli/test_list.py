@@ -53,13 +53,9 @@ def test_a_terminal_of_80_columns_is_kept_to():
     """What a terminal shows, by a pseudo-terminal."""
     main, side = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "50"}
-    subprocess.run(
-        [sys.executable, "-m", "regard", "list"],
-        stdout=side,
-        stderr=side,
-        check=True,
-        timeout=60,
-        env={**environment, "NO_COLOR": "1"},
+    command = [sys.executable, "-m", "regard", "list"]
+    process = subprocess.Popen(
+        command, stdout=side, stderr=side, env={**environment, "NO_COLOR": "1"}
     )
     os.close(side)
     shown = b""
@@ -69,6 +65,7 @@ def test_a_terminal_of_80_columns_is_kept_to():
     except OSError:  # how Linux says that the other side is closed
         pass
     os.close(main)
+    assert process.wait() == 0
     lines = [line for line in shown.decode().splitlines() if "\x1b" not in line]
     assert max(map(len, lines)) <= 80
     assert any(line.strip().startswith("scaled_dot") for line in lines)

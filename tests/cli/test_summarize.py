@@ -1,8 +1,6 @@
 """`regard look`, `check` and `predict` of summaries."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,14 +18,16 @@ DATA = {"kind": "headlines", "size": 60, "held_out": 10}
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> str:
-    folder = tmp_path_factory.mktemp("run")
+def run(shared) -> str:
+    return str(shared("summarize", train_summarizer))
+
+
+def train_summarizer(folder: Path) -> None:
     model = {"kind": "pointer", "dim": 8, "hidden_dim": 8}
     train = {"steps": 3, "examples_per_batch": 8, "max_tokens": 30}
     decode = {"kind": "beam", "width": 2, "max_length": 6}
     settings = {"task": "summarize", "data": DATA, "model": model, "train": train, "decode": decode}
     list(Trainer(resolve_settings(settings), folder, lambda _: None))
-    return str(folder)
 
 
 def test_look(run, capsys):
@@ -43,10 +43,10 @@ def test_look(run, capsys):
         look(Path(run), " ")
 
 
-def test_predict(run):
+def test_predict(run, regard):
     text = "Ann won the boat .\n" + "Bob saw the boat at the park . " * 9 + "\n"
-    command = [sys.executable, "-m", "regard", "predict", run, "--json"]
-    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    done = regard("predict", run, "--json", stdin=text)
+    assert done.returncode == 0, done.stderr
     first, second = (json.loads(line) for line in done.stdout.splitlines())
     assert first["document"] == "Ann won the boat ."
     assert {"word", "p_gen", "copied"} == set(first["words"][0])

@@ -1,8 +1,10 @@
 """init, train, score, predict and look: from a file of pairs to answers, as a user goes."""
 
 import json
+import shutil
 import subprocess
-import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,32 +24,27 @@ SMALL = [
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on a user's own TSV, trained by the command line."""
-    folder = tmp_path_factory.mktemp("translate")
-    rows = [f"{word}\t{word[::-1]}" for word in ("ab", "abc", "bca", "cab", "cba", "aabb")]
-    (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
-    (folder / "config.toml").write_text(
-        '[data]\nkind = "files"\ntrain = "pairs.tsv"\ndev = "pairs.tsv"\ntest = "pairs.tsv"\n'
-    )
-    done = call(folder, "train", "config.toml", *SMALL, "--run", "out")
-    assert done.returncode == 0, done.stderr
-    assert "step 6: dev loss" in done.stderr
-    assert "out: trained for 6 steps" in done.stdout
-    return folder
+def folder(shared, regard) -> Path:
+    """A folder with a run on a user's own TSV, trained by the command line."""
+
+    def build(folder: Path) -> None:
+        rows = [f"{word}\t{word[::-1]}" for word in ("ab", "abc", "bca", "cab", "cba", "aabb")]
+        (folder / "pairs.tsv").write_text("\n".join(rows) + "\n")
+        (folder / "config.toml").write_text(
+            '[data]\nkind = "files"\ntrain = "pairs.tsv"\ndev = "pairs.tsv"\ntest = "pairs.tsv"\n'
+        )
+        done = regard("train", "config.toml", *SMALL, "--run", "out", cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert "step 6: dev loss" in done.stderr
+        assert "out: trained for 6 steps" in done.stdout
+
+    return shared("translate", build)
 
 
-def call(folder: Path, *words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "regard", *words],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        input=stdin,
-        cwd=folder,
-        check=False,
-        timeout=120,
-    )
+@pytest.fixture
+def call(folder: Path, regard) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """`call("score", "out")`: a command in the folder of the run."""
+    return partial(regard, cwd=folder)
 
 
 def test_init_prints_what_train_reads(regard, tmp_path: Path):
@@ -58,52 +55,53 @@ def test_init_prints_what_train_reads(regard, tmp_path: Path):
     assert "# Number of optimizer steps; alternative: epochs." in done.stdout
 
 
-def test_the_same_command_goes_on(run: Path):
+def test_the_same_command_goes_on(folder: Path, regard, tmp_path: Path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     words = [word.replace("steps=6", "steps=8") for word in SMALL]
-    done = call(run, "train", "config.toml", *words, "--run", "out")
+    done = regard("train", "config.toml", *words, "--run", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "out: resumed after step 6" in done.stderr
     assert "trained for 8 steps" in done.stdout
 
 
-def test_score(run: Path):
-    shown = call(run, "score", "out")
+def test_score(call):
+    shown = call("score", "out")
     assert shown.returncode == 0, shown.stderr
     assert "bleu" in shown.stdout
     assert "nrefs:1|case:mixed" in shown.stdout
-    found = json.loads(call(run, "score", "out", "--json", "--split", "dev").stdout)
-    assert found["sentences"] == 6
+    scores = json.loads(call("score", "out", "--json", "--split", "dev").stdout)
+    assert scores["sentences"] == 6
 
 
-def test_settings_of_a_run_can_be_changed_for_one_call(run: Path):
-    done = call(run, "score", "out", "--json", "--set", "metrics.tokenize=none")
+def test_settings_of_a_run_can_be_changed_for_one_call(call):
+    done = call("score", "out", "--json", "--set", "metrics.tokenize=none")
     assert "tok:none" in json.loads(done.stdout)["bleu_signature"]
     words = ["decode.kind=beam", "decode.width=3", "decode.n_best=3"]
     changes = [word for change in words for word in ("--set", change)]
-    done = call(run, "predict", "out", "abc", "--json", *changes)
+    done = call("predict", "out", "abc", "--json", *changes)
     assert len(json.loads(done.stdout)["outputs"]) == 3
-    done = call(run, "look", "out", "abc", "--set", "decode.widht=3")
+    done = call("look", "out", "abc", "--set", "decode.widht=3")
     assert done.returncode == 1
     assert done.stderr.startswith("regard: command line: decode.widht: unknown setting")
 
 
-def test_predict_answers_line_by_line(run: Path):
+def test_predict_answers_line_by_line(call):
     lines = "ab\n\nabc\n"
-    plain = call(run, "predict", "out", stdin=lines)
+    plain = call("predict", "out", stdin=lines)
     assert plain.returncode == 0, plain.stderr
     answers = plain.stdout.splitlines()
     assert len(answers) == 3
     rows = [
         json.loads(line)
-        for line in call(run, "predict", "out", "--json", stdin=lines).stdout.splitlines()
+        for line in call("predict", "out", "--json", stdin=lines).stdout.splitlines()
     ]
     assert [row["source"] for row in rows] == ["ab", "", "abc"]
     assert [row["outputs"][0]["text"] for row in rows] == answers
-    assert call(run, "predict", "out").stdout == ""
+    assert call("predict", "out").stdout == ""
 
 
-def test_look_shows_the_map(run: Path):
-    done = call(run, "look", "out", "abc", "--target", "cba")
+def test_look_shows_the_map(call):
+    done = call("look", "out", "abc", "--target", "cba")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "abc -> cba"
@@ -128,8 +126,8 @@ def test_look_shows_the_map(run: Path):
         (["init", "translat"], "translat"),
     ],
 )
-def test_what_goes_wrong_is_one_line(run: Path, words: list[str], says: str):
-    done = call(run, *words)
+def test_what_goes_wrong_is_one_line(call, words: list[str], says: str):
+    done = call(*words)
     assert done.returncode == 1, done.stderr
     last = [line for line in done.stderr.splitlines() if line.startswith("regard: ")]
     assert len(last) == 1

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from support.warm import warm_environment
 
 from regard.attention.catalogue import NORMALIZERS, SCORES
 from regard.config.presets import preset_paths
@@ -40,7 +41,6 @@ def load_script(path: Path) -> ModuleType:
     return module
 
 
-warm = load_script(Path(__file__).with_name("warm.py"))
 catalogue = load_script(ROOT / "docs" / "catalogue.py")
 
 
@@ -82,24 +82,15 @@ def test_python_runs(file, tmp_path, monkeypatch):
             exec(compile(block.text, block.place, "exec"), names)  # noqa: S102
 
 
-@pytest.fixture(scope="session")
-def environment(tmp_path_factory) -> Iterator[dict[str, str]]:
-    """A PATH whose `regard` has torch loaded already."""
-    command = warm.WarmCommand(tmp_path_factory.mktemp("warm") / "bin")
-    yield command.environment()
-    command.close()
-
-
 @pytest.mark.parametrize("block", SHELL, ids=lambda block: block.place)
-def test_commands_run(block, tmp_path, environment):
+def test_commands_run(block, tmp_path, warm):
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block.text],  # noqa: S607
         cwd=tmp_path,
-        env=environment,
+        env=warm_environment(warm),
         capture_output=True,
         text=True,
         check=False,
-        timeout=1800,
     )
     assert done.returncode == 0, done.stderr
 

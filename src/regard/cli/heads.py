@@ -96,6 +96,18 @@ def heads(
         run.save(save_run)
     if save is not None:
         write_atomic(save, curve_chart(curve))
+    print_heads(measured_heads, full_loss, curve, as_json=as_json)
+    if save_run is not None and not as_json:
+        print(
+            f"\n{save_run}: a run with {keep_heads} of {head_count} heads, loss "
+            f"{ablated_loss(run, records):.4f} nats per token"
+        )
+
+
+def print_heads(
+    measured_heads: list[HeadReport], full_loss: float, curve: list[CurvePoint], *, as_json: bool
+) -> None:
+    """Print the measures of each head and the pruning curve, as tables or as JSON."""
     if as_json:
         report = {"loss": full_loss, "heads": list(map(head_as_dict, measured_heads))}
         print(json.dumps({**report, "curve": curve}, indent=1))
@@ -103,11 +115,6 @@ def heads(
     print(heads_table(measured_heads, full_loss))
     if curve:
         print("\n" + curve_table(curve))
-    if save_run is not None:
-        print(
-            f"\n{save_run}: a run with {keep_heads} of {head_count} heads, loss "
-            f"{ablated_loss(run, records):.4f} nats per token"
-        )
 
 
 def curve_chart(curve: list[CurvePoint]) -> bytes:

@@ -74,24 +74,31 @@ def play(
     )
     composer = music_composer(folder, run)
     [piece] = composer.predict([composer.parse(beginning, "BEGINNING")], voices=voices)
-    text, notes = piece.file_text, piece.notes
+    if save is None and piano_roll is None:
+        print(piece.file_text, end="")
+        return
     title = f"{run.settings.model.kind}, seed {decode_seed(run)}"
+    write_piece(piece.file_text, piece.notes, title, save, piano_roll, tempo)
+
+
+def write_piece(
+    text: str,
+    notes: list[MidiNote],
+    title: str,
+    save: Path | None,
+    piano_roll: Path | None,
+    tempo: int,
+) -> None:
+    """Write a piece as MIDI or text, and a plot of its notes; print what was written."""
     png = None if piano_roll is None else draw_piano_roll(notes, title)
     if save is not None:
-        data = (
-            midi_bytes(notes, tempo=tempo, name=title)
-            if save.suffix in MIDI_SUFFIXES
-            else text.encode()
-        )
-        write_atomic(save, data)
+        is_midi = save.suffix in MIDI_SUFFIXES
+        write_atomic(save, midi_bytes(notes, tempo=tempo, name=title) if is_midi else text.encode())
     if piano_roll is not None and png is not None:
         write_atomic(piano_roll, png)
-    if save is None and piano_roll is None:
-        print(text, end="")
-    else:
-        end = max((start + length for _, start, length in notes), default=0)
-        paths = " and ".join(str(path) for path in (save, piano_roll) if path is not None)
-        print(f"{paths}: {len(notes)} notes, {float(end):g} quarter notes long")
+    end = max((start + length for _, start, length in notes), default=0)
+    paths = " and ".join(str(path) for path in (save, piano_roll) if path is not None)
+    print(f"{paths}: {len(notes)} notes, {float(end):g} quarter notes long")
 
 
 def music_composer(folder: Path, run: Run) -> MusicComposer:
