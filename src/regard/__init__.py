@@ -8,6 +8,8 @@
 Names are imported when they are first used: `import regard` loads neither torch nor numpy.
 """
 
+import os
+
 TYPE_CHECKING = False  # the name that type checkers know; importing typing would cost time
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ MODULES = {
 }
 
 
-def load(folder: str, *, verify: bool = True) -> "Run":
+def load(folder: str | os.PathLike[str], *, verify: bool = True) -> "Run":
     """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
 
     All files are compared with their checksums; `verify=False` compares the sizes only.
@@ -74,7 +76,7 @@ def load(folder: str, *, verify: bool = True) -> "Run":
     """
     from regard.run import Run
 
-    return Run.load(folder, verify=verify)
+    return Run.load(os.fspath(folder), verify=verify)
 
 
 def __getattr__(name: str):

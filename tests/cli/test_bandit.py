@@ -65,7 +65,7 @@ def test_the_doctor(inside):
     assert found["warnings"] == [
         "dev: only 30 environments, so scores may differ by chance; raise data.held_out",
         "test: only 30 environments, so scores may differ by chance; raise data.held_out",
-        "train.rollout_environments = 4 is less than a batch of 8: raise it",
+        "train.rollout_environments = 4 is less than a batch of 8; raise it",
     ]
 
 
@@ -136,9 +136,13 @@ def test_it_is_resumed_exactly(tmp_path):
     ("words", "stdin", "why"),
     [
         (["predict", "bandit"], "1:1\n4:1\n", "standard input:2: '4:1' is not an action from 1 to"),
-        (["predict", "bandit"], "1:1 " * 4 + "\n", "standard input:1: 4 actions, but 4 are a whol"),
-        (["predict", "mdp"], "1 2:1\n", "standard input:1: it must end with the state one is in"),
-        (["look", "bandit", "1"], "", "TEXT: '1' is not an action from 1 to 3 and what it paid"),
+        (
+            ["predict", "bandit"],
+            "1:1 " * 4 + "\n",
+            "standard input:1: 4 actions, but an environment ends",
+        ),
+        (["predict", "mdp"], "1 2:1\n", "standard input:1: no current state at the end; end with"),
+        (["look", "bandit", "1"], "", "TEXT: '1' is not an action from 1 to 3 and its reward"),
         (["look", "lstm", "1:1"], "", "model Lstm has no attention to observe"),
         (["look", "lstm", "1:1", "--html", "x.html"], "", "model Lstm has no attention to observe"),
         (
@@ -161,7 +165,7 @@ def test_it_is_resumed_exactly(tmp_path):
         (
             ["train", "bandit.toml", "model.blocks=['B(2)']", "--run", "no"],
             "",
-            "'B(2)' is none; wr",
+            "unknown block 'B(2)'; write TC",
         ),
     ],
 )

@@ -154,7 +154,7 @@ def test_distances_are_scored_told_and_shown(inside, tmp_path):
         (("look", "points", "{}"), "TEXT: expected an object with either points or distances"),
         (
             ("predict", "points", json.dumps({"points": [[0, 0, n] for n in range(130)]})),
-            "input 1: 130 points, but train.max_tokens = 128: give fewer",
+            "input 1: 130 points, but train.max_tokens = 128; give fewer",
         ),
         (
             ("train", "points.toml", CHANGES["bert"]),

@@ -62,8 +62,8 @@ def test_init_and_check(capsys):
     check(Path("pets.toml"))
     told = capsys.readouterr().out
     assert re.search(r"^images +30 +30 +30$", told, re.MULTILINE)
-    assert re.search(r"^shortest side, in pixels +20 +20 +20$", told, re.MULTILINE)
-    assert re.search(r"^longest side +49 +49 +49$", told, re.MULTILINE)
+    assert re.search(r"^shortest side, pixels +20 +20 +20$", told, re.MULTILINE)
+    assert re.search(r"^longest side, pixels +49 +49 +49$", told, re.MULTILINE)
     assert re.search(r"^images also in train +30 +30$", told, re.MULTILINE)
     assert re.search(r"^label ring +\d", told, re.MULTILINE)
     assert "an epoch     4 batches" in told
@@ -81,7 +81,7 @@ def test_what_is_broken_is_told(tmp_path, capsys, said):
     check(Path("pets.toml"), words)
     told = capsys.readouterr().out
     bad = tmp_path / "all" / "a" / "bad.png"
-    assert f"train: 1 images cannot be read (first: {bad}: an empty file, no image" in told
+    assert f"train: 1 images cannot be read (first: {bad}: an empty file, not an image" in told
     assert "train: 6 images are there with different labels; decide on one for each" in told
     assert re.search(r"dev: label '\w+' is not in train, where it would have to be learned", told)
     assert "usually 9 pixels" not in told  # 16 is not twice as much
@@ -135,7 +135,7 @@ def test_what_is_wrong(capsys, tmp_path, said):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG")
     bad = str(tmp_path / "bad.png")
     err = said("predict", "runs/pets", one_of(), bad)
-    assert f"input 2: {bad}: not an image of a format that is known" in err
+    assert f"input 2: {bad}: not an image in a known format" in err
     assert "input 1: gone.png: there is no such image" in said("predict", "runs/pets", "gone.png")
     assert f"{bad}: not an image" in said("look", "runs/pets", bad)
     assert "gone.png: there is no such image" in said("look", "runs/pets", "gone.png")

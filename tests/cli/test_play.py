@@ -131,7 +131,7 @@ def test_what_is_wrong(folder, regard):
     assert "--temperature must be" in one_line(play, rolls, temperature=0.0)
     done = regard("play", str(rolls), "[[7]]")
     assert done.returncode == 1
-    assert done.stderr.startswith("regard: BEGINNING, step 1: pitch 7 is not a key of the piano")
+    assert done.stderr.startswith("regard: BEGINNING, step 1: pitch 7 is not from 21 to 108")
     assert done.stderr.count("\n") == 1
     said = one_line(play, tunes, r"K:H\nABC")
     assert "none of 20 tunes can be played; the last: line 1, bar 1: K:H is not a key" in said

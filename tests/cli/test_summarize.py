@@ -91,6 +91,6 @@ def test_memory_is_measured_with_coverage():
 def test_bad_data_is_one_line(tmp_path):
     (tmp_path / "a.tsv").write_text("one\ttwo\n\ttwo\n")
     data = {"kind": "summaries", "train": str(tmp_path / "a.tsv"), "held_out": 0.0}
-    with pytest.raises(ValueError, match=r"a\.tsv:2: the document is empty; write one, or take"):
+    with pytest.raises(ValueError, match=r"a\.tsv:2: the document is empty; write one, or remove"):
         Trainer(resolve_settings({"task": "summarize", "data": data}), tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -3,7 +3,9 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +23,33 @@ NAMES = [*TASKS, "music-tunes", "fold-distances"]
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory) -> Path:
-    return tmp_path_factory.mktemp("tasks")
+def task_folder(shared, task_examples) -> Callable[[str], Path]:
+    """`task_folder("tag")`: a folder with a run that is fitted once for all workers."""
+
+    def fit(name: str, folder: Path) -> None:
+        """Fit a run; beside it stand predictions of the model that was never saved."""
+        data, model, settings = task_examples[name]
+        train = {"examples_per_batch": 4, **settings.get("train", {})}
+        run = regard.fit(
+            name.partition("-")[0],
+            data,
+            model,
+            steps=2,
+            folder=folder / "run",
+            settings={**settings, "train": train},
+            progress=False,
+        )
+        predictions = [prediction.as_dict() for prediction in run.predict(records_of(run))]
+        (folder / "predictions.json").write_text(json.dumps(predictions))
+        records = records_of(run) if name == "pretrain" else []
+        (folder / "records.json").write_text(json.dumps(records))
+
+    return lambda name: shared(f"task-{name}", partial(fit, name))
 
 
 @pytest.fixture(params=NAMES, scope="session")
-def run(request: pytest.FixtureRequest, folder: Path, task_examples) -> Run:
-    """Fit each task once in each process of the tests."""
-    data, model, settings = task_examples[request.param]
-    train = {"examples_per_batch": 4, **settings.get("train", {})}
-    return regard.fit(
-        request.param.partition("-")[0],
-        data,
-        model,
-        steps=2,
-        folder=folder / request.param,
-        settings={**settings, "train": train},
-        progress=False,
-    )
+def run(request: pytest.FixtureRequest, task_folder) -> Run:
+    return regard.load(task_folder(request.param) / "run")
 
 
 def records_of(run: Run) -> list[dict[str, Any]]:
@@ -134,23 +145,27 @@ def test_check_survives_a_broken_file(run, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_a_loaded_run_predicts_the_same_in_a_new_process(run, folder):
-    """The order of predictions, weights and settings survive a save and a load elsewhere."""
-    path = folder / run.settings.task / "again"
-    run.save(path)
-    code = """
-import json, sys, regard
-run = regard.load(sys.argv[1])
-split = "train" if "train" in run.corpus().splits else "test"
-records = json.loads(sys.argv[2]) or run.read_split(split)[:3]
-print(json.dumps([p.as_dict() for p in run.predict(records)]))
+LOAD_AND_PREDICT = """
+import json, sys
+from pathlib import Path
+import regard
+for folder in map(Path, sys.argv[1:]):
+    run = regard.load(folder / "run")
+    split = "train" if "train" in run.corpus().splits else "test"
+    records = json.loads((folder / "records.json").read_text()) or run.read_split(split)[:3]
+    print(json.dumps([prediction.as_dict() for prediction in run.predict(records)]))
 """
-    records = json.dumps(records_of(run) if run.settings.task == "pretrain" else [])
-    command = [sys.executable, "-c", code, str(path), records]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == json.loads(
-        json.dumps([p.as_dict() for p in run.predict(records_of(run))])
-    )
+
+
+def test_loaded_runs_predict_the_same_in_a_new_process(task_folder):
+    """Weights, vocabularies and settings survive a save and a load elsewhere, for every task."""
+    folders = [task_folder(name) for name in NAMES]
+    command = [sys.executable, "-c", LOAD_AND_PREDICT, *folders]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    for folder, line in zip(folders, done.stdout.splitlines(), strict=True):
+        saved = json.loads((folder / "predictions.json").read_text())
+        assert json.loads(line) == saved, folder.name
 
 
 def test_a_stream_ends_with_the_prediction(run):

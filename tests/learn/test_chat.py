@@ -132,5 +132,5 @@ def test_ranking_by_what_is_replied_to(tmp_path):
     assert [ranked(word).text for word in words] == [f"oh nice {word}" for word in words]
     rank = {"backward_run": str(tmp_path / "run")}
     forward = Run(resolve_settings({**settings, "rerank": rank}), run.vocabularies)
-    with pytest.raises(ValueError, match=r"train it with train\.reverse_turns"):
+    with pytest.raises(ValueError, match=r"train the run with train\.reverse_turns"):
         forward("w1")

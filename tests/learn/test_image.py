@@ -98,7 +98,7 @@ def test_a_start_from_another_run(shapes, tmp_path):
             assert torch.equal(ours[name], weight), name
     wanted = resize_position_table(theirs["position.weight"], (8, 8), (12, 12))
     torch.testing.assert_close(ours["position.weight"], wanted)
-    with pytest.raises(ValueError, match=r"image\.channels = 1, but .* of 3: leave it out"):
+    with pytest.raises(ValueError, match=r"image\.channels = 1, but .* of 3; leave it out"):
         trained(tmp_path / "grey", {**settings, "image": {"channels": 1}})
     with pytest.raises(ValueError, match=r"image\.size = \[30, 30\] cannot be cut into patches"):
         trained(tmp_path / "odd", {**settings, "image": {"size": [30, 30]}})

@@ -65,7 +65,7 @@ def test_a_tune_by_heart(tmp_path):
     run = trained(tmp_path / "run", settings)
     [new, begun] = run.predict(["", r"X:7\nT:Up\nM: 3/4"])
     assert new.text == TUNE.removesuffix("\n") + "\n"
-    assert begun.text == TUNE.replace("X:1", "X:2")
+    assert begun.text == TUNE
     assert len(parse_tune(begun.tune)) == 9
     assert begun.tries >= 1
     music21 = pytest.importorskip("music21")

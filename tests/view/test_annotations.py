@@ -52,13 +52,13 @@ def test_no_links_no_agreement():
     [
         (
             MapAnnotations(GoldAlignment(frozenset(), frozenset({(2, 0)}))),
-            "gold link 2-0: there are 2 words that",
+            "gold link 2-0: there are 2 source words",
         ),
         (
             MapAnnotations(GoldAlignment(frozenset(), frozenset({(0, 2)}))),
-            "and 2 that look, counted from 0",
+            "and 2 target words; count from 0",
         ),
-        (MapAnnotations(choices=CHOICES[1:]), "choices of 3 steps for 4 queries"),
+        (MapAnnotations(choices=CHOICES[1:]), "choices has 3 steps for 4 queries"),
     ],
 )
 def test_what_does_not_fit(more, says):

@@ -37,7 +37,7 @@ def test_every_line_is_drawn_in_a_colour_of_its_own():
 def test_more_lines_than_colours_and_strange_names():
     many = {f"{name} {n}": ([0, 1], [n, n + 1]) for n, name in enumerate(STRANGE * 3)}
     assert min(size(line_chart_png(many, WORDS, ["1-10", "$11+"]))) > 300
-    with pytest.raises(ValueError, match="lines are missing"):
+    with pytest.raises(ValueError, match="lines is empty; give at least one"):
         line_chart_png({}, WORDS)
 
 
@@ -60,9 +60,9 @@ def test_labels_are_not_cut_off():
 
 
 def test_bad_maps():
-    with pytest.raises(ValueError, match="weights must be 2 rows of 1 numbers"):
+    with pytest.raises(ValueError, match="weights must have 2 rows of 1 numbers"):
         heatmap_png([[1.0]], ["a", "b"], ["c"], "t")
-    with pytest.raises(ValueError, match="weights must be 0 rows"):
+    with pytest.raises(ValueError, match="weights must have 0 rows"):
         heatmap_png([], [], [], "t")
     long = ["a"] * (MAX_CELLS + 1)
     with pytest.raises(ValueError, match="at most 120 to a side, not 1 x 121"):

@@ -1,9 +1,9 @@
 """Curves: the text picture by hand, the files whole, and errors in one line."""
 
+import errno
 import math
 import re
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
@@ -95,22 +95,16 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "curve.png"
     path.write_bytes(b"before")
 
-    def half(self: Path, data: bytes) -> int:
-        with self.open("wb") as file:
-            file.write(data[:10])
-        raise OSError("no space left")
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    whole = Path.write_bytes
-    monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(OSError, match="no space left"):
-        save_log_chart(path, FALLING, X, WORDS)
+    with monkeypatch.context() as patch:
+        patch.setattr("regard.files.os.fsync", full)
+        with pytest.raises(OSError, match="no space left"):
+            save_log_chart(path, FALLING, X, WORDS)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
-
-    written = []
-    monkeypatch.setattr(Path, "write_bytes", lambda p, data: (written.append(p), whole(p, data))[1])
     save_log_chart(path, FALLING, X, WORDS)
-    assert path not in written
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
@@ -124,10 +118,10 @@ def test_without_matplotlib_it_says_what_to_install(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        ("curve.pdf: a picture must end in .png or .svg", "curve.pdf"),
-        ("curve: a picture must end in .png or .svg", "curve"),
+        ("curve.pdf: a plot must end in .png or .svg", "curve.pdf"),
+        ("curve: a plot must end in .png or .svg", "curve"),
         ("there is no folder", "nowhere/curve.png"),
-        ("this is a folder", "folder.png"),
+        ("is a folder; name a file", "folder.png"),
     ],
 )
 def test_bad_paths(tmp_path, words, name):
@@ -141,11 +135,11 @@ def test_bad_paths(tmp_path, words, name):
     ("words", "lines", "x"),
     [
         ("lines['a'] has 2 values, but x has 3", {"a": [1, 2]}, X),
-        ("lines must be 1 to 6, not 0", {}, X),
-        ("lines must be 1 to 6, not 7", {str(n): [1, 2, 3] for n in range(7)}, X),
-        ("lines must hold a positive finite value", {"a": [0, -1, math.nan]}, X),
-        ("x must hold at least two numbers", {"a": [1]}, [0]),
-        ("x must hold at least two numbers", {"a": [1, 2, 3]}, [0, 2, 1]),
+        ("lines must have 1 to 6 entries, not 0", {}, X),
+        ("lines must have 1 to 6 entries, not 7", {str(n): [1, 2, 3] for n in range(7)}, X),
+        ("lines must have a positive finite value", {"a": [0, -1, math.nan]}, X),
+        ("x must have at least two numbers", {"a": [1]}, [0]),
+        ("x must have at least two numbers", {"a": [1, 2, 3]}, [0, 2, 1]),
     ],
 )
 def test_bad_lines(tmp_path, words, lines, x):

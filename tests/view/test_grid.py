@@ -35,7 +35,7 @@ def test_what_does_not_fit_goes_below():
 
 def test_nothing_is_drawn_of_nothing():
     assert render_grids({"a": [[0.0, 0.0]]}, PLAIN).splitlines()[1] == ". ."
-    with pytest.raises(ValueError, match="maps are missing"):
+    with pytest.raises(ValueError, match="maps is empty; give at least one"):
         render_grids({}, PLAIN)
 
 

@@ -76,7 +76,7 @@ def test_what_is_wrong():
         (60, Fraction(-1), Fraction(1)),
         (60, Fraction(0), Fraction(0)),
     ):
-        with pytest.raises(ValueError, match="is no note"):
+        with pytest.raises(ValueError, match="is not a note"):
             midi_bytes([note])
-    with pytest.raises(ValueError, match="tempo must be 4 to 1000"):
+    with pytest.raises(ValueError, match="tempo must be from 4 to 1000"):
         midi_bytes([], tempo=0)

@@ -28,5 +28,5 @@ def test_states_have_colours_where_there_are_any():
 
 
 def test_both_lines_are_of_one_length():
-    with pytest.raises(ValueError, match="2 letters above, but 3 below"):
+    with pytest.raises(ValueError, match="one symbol per letter: 3 for 2"):
         render_annotated_sequence("MK", "CCC")

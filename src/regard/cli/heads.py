@@ -98,10 +98,9 @@ def heads(
         write_atomic(save, curve_chart(curve))
     print_heads(measured_heads, full_loss, curve, as_json=as_json)
     if save_run is not None and not as_json:
-        print(
-            f"\n{save_run}: a run with {keep_heads} of {head_count} heads, loss "
-            f"{ablated_loss(run, records):.4f} nats per token"
-        )
+        loss = ablated_loss(run, records)
+        kept = f"a run with {keep_heads} of {head_count} heads"
+        print(f"\n{save_run}: {kept}, loss {loss:.4f} nats per token")
 
 
 def print_heads(

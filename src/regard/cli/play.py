@@ -69,9 +69,8 @@ def play(
     if temperature is not None and not 0 < temperature < math.inf:
         raise InputError(f"--temperature must be positive and finite, not {temperature}")
     decoding = {"max_length": max_length, "seed": seed, "temperature": temperature}
-    run = run.override(
-        [f"decode.{name}={value}" for name, value in decoding.items() if value is not None]
-    )
+    given = {name: value for name, value in decoding.items() if value is not None}
+    run = run.override([f"decode.{name}={value}" for name, value in given.items()])
     composer = music_composer(folder, run)
     [piece] = composer.predict([composer.parse(beginning, "BEGINNING")], voices=voices)
     if save is None and piano_roll is None:

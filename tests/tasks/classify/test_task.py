@@ -144,6 +144,6 @@ def test_a_line_is_one_text_or_two(run):
 def test_a_label_that_is_not_in_the_training_data(tmp_path):
     config = classify_settings(tmp_path, "birnn")
     (tmp_path / "dev.tsv").write_text("a fine film\t+\nso so\t0\n")
-    message = rf"{tmp_path}/dev.tsv:2: label '0' is not in the training data; there are \+, -"
+    message = rf"{tmp_path}/dev.tsv:2: label '0' is not in the training data; the labels are \+, -"
     with pytest.raises(ValueError, match=message):
         Trainer(config, tmp_path / "run", lambda _: None)
