@@ -211,7 +211,6 @@ def test_a_closed_pipe_is_quiet(words, buffered):
         stdout=write,
         stderr=subprocess.PIPE,
         check=False,
-        timeout=60,
         env=environment if buffered else {**environment, "PYTHONUNBUFFERED": "1"},
     )
     os.close(write)

@@ -48,7 +48,6 @@ def test_ctrl_c_shows_what_was_learned_so_far(tmp_path: Path):
         text=True,
         encoding="utf-8",
         check=False,
-        timeout=240,
         cwd=tmp_path,
         env={**os.environ, "NO_COLOR": "1"},
     )

@@ -153,7 +153,7 @@ def test_what_is_wrong(capsys, tmp_path, said):
         ),
         (["model.kind=bert"], 'model.kind: must be one of "vit", not "bert"'),
         (["train.tokens_per_batch=64"], "tokens_per_batch is not for images"),
-        (["data.train=gone"], "gone: this is no folder of images and no table; give a folder"),
+        (["data.train=gone"], "gone: neither a folder of images nor a table; give a folder"),
     ):
         assert why in said("train", "pets.toml", *words, "--run", str(tmp_path / "no"))
     assert not (tmp_path / "no").exists()

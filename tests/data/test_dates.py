@@ -146,7 +146,6 @@ def test_the_same_seed_gives_the_same_dates():
             capture_output=True,
             encoding="utf-8",
             check=True,
-            timeout=60,
         ).stdout.strip()
         for seed in (1, 2)
     }

@@ -99,7 +99,6 @@ def test_the_same_seed_gives_the_same_pairs():
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
         ).stdout.strip()
         for seed in (1, 2)
     }

@@ -47,7 +47,6 @@ def lint(folder: Path) -> "subprocess.CompletedProcess[str]":
         text=True,
         encoding="utf-8",
         check=False,
-        timeout=120,
     )
 
 

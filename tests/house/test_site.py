@@ -33,7 +33,6 @@ def site(tmp_path_factory) -> Path:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     return folder

@@ -41,7 +41,6 @@ def train_in_subprocess(kind, size, texts, hash_seed):
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
     )
     return completed.stdout
 

@@ -65,7 +65,7 @@ def test_bad_maps():
     with pytest.raises(ValueError, match="weights must have 0 rows"):
         heatmap_png([], [], [], "t")
     long = ["a"] * (MAX_CELLS + 1)
-    with pytest.raises(ValueError, match="at most 120 to a side, not 1 x 121"):
+    with pytest.raises(ValueError, match="at most 120 per side, not 1 x 121"):
         heatmap_png([[0.0] * len(long)], ["a"], long, "t")
 
 
