@@ -22,7 +22,7 @@ SURFACE = {
     "train": {"config", "changes", "--run", "--threads", "--accept-changed-data"},
     "verify": {"folder", "--update"},
     "score": {"folder", "--split", "--json", "--set"},
-    "predict": {"folder", "inputs", "--json", "--set"},
+    "predict": {"folder", "inputs", "--json", "--set", "--strict"},
     "chat": {"folder", "--seed", "--show-belief"},
     "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}
     | {"--seed", "--temperature", "--tempo"},

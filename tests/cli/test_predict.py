@@ -2,10 +2,16 @@
 
 import io
 import json
+from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+import typer
+
 from regard.cli.predict import predict
+from regard.errors import InputError
 from regard.run import Run
+from regard.tasks.base import Prediction
 from regard.tasks.language.task import LanguageTask
 from regard.tasks.load import resolve_settings
 from regard.text.train import train_tokenizer
@@ -48,3 +54,68 @@ def test_next_words_are_for_json_only(tmp_path, monkeypatch, capsys):
         assert 0 < sum(found["probability"] for found in one["next"]) <= 1
         assert set(one["next_tokens"][0]) == {"token", "probability"}
     assert all(found["word"].startswith("c") for found in full[0]["next"])
+
+
+class StubTask:
+    """A task that fails for long texts, and answers with two lines."""
+
+    def parse(self, line, location):
+        if line == "wrong":
+            raise InputError(f"{location}: has no tab")
+        return {"text": line}
+
+    def predict(self, records):
+        if any(len(record["text"]) > 9 for record in records):
+            raise InputError("the text has 10 tokens, but the model reads 9; shorten it")
+        return [Prediction(f"<{record['text']}>\nend") for record in records]
+
+    def details(self, record):
+        return {}
+
+
+@pytest.fixture
+def stub_run(monkeypatch, unchecked):
+    text = train_tokenizer("words", ["one two three wrong"], 40)
+    run = SimpleNamespace(task=StubTask(), vocabularies={"text": text})
+    run.predict = run.task.predict
+    run.override = lambda overrides: run
+    monkeypatch.setattr(Run, "load", lambda folder: run)
+
+    def run_lines(data, **options):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        predict(Path("run"), **options)
+
+    return run_lines
+
+
+LINES = b"one\n\nwrong\none two three\nzebra\n\xff\ntwo\n"
+
+
+def test_every_line_has_an_answer(stub_run, capsys):
+    with pytest.raises(typer.Exit):
+        stub_run(LINES)
+    captured = capsys.readouterr()
+    answers = [r"<one>\nend", "", "", "", r"<zebra>\nend", "", r"<two>\nend"]
+    assert captured.out.split("\n") == [*answers, ""]
+    problems = captured.err.splitlines()
+    assert problems[0] == "regard: standard input:3: has no tab"
+    assert problems[1].startswith("regard: standard input:4: the text has 10 tokens")
+    assert problems[2].startswith("regard: standard input:5: the vocabulary of the run has none")
+    assert problems[3].startswith("regard: standard input:6: byte 1 is 0xff")
+    assert len(problems) == 4
+
+
+def test_json_has_an_object_for_every_line(stub_run, capsys):
+    with pytest.raises(typer.Exit):
+        stub_run(LINES, as_json=True)
+    objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(objects) == 7
+    assert objects[0] == {"text": "<one>\nend"}
+    assert objects[1] == {"input": ""}
+    assert objects[2] == {"input": "wrong", "error": "standard input:3: has no tab"}
+
+
+def test_strict_stops_at_the_first_fault(stub_run, capsys):
+    with pytest.raises(InputError, match="has no tab"):
+        stub_run(b"one\nwrong\n", strict=True)
+    assert capsys.readouterr().out == ""

@@ -2,21 +2,31 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from regard.cli.options import RunArgument, SetOption
+from regard.data.corpus import Record
 from regard.errors import InputError
+from regard.files import JsonObject
 from regard.run import Run
+from regard.tasks.base import Prediction
+from regard.tasks.doctor.texts import unknown_id
+from regard.text.external import ExternalTokenizer
+from regard.text.tokenizer import Tokenizer
 from regard.view.highlight import render_highlighted
 from regard.view.sanitize import terminal_text
 from regard.view.sequence import render_annotated_sequence
 from regard.view.terminal import Surface
 
 STDIN_LOCATION = "standard input:{}"
+TEXT_FIELDS = ("source", "text", "prompt", "question")  # fields of records that a model reads
+
+Answer = tuple[Record, Prediction] | InputError | None
+"""A record with its prediction, the fault of its line, or None for an empty line."""
 
 
 def predict(
@@ -34,38 +44,135 @@ def predict(
             "--json", help="Print one JSON object per input, with all outputs and their scores."
         ),
     ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first input that has no prediction.")
+    ] = False,
     overrides: SetOption = None,
 ) -> None:
-    """Print one prediction for each INPUT, or for each line of standard input, in order.
+    r"""Print one prediction for each INPUT, or for each line of standard input, in order.
 
-    The input of an image run is the path of an image.
+    The input of an image run is the path of an image. An empty line has an empty prediction. So has
+    a line with a fault: its error goes to standard error, and the exit code is 1. A line break in
+    a prediction is written as \n, unless it is shown in a terminal.
     """
     run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
-    lines, location = (
-        (inputs, "input {}") if inputs else (decoded_lines(sys.stdin.buffer), STDIN_LOCATION)
-    )
-    records = run.records(lines, location)
-    for record, prediction in zip(records, run.predict(records), strict=True):
+    if inputs:
+        lines, location = list[str | InputError](inputs), "input {}"
+    else:
+        lines, location = decoded_lines(sys.stdin.buffer), STDIN_LOCATION
+    strict = strict or len(lines) == 1
+    answers = predict_lines(run, lines, location, skip_empty=not inputs, strict=strict)
+    for number, (line, answer) in enumerate(zip(lines, answers, strict=True), 1):
+        report_problem(run, answer, location.format(number))
         if as_json:
-            fields = {**record, **prediction.as_dict(), **run.task.details(record)}
-            print(json.dumps(fields, ensure_ascii=False))
-        elif prediction.spans and surface.ink in ("256", "truecolor"):
-            print(render_highlighted(prediction.spans))
-        elif prediction.annotation and surface.ink in ("256", "truecolor"):
-            print(render_annotated_sequence(*prediction.annotation, surface), end="\n\n")
+            print(json.dumps(answer_fields(run, line, answer), ensure_ascii=False))
         else:
-            print(terminal_text(prediction.text))
+            print_answer(answer, surface)
+    if any(isinstance(answer, InputError) for answer in answers):
+        raise typer.Exit(1)
 
 
-def decoded_lines(lines: Iterable[bytes]) -> list[str]:
-    texts: list[str] = []
+def predict_lines(
+    run: Run,
+    lines: Sequence[str | InputError],
+    location: str,
+    *,
+    skip_empty: bool = True,
+    strict: bool = False,
+) -> list[Answer]:
+    """Return an answer for each line; a fault of one line leaves the others as they are."""
+    answers: list[Answer] = [line if isinstance(line, InputError) else None for line in lines]
+    records: dict[int, Record] = {}
+    for index, line in enumerate(lines):
+        if isinstance(line, str) and (line.strip() or not skip_empty):
+            try:
+                records[index] = run.task.parse(line, location.format(index + 1))
+            except InputError as error:
+                answers[index] = error
+    if strict and (error := next((a for a in answers if isinstance(a, InputError)), None)):
+        raise error
+    for index, prediction in zip(
+        records, predict_records(run, list(records.values()), strict=strict), strict=True
+    ):
+        is_fault = isinstance(prediction, InputError)
+        answers[index] = prediction if is_fault else (records[index], prediction)
+    return answers
+
+
+def predict_records(
+    run: Run, records: Sequence[Record], *, strict: bool
+) -> Sequence[Prediction | InputError]:
+    """Return the predictions of all records together, or one by one if one of them fails."""
+    try:
+        return run.predict(records) if records else []
+    except InputError as error:
+        if strict:
+            raise
+        if len(records) == 1:
+            return [error]
+    return [predict_records(run, [record], strict=False)[0] for record in records]
+
+
+def report_problem(run: Run, answer: Answer, location: str) -> None:
+    """Print the fault of a line, or a warning if the model knows no token of it."""
+    if isinstance(answer, InputError):
+        message = str(answer)
+        message = message if location in message else f"{location}: {message}"
+    elif answer is not None and is_unknown(run, answer[0]):
+        message = f"{location}: the vocabulary of the run has none of these words; a guess follows"
+    else:
+        return
+    print(f"regard: {terminal_text(message)}", file=sys.stderr)
+
+
+def is_unknown(run: Run, record: Record) -> bool:
+    """Return whether every token of the text that the model reads is unknown."""
+    tokenizer = run.vocabularies.get("source", run.vocabularies.get("text"))
+    text = next((record[name] for name in TEXT_FIELDS if isinstance(record.get(name), str)), "")
+    if not text or not isinstance(tokenizer, Tokenizer | ExternalTokenizer):
+        return False
+    ids = tokenizer.encode_ids([text])[0]
+    return bool(ids) and all(token == unknown_id(tokenizer) for token in ids)
+
+
+def answer_fields(run: Run, line: str | InputError, answer: Answer) -> JsonObject:
+    """Return the fields of an answer for JSON."""
+    if isinstance(answer, InputError):
+        return {"input": line if isinstance(line, str) else None, "error": str(answer)}
+    if answer is None:
+        return {"input": line}
+    record, prediction = answer
+    return {**record, **prediction.as_dict(), **run.task.details(record)}
+
+
+def print_answer(answer: Answer, surface: Surface) -> None:
+    """Print an answer as text; what cannot be predicted is an empty line."""
+    if answer is None or isinstance(answer, InputError):
+        print()
+        return
+    prediction = answer[1]
+    if prediction.spans and surface.ink in ("256", "truecolor"):
+        print(render_highlighted(prediction.spans))
+    elif prediction.annotation and surface.ink in ("256", "truecolor"):
+        print(render_annotated_sequence(*prediction.annotation, surface), end="\n\n")
+    else:
+        text = terminal_text(prediction.text)
+        print(text if sys.stdout.isatty() else text.replace("\r", "\\r").replace("\n", "\\n"))
+
+
+def decoded_lines(lines: Iterable[bytes]) -> list[str | InputError]:
+    """Decode lines of UTF-8; a line that is not UTF-8 is an error."""
+    texts: list[str | InputError] = []
     for number, line in enumerate(lines, 1):
         try:
             encoding = "utf-8-sig" if number == 1 else "utf-8"  # some programs write a BOM
             texts.append(line.decode(encoding).rstrip("\r\n"))
         except UnicodeDecodeError as error:
-            raise InputError(
-                f"standard input:{number}: byte {error.start + 1} is 0x{line[error.start]:02x}, "
-                "which is not UTF-8; convert it, as with iconv -f LATIN1 -t UTF-8"
-            ) from None
+            texts.append(
+                InputError(
+                    f"standard input:{number}: byte {error.start + 1} is "
+                    f"0x{line[error.start]:02x}, which is not UTF-8; convert it, as with "
+                    "iconv -f LATIN1 -t UTF-8"
+                )
+            )
     return texts
