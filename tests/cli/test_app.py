@@ -14,7 +14,7 @@ from regard.errors import InputError
 
 # The whole surface. A change here is a change for every user and every script: make it on purpose.
 SURFACE = {
-    "": {"--version", "--debug"},
+    "": {"--version", "--debug", "--install-completion", "--show-completion"},
     "demo": {"--steps", "--seed", "--run"},
     "list": {"--json"},
     "init": {"name", "changes"},
@@ -95,6 +95,18 @@ def test_no_words_shows_the_help_as_wrong_usage(regard):
     done = regard()
     assert done.returncode == 2
     assert done.stdout == regard("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [("regard ver", "verify\n"), ("regard init --he", "--help\n")]
+)
+def test_a_shell_completes_commands_and_options(line, expected, monkeypatch, capsys):
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    monkeypatch.setenv("_REGARD_COMPLETE", "complete_bash")
+    with pytest.raises(SystemExit):
+        main([])
+    assert capsys.readouterr().out == expected
 
 
 def test_version(regard):

@@ -69,7 +69,7 @@ class StubTask:
             raise InputError("the text has 10 tokens, but the model reads 9; shorten it")
         return [Prediction(f"<{record['text']}>\nend") for record in records]
 
-    def details(self, record):
+    def details(self, _record):
         return {}
 
 
@@ -78,8 +78,8 @@ def stub_run(monkeypatch, unchecked):
     text = train_tokenizer("words", ["one two three wrong"], 40)
     run = SimpleNamespace(task=StubTask(), vocabularies={"text": text})
     run.predict = run.task.predict
-    run.override = lambda overrides: run
-    monkeypatch.setattr(Run, "load", lambda folder: run)
+    run.override = lambda _: run
+    monkeypatch.setattr(Run, "load", lambda _: run)
 
     def run_lines(data, **options):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))

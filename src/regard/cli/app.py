@@ -96,7 +96,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     A training that SIGTERM or SIGHUP has stopped exits with 143 or 129.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
-    command = next((argument for argument in arguments if not argument.startswith("-")), None)
+    words = completed_words() or arguments
+    command = next((word for word in words if not word.startswith("-")), None)
     sanitize_terminals()
     try:
         code = build_app(command)(
@@ -130,11 +131,21 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
+def completed_words() -> list[str]:
+    """Return the words that a shell asks to complete, without `regard` and the last word.
+
+    Only options need the module of a command, which may be slow to import.
+    """
+    line = os.environ.get("_TYPER_COMPLETE_ARGS") or os.environ.get("COMP_WORDS") or ""
+    words = line.split()
+    is_option = "_REGARD_COMPLETE" in os.environ and words[-1:] and words[-1].startswith("-")
+    return words[1:-1] if is_option else []
+
+
 def build_app(command: str | None = None) -> typer.Typer:
     """Build the command line: list every command, but import only `command`."""
     app = typer.Typer(
         name="regard",
-        add_completion=False,
         rich_markup_mode=None,  # plain help: starts faster, and looks the same in a pipe
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
