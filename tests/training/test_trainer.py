@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -185,6 +186,28 @@ def test_averages_and_patience(tmp_path: Path):
     more = 'patience = 1\nlearning_rate = 1e-9\nmetric = "exact"'
     events = list(Trainer(settings(more=more), tmp_path / "b", silent))
     assert events[-1] == Validation(8, events[-1].loss, 0.0, False)
+
+
+def test_ties_of_the_metric_are_broken_by_the_loss(tmp_path: Path, monkeypatch):
+    """F1 stuck at 0.00: the weights with the lowest loss are kept; patience waits for the F1."""
+    results = iter([(3.0, 0.0), (2.0, 0.0), (2.5, 0.0)])
+    trainer = Trainer(settings(more='metric = "exact"\npatience = 2'), tmp_path, silent)
+    monkeypatch.setattr(trainer, "compute_loss_and_metric", lambda: next(results))
+    kept, events = [], []
+    for event in trainer:
+        if isinstance(event, Validation):
+            events.append((event.step, event.best))
+            kept.append((tmp_path / "weights.safetensors").read_bytes())
+    assert events == [(4, True), (8, True), (12, False)]
+    assert kept[0] != kept[1] == kept[2]
+
+
+def test_a_metric_that_is_not_a_number_is_never_the_best(tmp_path: Path, monkeypatch):
+    results = iter([(math.nan, math.nan), (2.0, 2.0), (3.0, 3.0)])
+    trainer = Trainer(settings(), tmp_path, silent)
+    monkeypatch.setattr(trainer, "compute_loss_and_metric", lambda: next(results))
+    events = [event.best for event in trainer if isinstance(event, Validation)]
+    assert events == [False, True, False]
 
 
 @pytest.mark.parametrize(
