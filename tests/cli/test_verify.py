@@ -25,6 +25,7 @@ hidden_dim = 4
 [train]
 steps = 2
 examples_per_batch = 2
+keep_finished = true
 [decode]
 kind = "greedy"
 max_length = 4

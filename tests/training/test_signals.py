@@ -20,7 +20,8 @@ from regard.view.progress import progress_bar
 TINY: dict[str, Any] = {
     "data": {"kind": "dates", "size": 40, "held_out": 4, "languages": ["en"]},
     "model": {"kind": "rnnsearch", "dim": 4, "hidden_dim": 4, "dropout": 0.1},
-    "train": {"steps": 6, "examples_per_batch": 4, "validate_every": 2, "save_every": 5},
+    "train": {"steps": 6, "examples_per_batch": 4, "validate_every": 2, "save_every": 5}
+    | {"keep_finished": True},
     "decode": {"kind": "greedy", "max_length": 4},
 }
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}

@@ -7,13 +7,14 @@ import typer
 
 from regard.cli.options import RunArgument
 from regard.files import digest_file
-from regard.manifest import DamagedFileError, Manifest, read_manifest, verify_files
+from regard.manifest import DamagedFileError, Manifest, digests_to_json, read_manifest, verify_files
 from regard.run import Run, versions
 from regard.tasks.run_folder import (
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
     WEIGHTS_FILE,
     check_run_files,
+    digest_training_data,
     verify_run,
 )
 from regard.training.checkpoint import checkpoint_folders
@@ -32,7 +33,8 @@ def verify(
 ) -> None:
     """Compare the files of RUN and of its checkpoints with the checksums in manifest.json.
 
-    Prints a line for each damaged file, and exits with 1 if there is one.
+    Prints a line for each damaged file, and exits with 1 if there is one. --update also accepts the
+    files of the data as they are.
     """
     check_run_files(folder, (CONFIG_FILE, WEIGHTS_FILE))
     if update:
@@ -68,6 +70,10 @@ def update_manifest(folder: Path) -> None:
         manifest = read_manifest(folder)
     except DamagedFileError:
         manifest = Manifest({}, {"versions": versions()})
+    facts = manifest.facts
+    if "data_files" in facts:
+        digests = digest_training_data(run.settings, folder)
+        facts = {**facts, "data_files": digests_to_json(digests)}
     changed = [name for name in files if manifest.files.get(name) != files[name]]
-    Manifest(files, manifest.facts).write(folder)
+    Manifest(files, facts).write(folder)
     print(f"{folder}: accepted {', '.join(changed) or 'all files, none was changed'}")

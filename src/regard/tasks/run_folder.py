@@ -3,7 +3,10 @@
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from regard.config.settings import Settings
+from regard.data.digests import digest_data, digest_path
 from regard.errors import InputError
+from regard.files import FileDigest
 from regard.manifest import MANIFEST_FILE, DamagedFileError, Manifest, verify_files
 
 CONFIG_FILE = "config.toml"
@@ -12,6 +15,7 @@ LOCK_FILE = ".lock"  # exists while a training uses the folder
 CHECKPOINTS_FOLDER = "checkpoints"
 DATA_FOLDER = "data"  # records that `regard.fit` was given
 RUN_MARK = "{run}"  # the folder of a run, in its own config
+OWN_DATA = f"{RUN_MARK}/{DATA_FOLDER}"
 
 
 def check_run_files(folder: Path, names: Iterable[str]) -> None:
@@ -32,12 +36,38 @@ def verify_run(folder: Path, *, skip: Collection[str] = (), digests: bool = True
             f"write one with `regard verify {folder} --update`"
         )
     try:
-        return verify_files(folder, skip=skip, digests=digests)
+        manifest = verify_files(folder, skip=skip, digests=digests)
+        if digests:
+            verify_own_data(folder, manifest)
+        return manifest
     except DamagedFileError as error:
         raise DamagedFileError(
             f"{error}; restore it or train again (after an intended change: "
             f"`regard verify {folder} --update`)"
         ) from None
+
+
+def verify_own_data(folder: Path, manifest: Manifest) -> None:
+    """Compare the data that `regard.fit` has written to the folder of a run with its manifest."""
+    expected = manifest.facts.get("data_files")
+    digest = expected.get(OWN_DATA) if isinstance(expected, dict) else None
+    path = folder / DATA_FOLDER
+    if digest is not None and path.is_dir() and digest_path(path)._asdict() != digest:
+        raise DamagedFileError(
+            f"{path}: checksum differs from {MANIFEST_FILE}; the data were changed or damaged"
+        )
+
+
+def digest_training_data(settings: Settings, folder: Path) -> dict[str, FileDigest]:
+    """Return the digests of the data files; all data in the folder of the run are one entry."""
+    own_data = folder.resolve() / DATA_FOLDER
+    digests = digest_data(settings.data, settings.train)
+    others = {
+        name: digest
+        for name, digest in digests.items()
+        if not Path(name).resolve().is_relative_to(own_data)
+    }
+    return others if len(others) == len(digests) else {OWN_DATA: digest_path(own_data), **others}
 
 
 def verify_weights(folder: Path, *, digests: bool = True) -> Path:

@@ -12,9 +12,8 @@ import torch
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record
-from regard.data.digests import digest_data
 from regard.errors import InputError
-from regard.files import FileDigest, JsonObject, remove_drafts
+from regard.files import JsonObject, remove_drafts
 from regard.manifest import MANIFEST_FILE, Manifest, digests_to_json, read_manifest
 from regard.parsing import decode_utf8, parse_toml
 from regard.run import Run, versions
@@ -26,8 +25,8 @@ from regard.tasks.run_folder import (
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
     DATA_FOLDER,
-    RUN_MARK,
     WEIGHTS_FILE,
+    digest_training_data,
     verify_run,
 )
 from regard.tasks.run_weights import read_weights
@@ -173,6 +172,8 @@ class Trainer:
         return step
 
     def is_finished(self) -> bool:
+        if self.needs_validation:
+            return False
         train, steps_done = self.settings.train, self.training.steps_done
         if train.patience is not None and self.validations_without_gain >= train.patience:
             return True
@@ -389,13 +390,6 @@ class Trainer:
         self.settings = resolve_training(self.settings, batches, task.best_resets_after)
         self.run.settings = self.settings
         return build_training(self.settings, task, batches)
-
-
-def digest_training_data(settings: Settings, folder: Path) -> dict[str, FileDigest]:
-    """Return the digests of the data files; names in the folder of the run begin with a mark."""
-    own_data, mark = f"{folder.resolve()}/{DATA_FOLDER}/", f"{RUN_MARK}/{DATA_FOLDER}/"
-    digests = digest_data(settings.data, settings.train)
-    return {name.replace(own_data, mark): digest for name, digest in digests.items()}
 
 
 def changed_versions(saved: JsonObject) -> Generator[str]:
