@@ -75,10 +75,10 @@ def test_one_flipped_bit_is_one_line(call: Call, name: str):
         code, output, error = call(command, "run", *["--split=train"] * (command == "score"))
         line = output or error
         assert (code, line.count("\n")) == (1, 1)
-        assert f"run/{name}: " in line
+        assert f"run/{name}:" in line
     code, _, error = call("train", "small.toml", "--run", "run")
     assert code == 1
-    assert f"run/{name}: " in error
+    assert f"run/{name}:" in error
 
 
 def test_a_damaged_checkpoint_is_reported(call: Call):
