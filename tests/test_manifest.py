@@ -41,7 +41,7 @@ def test_every_flipped_bit_is_noticed(tmp_path: Path, name: str):
         damaged = bytearray(data)
         damaged[index] ^= 1 << index % 8
         path.write_bytes(damaged)
-        with pytest.raises(DamagedFileError, match=r"(a|manifest\.json): ") as error:
+        with pytest.raises(DamagedFileError, match=r"(a|manifest\.json):") as error:
             verify_files(tmp_path)
         assert "\n" not in str(error.value)
     path.write_bytes(data)
@@ -88,7 +88,7 @@ def test_other_manifests_are_refused(tmp_path: Path, values: dict[str, object], 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, "\x00"])
 def test_files_of_something_else_are_refused(tmp_path: Path, text: str):
     (tmp_path / MANIFEST_FILE).write_text(text)
-    with pytest.raises(DamagedFileError, match=r"is not JSON|is not a JSON object"):
+    with pytest.raises(DamagedFileError, match=r"manifest\.json"):
         verify_files(tmp_path)
 
 

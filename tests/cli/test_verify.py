@@ -82,10 +82,10 @@ def test_one_flipped_bit_is_one_line(call: Call, name: str):
 
 
 def test_a_damaged_checkpoint_is_reported(call: Call):
-    flip_last_bit(Path("run/checkpoints/step-00000002/optimiser.safetensors"))
+    flip_last_bit(Path("run/checkpoints/step-00000002/optimizer.safetensors"))
     code, output, _ = call("verify", "run")
     assert code == 1
-    assert "step-00000002/optimiser.safetensors: checksum differs" in output
+    assert "step-00000002/optimizer.safetensors: checksum differs" in output
     with pytest.raises(ValueError, match="checksum differs"):
         Run.load("run/checkpoints/step-00000002")
 
