@@ -40,7 +40,8 @@ def slow_beam(model, key, width, *, n_best=1, alpha=0.0, patience=1.0, longest=8
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.5])
 @pytest.mark.parametrize("longest", [0, 1, 2, 3])
-def test_wide_enough_is_exact(story, seed, alpha, longest):
+@pytest.mark.parametrize("normalization", ["gnmt", "length"])
+def test_wide_enough_is_exact(story, seed, alpha, longest, normalization):
     """A beam of V^T finds all outputs, the best first."""
     model, width = story(6, seed), 4**longest
     n_best = sum(3**length for length in range(longest + 1))
@@ -51,11 +52,14 @@ def test_wide_enough_is_exact(story, seed, alpha, longest):
         width,
         n_best=n_best,
         alpha=alpha,
+        normalization=normalization,
         constraints=Constraints(max_length=longest),
     )
     for key, outputs in zip([1, 2, 3], found, strict=True):
         every = [
-            one._replace(score=one.log_prob / length_penalty(len(one.ids) + 1, alpha))
+            one._replace(
+                score=one.log_prob / length_penalty(len(one.ids) + 1, alpha, normalization)
+            )
             for one in model.all_outputs(key, longest, WORDS)
         ]
         assert outputs == sorted(every, key=lambda one: -one.score)

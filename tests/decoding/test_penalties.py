@@ -15,6 +15,9 @@ def test_length_penalty():
     assert length_penalty(7, 2.0) == 4.0
     assert length_penalty(19, 0.5) == 2.0
     assert length_penalty(19, 0.0) == 1.0
+    assert length_penalty(4, 0.5, "length") == 2.0
+    assert length_penalty(20, 1.0, "length") == 20.0
+    assert length_penalty(20, 0.0, "length") == 1.0
 
 
 def test_coverage_penalty():
@@ -39,6 +42,11 @@ def test_rerank():
     assert second.score == pytest.approx(-1.0 / (7 / 6) + 0.5 * math.log(0.2))
     [[first, _]] = rerank([[short, whole]], [[left_out, looked]], alpha=0.0, beta=0.0)
     assert first.ids == [5]
+    [[first, second]] = rerank(
+        [[short, whole]], [[left_out, looked]], alpha=1.0, beta=0.0, normalization="length"
+    )
+    assert (first.ids, first.score) == ([5, 6], pytest.approx(-0.4))
+    assert second.score == -0.5
 
 
 def test_wrong_arguments():

@@ -41,6 +41,11 @@ class BeamConfig(SearchConfig):
     length_penalty: float = Field(
         default=0.0, ge=0, description="Length penalty alpha (Wu et al. 2016), 0 or more; 0: none."
     )
+    length_normalization: Literal["gnmt", "length"] = Field(
+        default="gnmt",
+        description="Divisor of the log-probability: gnmt, ((5 + length) / 6)^alpha, or length, "
+        "length^alpha.",
+    )
     coverage_penalty: float = Field(
         default=0.0,
         ge=0,

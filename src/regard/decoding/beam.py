@@ -5,6 +5,8 @@ a: active inputs   n: rows, which are the beams of all active inputs   v: vocabu
 
 import heapq
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,7 +16,7 @@ from regard.decoding.beams import Beams, Candidates, initial_beams
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.greedy import check_count
 from regard.decoding.listen import notify_step
-from regard.decoding.penalties import check_penalty, length_penalty
+from regard.decoding.penalties import LengthNormalization, check_penalty, length_penalty
 from regard.decoding.phrases import PhraseTracker
 from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
 from regard.decoding.topk import topk_candidates
@@ -31,6 +33,7 @@ def beam_search(
     *,
     n_best: int = 1,
     alpha: float = 0.0,
+    normalization: LengthNormalization = "gnmt",
     patience: float = 1.0,
     constraints: Constraints = UNCONSTRAINED,
 ) -> list[list[Hypothesis]]:
@@ -38,7 +41,7 @@ def beam_search(
 
     A hypothesis is finished when its end token is among the `width` best candidates of its input.
     The `width` best other candidates are extended. Finished hypotheses are ranked by log P / lp
-    (`alpha`, see penalties.py).
+    (`alpha` and `normalization`, see penalties.py).
 
     The search of an input stops when `patience * width` hypotheses are finished (Kasai et al.
     2022): 1 is the usual rule, infinity searches on. It also stops when no unfinished hypothesis
@@ -49,7 +52,12 @@ def beam_search(
     if not check_count(count):
         return []
     batch_constraints = BatchConstraints(constraints, count)
-    finished = FinishedOutputs(batch_constraints, n_best, alpha, max_outputs=patience * width)
+    finished = FinishedOutputs(
+        batch_constraints,
+        n_best,
+        max_outputs=patience * width,
+        penalty=partial(length_penalty, alpha=alpha, normalization=normalization),
+    )
     tracker = PhraseTracker(batch_constraints, width) if constraints.phrases else None
     beams = initial_beams(count)
     state, tokens = stepper.start(memory), torch.full((count,), START)
@@ -91,9 +99,13 @@ class FinishedOutputs:
     """Finished outputs, and the score that an unfinished one has to reach."""
 
     def __init__(
-        self, batch_constraints: BatchConstraints, n_best: int, alpha: float, max_outputs: float
+        self,
+        batch_constraints: BatchConstraints,
+        n_best: int,
+        max_outputs: float,
+        penalty: Callable[[int], float],
     ):
-        self.n_best, self.alpha, self.max_outputs = n_best, alpha, max_outputs
+        self.n_best, self.max_outputs, self.penalty = n_best, max_outputs, penalty
         self.outputs: list[list[Hypothesis]] = [[] for _ in range(batch_constraints.count)]
         # a heap of the n best scores for each input
         self.best_scores: list[list[float]] = [[] for _ in range(batch_constraints.count)]
@@ -101,7 +113,7 @@ class FinishedOutputs:
             (batch_constraints.count,), -torch.inf, dtype=torch.float64
         )
         self.max_length_penalties = torch.tensor(
-            [length_penalty(limit + 1, alpha) for limit in batch_constraints.limits.tolist()],
+            [penalty(limit + 1) for limit in batch_constraints.limits.tolist()],
             dtype=torch.float64,
         )
 
@@ -111,7 +123,7 @@ class FinishedOutputs:
         if not ends.any():
             return
         row, rank = (ends & (candidates.values[:, :width] > -torch.inf)).nonzero(as_tuple=True)
-        penalty = length_penalty(beams.position + 1, self.alpha)
+        penalty = self.penalty(beams.position + 1)
         outputs = beams.history[row, candidates.parents[row, rank]].tolist()
         log_probs, inputs = candidates.values[row, rank].tolist(), beams.inputs[row].tolist()
         for input_index, ids, log_prob in zip(inputs, outputs, log_probs, strict=True):

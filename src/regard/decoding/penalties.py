@@ -1,13 +1,15 @@
 """Penalties on the score of a hypothesis: length normalization and coverage of the source.
 
     s(Y, X) = log P(Y | X) / lp(Y) + cp(X; Y)                   Wu et al. 2016, eq. 14
-    lp(Y)   = ((5 + |Y|) / (5 + 1))^alpha
+    lp(Y)   = ((5 + |Y|) / (5 + 1))^alpha                       "gnmt"
+            = |Y|^alpha                                         "length", as in fairseq
     cp(X;Y) = beta * sum_i log(min(sum_j p_ij, 1))
 
 p_ij: the weight of source position i at target token j.   t: target   s: source
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -18,10 +20,12 @@ from regard.errors import InputError
 
 MIN_COVERAGE = 1e-9  # differs: a position without weight (sparsemax) costs log 1e-9, not infinity
 
+LengthNormalization = Literal["gnmt", "length"]
 
-def length_penalty(length: int, alpha: float) -> float:
+
+def length_penalty(length: int, alpha: float, normalization: LengthNormalization = "gnmt") -> float:
     """lp(Y); the length includes the end token, which has a log-probability too."""
-    return ((5 + length) / 6) ** alpha
+    return (length if normalization == "length" else (5 + length) / 6) ** alpha
 
 
 def coverage_penalty(weights: Float[Tensor, "t s"], beta: float) -> float:
@@ -36,6 +40,7 @@ def rerank(
     *,
     alpha: float = 0.0,
     beta: float = 0.2,
+    normalization: LengthNormalization = "gnmt",
 ) -> list[list[Hypothesis]]:
     """Rank the n-best outputs of each input again, with the coverage penalty.
 
@@ -49,7 +54,15 @@ def rerank(
         raise InputError("weights must hold one attention map for each output of each input")
     return [
         sorted(
-            (with_coverage_penalty(*pair, alpha, beta) for pair in zip(outputs, maps, strict=True)),
+            (
+                with_coverage_penalty(
+                    output,
+                    attention,
+                    length_penalty(len(output.ids) + 1, alpha, normalization),
+                    beta,
+                )
+                for output, attention in zip(outputs, maps, strict=True)
+            ),
             key=lambda output: -output.score,
         )
         for outputs, maps in zip(hypotheses, weights, strict=True)
@@ -57,9 +70,8 @@ def rerank(
 
 
 def with_coverage_penalty(
-    output: Hypothesis, weights: Tensor, alpha: float, beta: float
+    output: Hypothesis, weights: Tensor, penalty: float, beta: float
 ) -> Hypothesis:
-    penalty = length_penalty(len(output.ids) + 1, alpha)
     return output._replace(score=output.log_prob / penalty + coverage_penalty(weights, beta))
 
 

@@ -110,6 +110,7 @@ def build_search(decode: DecodeConfig, count: int = 1) -> SearchFunction:
                 width=max(decode.width, count),
                 n_best=decode.width if decode.coverage_penalty else max(decode.n_best, count),
                 alpha=decode.length_penalty,
+                normalization=decode.length_normalization,
                 patience=decode.patience,
             )
             return lambda seeds: partial(search, count=len(seeds))
@@ -129,10 +130,14 @@ def build_reranker(decode: DecodeConfig) -> RerankFunction | None:
     def rerank_hypotheses(
         hypotheses: list[list[Hypothesis]], weights: list[list[torch.Tensor]]
     ) -> list[list[Hypothesis]]:
-        alpha, beta = decode.length_penalty, decode.coverage_penalty
-        return [
-            best[: decode.n_best] for best in rerank(hypotheses, weights, alpha=alpha, beta=beta)
-        ]
+        ranked = rerank(
+            hypotheses,
+            weights,
+            alpha=decode.length_penalty,
+            beta=decode.coverage_penalty,
+            normalization=decode.length_normalization,
+        )
+        return [outputs[: decode.n_best] for outputs in ranked]
 
     return rerank_hypotheses
 
