@@ -177,7 +177,7 @@ class Run:
         >>> run = regard.load("runs/numbers")
         >>> attention = run.attention("one two", target="1 2")
         >>> attention.layers[0].weights.shape          # heads, queries, keys
-        (1, 4, 8)
+        (1, 3, 3)
         >>> attention.save("attention.html")
         """
         if target is not None and not self.task.accepts_target:

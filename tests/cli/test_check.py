@@ -37,7 +37,7 @@ def regard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def test_a_report_with_warnings_ends_well(regard):
-    out, err = regard("train.examples_per_batch=5")
+    out, err = regard("train.examples_per_batch=5", "text.kind=characters")
     assert err == ""
     lines = out.splitlines()
     rows = {line[:30].strip(): line[30:].split() for line in lines[2:24]}

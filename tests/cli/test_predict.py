@@ -111,7 +111,7 @@ def test_json_has_an_object_for_every_line(stub_run, capsys):
     objects = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(objects) == 7
     assert objects[0] == {"text": "<one>\nend"}
-    assert objects[1] == {"input": ""}
+    assert objects[1] == {"input": "", "text": ""}
     assert objects[2] == {"input": "wrong", "error": "standard input:3: has no tab"}
 
 

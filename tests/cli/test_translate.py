@@ -95,8 +95,9 @@ def test_predict_answers_line_by_line(call):
         json.loads(line)
         for line in call("predict", "out", "--json", stdin=lines).stdout.splitlines()
     ]
-    assert [row["source"] for row in rows] == ["ab", "", "abc"]
-    assert [row["outputs"][0]["text"] for row in rows] == answers
+    assert [rows[0]["source"], rows[2]["source"]] == ["ab", "abc"]
+    assert rows[1] == {"input": "", "text": ""}
+    assert [row["text"] for row in rows] == answers
     assert call("predict", "out").stdout == ""
 
 

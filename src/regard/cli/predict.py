@@ -140,7 +140,7 @@ def answer_fields(run: Run, line: str | InputError, answer: Answer) -> JsonObjec
     if isinstance(answer, InputError):
         return {"input": line if isinstance(line, str) else None, "error": str(answer)}
     if answer is None:
-        return {"input": line}
+        return {"input": line, "text": ""}
     record, prediction = answer
     return {**record, **prediction.as_dict(), **run.task.details(record)}
 

@@ -23,7 +23,7 @@ class Settings(Config):
         default=1, description="Random seed of weights, dropout and the order of the data."
     )
     data: Any = Field(description="Data set.")
-    text: TextConfig = Field(default=TextConfig(), description=TEXT_HELP)
+    text: TextConfig = Field(default=TextConfig(kind="characters"), description=TEXT_HELP)
     model: Any = Field(description=MODEL_HELP)
     train: Any = Field(default=TrainConfig(), description=TRAIN_HELP)
 

@@ -123,6 +123,6 @@ def describe_choices(given: Settings, chosen: Settings) -> str | None:
             parts.append(f"train.patience = {train.patience}")
         if given.train.validate_every is None:
             parts.append(f"train.validate_every = {train.validate_every}")
-    if given.text.kind != chosen.text.kind:
+    if given.text.kind != chosen.text.kind and given.data.tokenizer_kind is None:
         parts.append(f'text.kind = "{chosen.text.kind}"')
     return f"chosen by the size of the data: {', '.join(parts)}" if parts else None

@@ -8,7 +8,8 @@ from regard.config.base import Positive
 from regard.config.data.texts import LabeledDataConfig, PlantedDataConfig, PublicLabeledDataConfig
 from regard.config.encoder_head import HeadConfig, StartConfig
 from regard.config.models.encoders import BertConfig, BiRnnConfig, ElmoConfig, HanConfig
-from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
+from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
+from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_word_tokenizer
 
@@ -40,6 +41,7 @@ class ClassifySettings(Settings):
     data: ClassifyDataConfig = Field(
         default=PlantedDataConfig(), description="Data set: planted, labeled or public."
     )
+    text: TextConfig = Field(default=TextConfig(), description=TEXT_HELP)
     model: ClassifyModelConfig = Field(default=BiRnnConfig(), description=MODEL_HELP)
     start: StartConfig = Field(
         default=StartConfig(), description="Pretrained weights to start from."

@@ -88,7 +88,8 @@ class FoldSettings(Settings):
         description="Data set: proteins, public, points or distances.",
     )
     text: TextConfig = Field(
-        default=TextConfig(), description="Unused: the letters of residues are fixed."
+        default=TextConfig(kind="characters"),
+        description="Unused: the letters of residues are fixed.",
     )
     model: FoldModelConfig = Field(default=MsaConfig(), description=MODEL_HELP)
     head: FoldHeadConfig = Field(

@@ -65,7 +65,9 @@ class ImageSettings(Settings):
     data: ImageDataConfig = Field(
         default=ShapesDataConfig(), description="Data set: shapes, images or public."
     )
-    text: TextConfig = Field(default=TextConfig(), description="Unused: images have no tokens.")
+    text: TextConfig = Field(
+        default=TextConfig(kind="characters"), description="Unused: images have no tokens."
+    )
     image: ImageConfig = Field(
         default=ImageConfig(), description="Size and normalization of images."
     )

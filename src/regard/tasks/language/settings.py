@@ -9,7 +9,8 @@ from regard.config.base import Positive
 from regard.config.data.texts import LanguageDataConfig, PublicTextDataConfig
 from regard.config.decode import DecodeConfig, SampleConfig
 from regard.config.models.language_models import Gpt2Config, LanguageModelConfig
-from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
+from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
+from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_windows
 
@@ -38,6 +39,7 @@ class LanguageSettings(Settings):
     data: LanguageDataConfig = Field(
         default=PublicTextDataConfig(), description="Data set: text or public."
     )
+    text: TextConfig = Field(default=TextConfig(), description=TEXT_HELP)
     model: LanguageModelConfig = Field(default=Gpt2Config(), description=MODEL_HELP)
     train: LanguageTrainConfig = Field(default=LanguageTrainConfig(), description=TRAIN_HELP)
     decode: DecodeConfig = Field(

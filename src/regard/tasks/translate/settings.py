@@ -15,7 +15,8 @@ from regard.config.data.text_pairs import (
 )
 from regard.config.decode import BeamConfig, DecodeConfig
 from regard.config.models.seq2seq import RnnSearchConfig, TextPairModelConfig
-from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
+from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
+from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_joint_vocabulary
 from regard.errors import InputError
@@ -90,6 +91,7 @@ class TranslateSettings(Settings):
     data: TranslateDataConfig = Field(
         default=DatesDataConfig(), description="Data set: dates, reorder, files, public or mix."
     )
+    text: TextConfig = Field(default=TextConfig(), description=TEXT_HELP)
     model: TranslateModelConfig = Field(default=RnnSearchConfig(), description=MODEL_HELP)
     train: TranslateTrainConfig = Field(default=TranslateTrainConfig(), description=TRAIN_HELP)
     decode: DecodeConfig = Field(
