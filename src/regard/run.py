@@ -7,6 +7,7 @@ import platform
 import shutil
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -205,6 +206,17 @@ class Run:
             return self
         settings = override_settings(self.settings, overrides)
         return Run(settings, self.vocabularies, self.model)
+
+    def serve(self, *, port: int = 8000, host: str = "127.0.0.1", key: str | None = None) -> None:
+        """Serve this run until the program is interrupted: a web page and an HTTP API.
+
+        It needs the extra `serve`. With a key, every request must send it. `regard serve` has
+        further options, and serves several runs.
+        """
+        # The server stands above this module, and most programs never need it.
+        import_module("regard.serve.server").serve_runs(
+            {self.settings.task: self}, host=host, port=port, key=key
+        )
 
     # --- files
 

@@ -51,10 +51,13 @@ def serve(
     names = [folder.resolve().name for folder in folders]
     pairs = dict(parse_languages(word, names) for word in languages or [])
     address = f"http://{host}:{port}/" + (f"?key={key}" if key else "")
-    print(f"{', '.join(names)}: {address} (Ctrl-C to stop)", flush=True)
-    if open_page:
-        threading.Timer(BROWSER_DELAY_SECONDS, webbrowser.open, [address]).start()
     os.environ.pop("REGARD_KEY", None)
+
+    def on_start() -> None:
+        print(f"{', '.join(names)}: {address} (Ctrl-C to stop)", flush=True)
+        if open_page:
+            threading.Timer(BROWSER_DELAY_SECONDS, webbrowser.open, [address]).start()
+
     serve_folders(
         folders,
         host=host,
@@ -63,6 +66,7 @@ def serve(
         workers=workers,
         allow_hosts=allow_host or [],
         languages=pairs,
+        on_start=on_start,
     )
 
 

@@ -12,6 +12,8 @@ from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
+from starlette.exceptions import HTTPException
+
 from regard.serve.limits import Limits
 from regard.serve.metrics import ServerMetrics
 
@@ -31,10 +33,6 @@ SECURITY_HEADERS = [
 log = logging.getLogger("regard.serve")
 
 
-class BodyTooLargeError(Exception):
-    """The body of a request is larger than the limit."""
-
-
 class Gate:
     """Checks each request before the application sees it, and logs it afterwards."""
 
@@ -49,6 +47,7 @@ class Gate:
     ):
         self.app, self.limits, self.metrics = app, limits, metrics
         self.key, self.hosts = key, hosts
+        self.size_message = f"the body has more than {limits.max_body_bytes:,} bytes"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -61,8 +60,8 @@ class Gate:
                 await answer.refuse(*refusal)
             else:
                 await self.app(scope, self.bounded(receive), answer.send)
-        except BodyTooLargeError:
-            await answer.refuse(413, f"the body has more than {self.limits.max_body_bytes:,} bytes")
+        except HTTPException as error:  # raised by `bounded` outside of a route
+            await answer.refuse(error.status_code, str(error.detail))
         except Exception:
             log.exception("request failed")
             await answer.refuse(500, "internal error; the log of the server has details")
@@ -78,7 +77,7 @@ class Gate:
         if not length.isdigit():
             return 400, "content-length is not a number"
         if int(length) > self.limits.max_body_bytes:
-            return 413, f"the body has more than {self.limits.max_body_bytes:,} bytes"
+            return 413, self.size_message
         scope["regard.key_is_missing"] = self.key is not None and not self.has_key(scope, headers)
         if scope["regard.key_is_missing"] and scope["path"] not in KEY_IN_BODY_PATHS:
             return 401, "a key is needed: Authorization: Bearer KEY"
@@ -110,7 +109,7 @@ class Gate:
             message = await receive()
             size += len(message.get("body", b""))
             if size > self.limits.max_body_bytes:
-                raise BodyTooLargeError
+                raise HTTPException(413, self.size_message)
             return message
 
         return receive_bounded

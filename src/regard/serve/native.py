@@ -82,6 +82,12 @@ class ScoreBody(Body):
     )
 
 
+class PredictionsAnswer(BaseModel):
+    """The predictions of a request, in the order of its inputs."""
+
+    predictions: list[JsonObject] = Field(examples=[[{"text": "1994-05-03"}]])
+
+
 class ErrorBody(BaseModel):
     """What is wrong with a request."""
 
@@ -126,7 +132,11 @@ def build_native_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
         examples = await finish(request, limits, in_thread(lambda: served.examples))
         return [{"index": n, **preview(record)} for n, record in enumerate(examples)]
 
-    @router.post("/runs/{name}/predict", summary="Predict for one or many inputs.")
+    @router.post(
+        "/runs/{name}/predict",
+        summary="Predict for one or many inputs.",
+        response_model=PredictionsAnswer,
+    )
     async def predict(request: Request, name: RunName, body: PredictBody) -> Response | JsonObject:
         served = find_run(name)
         records = input_records(served, body.inputs, body.examples)
@@ -139,7 +149,11 @@ def build_native_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
         predictions = await finish(request, limits, served.batcher.predict(run, records))
         return {"predictions": [prediction_dict(prediction) for prediction in predictions]}
 
-    @router.post("/runs/{name}/predict-file", summary="Predict for uploaded images.")
+    @router.post(
+        "/runs/{name}/predict-file",
+        summary="Predict for uploaded images.",
+        response_model=PredictionsAnswer,
+    )
     async def predict_file(
         request: Request, name: RunName, files: Annotated[list[UploadFile], File()]
     ) -> JsonObject:
@@ -155,7 +169,11 @@ def build_native_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
         predictions = await finish(request, limits, served.batcher.predict(served.run, records))
         return {"predictions": [prediction_dict(prediction) for prediction in predictions]}
 
-    @router.post("/runs/{name}/attention", summary="Return the attention of one input.")
+    @router.post(
+        "/runs/{name}/attention",
+        summary="Return the attention of one input.",
+        response_class=Response,
+    )
     async def attention(
         request: Request,
         name: RunName,
@@ -187,8 +205,9 @@ def build_native_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
     @router.post("/runs/{name}/score", summary="Score records with targets.")
     async def score(request: Request, name: RunName, body: ScoreBody) -> JsonObject:
         served = find_run(name)
-        if any(field.kind == "image" for field in served.run.task.input_fields):
-            raise ApiError(422, "score: records with images cannot be sent; use `regard score`")
+        fields = served.run.task.input_fields
+        if not fields or any(field.kind == "image" for field in fields):
+            raise ApiError(422, "score: records of this run cannot be sent; use `regard score`")
         check_count(len(body.records), limits)
         return dict(
             await finish(request, limits, in_thread(lambda: score_records(served, body.records)))

@@ -112,12 +112,13 @@ class ServedRun:
     def to_record(self, value: InputValue, location: str) -> Record:
         """Convert an input of a request to a record; never read a file that it names."""
         fields = self.run.task.input_fields
-        if isinstance(value, str):
-            if len(fields) != 1 or fields[0].kind == "image":
-                raise ApiError(422, f"{location}: give an object with {field_names(fields)}")
-            value = {fields[0].name: [value] if fields[0].kind == "list" else value}
         if not fields:
             raise ApiError(422, f"{location}: this run takes examples of its data only")
+        if isinstance(value, str):
+            is_enough = len(fields) == 1 or not any(field.is_required for field in fields[1:])
+            if not is_enough or fields[0].kind == "image":
+                raise ApiError(422, f"{location}: give an object with {field_names(fields)}")
+            value = {fields[0].name: [value] if fields[0].kind == "list" else value}
         unknown = set(value) - {field.name for field in fields}
         if unknown:
             raise ApiError(422, f"{location}: {min(unknown)!r} is none of {field_names(fields)}")

@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -30,10 +30,12 @@ def serve_runs(
     key: str | None = None,
     allow_hosts: Sequence[str] = (),
     languages: Mapping[str, tuple[str, str]] | None = None,
+    on_start: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve runs of this process until it is interrupted."""
+    """Serve runs of this process until it is interrupted; call `on_start` when they are ready."""
     set_up_log()
     app = build_app(runs, key=key, hosts=accepted_hosts(host, allow_hosts), languages=languages)
+    on_start()
     run_server(app, host=host, port=port)
 
 
@@ -46,6 +48,7 @@ def serve_folders(
     workers: int,
     allow_hosts: Sequence[str],
     languages: Mapping[str, tuple[str, str]],
+    on_start: Callable[[], None],
 ) -> None:
     """Serve the runs in folders, with several processes if asked; a dead one is replaced."""
     names = [run_name(folder) for folder in folders]
@@ -54,9 +57,17 @@ def serve_folders(
     if workers == 1:
         runs = {name: Run.load(folder) for name, folder in zip(names, folders, strict=True)}
         serve_runs(
-            runs, host=host, port=port, key=key, allow_hosts=allow_hosts, languages=languages
+            runs,
+            host=host,
+            port=port,
+            key=key,
+            allow_hosts=allow_hosts,
+            languages=languages,
+            on_start=on_start,
         )
         return
+    for folder in folders:
+        Run.load(folder)  # a broken run is an error here, not in every worker
     options = {
         "folders": [str(folder) for folder in folders],
         "host": host,
@@ -65,6 +76,7 @@ def serve_folders(
         "languages": {name: list(pair) for name, pair in languages.items()},
     }
     os.environ[OPTIONS_VARIABLE] = json.dumps(options)
+    on_start()
     run_server("regard.serve.server:build_worker_app", host=host, port=port, workers=workers)
 
 
