@@ -12,8 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import safetensors.torch
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 import regard
@@ -36,6 +38,7 @@ from regard.tasks.automatic import resolve_text
 from regard.tasks.base import AnyTask, Metrics, Prediction, ProgressCallback
 from regard.tasks.catalogue import find_task, table_classes
 from regard.tasks.load import load_settings, override_settings
+from regard.tasks.protocols import TextEmbedder
 from regard.tasks.run_folder import (
     CONFIG_FILE,
     WEIGHTS_FILE,
@@ -184,6 +187,30 @@ class Run:
         if target is not None and not self.task.accepts_target:
             raise InputError(f"target: the task {self.task.name} does not write text; leave it out")
         return self.task.attention_map(self.records([item], "input")[0], target)
+
+    def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "n d"]:
+        """Return one vector for each text, from the encoder of this run.
+
+        The table [vectors] of the settings decides the pooling. It is that of the model card for an
+        imported model.
+
+        >>> run = regard.fit(
+        ...     "classify",
+        ...     [{"text": f"a {word} film", "label": word} for word in ("good", "bad")] * 4,
+        ...     {"kind": "bert", "dim": 8, "heads": 2, "layers": 1},
+        ...     steps=1,
+        ...     folder="runs/films",
+        ...     progress=False,
+        ... )
+        >>> run.embed(["a good film", "a bad film", "a film"]).shape
+        (3, 8)
+        """
+        if not isinstance(self.task, TextEmbedder):
+            raise InputError(
+                f"task {self.task.name}: has no vectors of texts; use a run with a text encoder, "
+                "such as an imported BERT"
+            )
+        return self.task.embed(texts)
 
     def corpus(self) -> Corpus:
         """Return the data set of the settings."""

@@ -23,6 +23,7 @@ SURFACE = {
     "verify": {"folder", "--update"},
     "score": {"folder", "--split", "--json", "--set"},
     "predict": {"folder", "inputs", "--json", "--set", "--strict"},
+    "embed": {"folder", "inputs", "--json", "--output", "--set"},
     "chat": {"folder", "--seed", "--show-belief"},
     "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}
     | {"--seed", "--temperature", "--tempo"},

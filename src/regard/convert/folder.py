@@ -25,6 +25,7 @@ from regard.convert.image_head import (
     pop_image_head,
     preprocessor_config,
 )
+from regard.convert.sentence_embedding import read_sentence_embedding
 from regard.convert.weights import (
     WEIGHTS_FILE,
     from_hugging_face,
@@ -44,7 +45,7 @@ class ImportedModel(NamedTuple):
 
     `format` is their `model_type`; `kind`, `settings` and the names of `weights` are ours.
     `special_ids` are those of config.json. `notes` tell the user what was not imported.
-    `image_head` is the classifier of a model of images.
+    `image_head` is the classifier of a model of images. `embedding` are settings of [vectors].
     """
 
     format: str
@@ -55,6 +56,7 @@ class ImportedModel(NamedTuple):
     special_ids: dict[str, int]
     notes: tuple[str, ...] = ()
     image_head: ImageHead | None = None
+    embedding: JsonObject | None = None
 
 
 def read_folder(path: Path | str) -> ImportedModel:
@@ -91,7 +93,12 @@ def read_folder(path: Path | str) -> ImportedModel:
             f"{folder}: the tokenizer has ids up to {tokenizer.size - 1}, but the word embeddings "
             f"have {rows} rows; use the files of one model"
         )
-    return ImportedModel(name, model_format.model, settings, weights, tokenizer, special_ids, notes)
+    embedding = read_sentence_embedding(folder)
+    return ImportedModel(
+        *(name, model_format.model, settings, weights, tokenizer, special_ids),
+        notes=(*notes, *embedding.notes),
+        embedding=embedding.settings,
+    )
 
 
 def build_imported_model(imported: ImportedModel) -> nn.Module:

@@ -105,6 +105,8 @@ def build_text_run(imported: ImportedModel) -> Run:
         "task": TASK_OF_IMPORTED_MODEL[imported.kind],
         "model": {"kind": imported.kind, **settings},
     }
+    if imported.kind == "bert":
+        raw["vectors"] = imported.embedding or {}
     if imported.kind == "gpt2":
         raw["train"] = {"context_length": min(128, settings["max_positions"])}
     resolved = resolve_settings(raw)

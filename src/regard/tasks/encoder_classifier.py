@@ -24,6 +24,7 @@ from regard.tasks.base import Metrics, Prediction
 from regard.tasks.comparison import Comparison
 from regard.tasks.encoding import EncoderModel, EncoderTask
 from regard.tasks.loss import Loss
+from regard.tasks.text_vectors import TextVectorOptions
 from regard.text.labels import Labels
 
 StateEncoderT = TypeVar("StateEncoderT", bound=Encoder[EncoderStates])
@@ -109,9 +110,14 @@ class EncoderClassifierTask(
         max_tokens: int = 256,
         label_smoothing: float = 0.0,
         layer_decay: float = 1.0,
+        vector_options: TextVectorOptions | None = None,
     ):
         super().__init__(
-            model, max_tokens=max_tokens, label_smoothing=label_smoothing, layer_decay=layer_decay
+            model,
+            max_tokens=max_tokens,
+            label_smoothing=label_smoothing,
+            layer_decay=layer_decay,
+            vector_options=vector_options,
         )
         self.labels = labels
 

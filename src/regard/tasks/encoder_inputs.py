@@ -99,7 +99,7 @@ class SentenceInputs:
         rows = []
         for record in records:
             sentence_ids = self.text.encode_ids(split_sentences(record["text"]))
-            row = [token_id for ids in sentence_ids for token_id in (*ids, END)]
+            row = [token_id for ids in sentence_ids for token_id in (*ids, END)] or [END]
             rows.append(
                 row[:max_tokens] if len(row) <= max_tokens else [*row[: max_tokens - 1], END]
             )

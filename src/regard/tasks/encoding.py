@@ -43,6 +43,7 @@ from regard.tasks.pretrained import (
     start_config,
     with_pretrained_settings,
 )
+from regard.tasks.text_vectors import TextVectorOptions
 from regard.text.special_ids import AnyTokenizer, load_tokenizer, special_ids
 
 EncoderT = TypeVar("EncoderT", bound=AnyEncoder)
@@ -80,8 +81,10 @@ class EncoderTask(Task[SizedT, BatchT, EncoderModelT]):
         max_tokens: int = 256,
         label_smoothing: float = 0.0,
         layer_decay: float = 1.0,
+        vector_options: TextVectorOptions | None = None,
     ):
         self.model = model
+        self.vector_options = vector_options or TextVectorOptions()
         self.max_tokens, self.label_smoothing = max_tokens, label_smoothing
         self.layer_decay = layer_decay
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from regard.config.encoder_head import StartConfig
+from regard.config.encoder_head import StartConfig, TextVectorsConfig
 from regard.config.settings import Settings
 from regard.errors import InputError
 from regard.models.protocols import Model
@@ -39,7 +39,7 @@ def start_config(settings: Settings) -> StartConfig:
 
 
 def with_pretrained_settings(settings: SettingsT) -> SettingsT:
-    """Return settings with [model] and [text] of the run that `start.run` names."""
+    """Return settings with [model], [text] and [vectors] of the run that `start.run` names."""
     folder = start_config(settings).run
     if folder is None:
         return settings
@@ -47,7 +47,10 @@ def with_pretrained_settings(settings: SettingsT) -> SettingsT:
     model = pretrained.model
     if model.kind == "bert":
         model = model.model_copy(update={"pretrain": "none"})
-    return settings.model_copy(update={"model": model, "text": pretrained.text})
+    update = {"model": model, "text": pretrained.text}
+    if "vectors" not in settings.model_fields_set:
+        update["vectors"] = getattr(pretrained, "vectors", TextVectorsConfig())
+    return settings.model_copy(update=update)
 
 
 def load_encoder_weights(encoder: Model, folder: Path) -> None:

@@ -25,6 +25,7 @@ from regard.tasks.building import (
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.encoding import EncoderBuilder
 from regard.tasks.pretrained import TOKENIZER_FILE
+from regard.tasks.text_vectors import text_vector_options
 from regard.text.special_ids import AnyTokenizer, load_tokenizer, special_ids
 from regard.text.tokenizer import Tokenizer
 
@@ -72,6 +73,7 @@ class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
             max_tokens=self.max_tokens(settings),
             label_smoothing=settings.train.label_smoothing,
             layer_decay=settings.start.layer_decay,
+            vector_options=text_vector_options(settings),
         )
 
     def check_data(

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.batching.example import padded
+from regard.errors import InputError
 from regard.text.special import UNKNOWN
 from regard.text.special_ids import AnyTokenizer
 from regard.text.spelling import MAX_WORD_LENGTH, NO_WORD, spell
@@ -69,6 +70,14 @@ class Layout(Protocol[TokenT]):
 
         `begins` and `counts` are the start of the context and its length, if a row holds more.
         """
+        ...
+
+    def text_row(self, tokens: Sequence[TokenT]) -> list[TokenT]:
+        """Return one row of a text alone."""
+        ...
+
+    def text_tensors(self, rows: Sequence[Sequence[TokenT]]) -> dict[str, Tensor]:
+        """Return the padded arguments of `encode` for texts alone."""
         ...
 
 
@@ -127,6 +136,13 @@ class JoinedLayout:
             inputs["segments"] = (valid & (torch.arange(ids.shape[1]) >= starts[:, None])).long()
         return inputs
 
+    def text_row(self, tokens: Sequence[int]) -> list[int]:
+        return [self.start, *tokens, self.end]
+
+    def text_tensors(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
+        ids, valid = padded(rows)
+        return {"ids": ids, "valid": valid}
+
 
 class SeparateLayout:
     """Question and context in separate tensors, as words with their characters, for BiDAF."""
@@ -160,6 +176,15 @@ class SeparateLayout:
         )
         context = self.word_tensors([row[context_start:] for row, context_start in rows_and_starts])
         return context | {f"question_{name}": tensor for name, tensor in question.items()}
+
+    def text_row(self, tokens: Sequence[str]) -> list[str]:
+        raise InputError(
+            f"text {' '.join(tokens)[:20]!r}: BiDAF reads a question with its context, and has no "
+            "vector of one text; use a run of another model"
+        )
+
+    def text_tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
+        return self.word_tensors(rows)
 
     def word_tensors(self, rows: Sequence[Sequence[str]]) -> dict[str, Tensor]:
         """Return ids and characters; look up each distinct word once."""

@@ -11,7 +11,7 @@ from regard.config.data.questions import (
     PublicQuestionsDataConfig,
     QuestionsDataConfig,
 )
-from regard.config.encoder_head import StartConfig
+from regard.config.encoder_head import VECTORS_HELP, StartConfig, TextVectorsConfig
 from regard.config.models.encoders import BertConfig, BidafConfig, BiRnnConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
@@ -78,6 +78,7 @@ class AnswerSettings(Settings):
         default=AnswerHeadConfig(),
         description="Layers from the states of a context to a span of it.",
     )
+    vectors: TextVectorsConfig = Field(default=TextVectorsConfig(), description=VECTORS_HELP)
     train: AnswerTrainConfig = Field(default=AnswerTrainConfig(), description=TRAIN_HELP)
 
     def unused_settings(self) -> Mapping[str, str]:

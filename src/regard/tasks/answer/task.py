@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, cast
 
+import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.batching.source import BatchSource
@@ -43,6 +44,7 @@ from regard.tasks.encoder_inputs import InputRow
 from regard.tasks.encoding import EncoderTask
 from regard.tasks.generation import RECORDS_PER_CHUNK
 from regard.tasks.loss import Loss
+from regard.tasks.text_vectors import TextVectorOptions, embed_rows
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
@@ -98,9 +100,14 @@ class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
         max_tokens: int = 384,
         label_smoothing: float = 0.0,
         layer_decay: float = 1.0,
+        vector_options: TextVectorOptions | None = None,
     ):
         super().__init__(
-            model, max_tokens=max_tokens, label_smoothing=label_smoothing, layer_decay=layer_decay
+            model,
+            max_tokens=max_tokens,
+            label_smoothing=label_smoothing,
+            layer_decay=layer_decay,
+            vector_options=vector_options,
         )
         if max_tokens < 2:
             raise InputError(
@@ -260,6 +267,13 @@ class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
         if not self.allow_no_answer:
             return to_prediction(text, candidates)
         return to_prediction(text, candidates, math.exp(-log_total), self.model.threshold.item())
+
+    def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "n d"]:
+        """Return one vector for each text, of its states in the encoder."""
+        limit = self.vector_options.max_tokens
+        tokenized = self.layout.tokenize(texts) if texts else []
+        rows = [self.layout.text_row(text.tokens[:limit]) for text in tokenized]
+        return embed_rows(self.model.encoder, rows, self.layout.text_tensors, self.vector_options)
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
         """Return exact match and F1 in percent, and by whether a question has an answer."""

@@ -21,6 +21,7 @@ from regard.tasks.encoder_classifier import (
 )
 from regard.tasks.encoder_inputs import build_inputs
 from regard.tasks.encoding import EncoderBuilder
+from regard.tasks.text_vectors import text_vector_options
 from regard.text.labels import Labels
 from regard.text.special_ids import load_tokenizer
 
@@ -61,6 +62,7 @@ class ClassifyBuilder(EncoderBuilder[ClassifySettings, TextClassifier]):
             max_tokens=self.max_tokens(settings),
             label_smoothing=settings.train.label_smoothing,
             layer_decay=settings.start.layer_decay,
+            vector_options=text_vector_options(settings),
         )
 
     def check_data(

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from regard.config.base import Positive
 from regard.config.data.texts import LabeledDataConfig, PlantedDataConfig, PublicLabeledDataConfig
-from regard.config.encoder_head import HeadConfig, StartConfig
+from regard.config.encoder_head import VECTORS_HELP, HeadConfig, StartConfig, TextVectorsConfig
 from regard.config.models.encoders import BertConfig, BiRnnConfig, ElmoConfig, HanConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
@@ -49,6 +49,7 @@ class ClassifySettings(Settings):
     head: HeadConfig = Field(
         default=HeadConfig(), description="Layers from the encoder to the classes."
     )
+    vectors: TextVectorsConfig = Field(default=TextVectorsConfig(), description=VECTORS_HELP)
     train: ClassifyTrainConfig = Field(default=ClassifyTrainConfig(), description=TRAIN_HELP)
 
     @model_validator(mode="after")

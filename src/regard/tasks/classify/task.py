@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import ClassVar, NamedTuple
 
+import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.batching.source import BatchSource
@@ -29,6 +31,7 @@ from regard.tasks.encoder_inputs import (
     split_rows,
 )
 from regard.tasks.generation import RECORDS_PER_CHUNK
+from regard.tasks.text_vectors import TextVectorOptions, embed_rows
 from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -79,6 +82,7 @@ class ClassifyTask(EncoderClassifierTask[ClassifyExample, Encoder[EncoderStates]
         max_tokens: int = 256,
         label_smoothing: float = 0.0,
         layer_decay: float = 1.0,
+        vector_options: TextVectorOptions | None = None,
     ):
         super().__init__(
             model,
@@ -86,6 +90,7 @@ class ClassifyTask(EncoderClassifierTask[ClassifyExample, Encoder[EncoderStates]
             max_tokens=max_tokens,
             label_smoothing=label_smoothing,
             layer_decay=layer_decay,
+            vector_options=vector_options,
         )
         self.inputs = inputs
         self.packed = not isinstance(inputs, CharacterInputs)
@@ -133,6 +138,12 @@ class ClassifyTask(EncoderClassifierTask[ClassifyExample, Encoder[EncoderStates]
             if on_progress is not None:
                 on_progress(len(batch.indices))
         return predictions
+
+    def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "n d"]:
+        """Return one vector for each text, of its states in the encoder."""
+        records = [{"text": text} for text in texts]
+        rows = self.inputs.rows(records, self.vector_options.max_tokens) if texts else []
+        return embed_rows(self.model.encoder, rows, self.inputs.tensors, self.vector_options)
 
     # --- inspection
 

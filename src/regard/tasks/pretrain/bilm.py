@@ -25,6 +25,7 @@ from regard.tasks.encoder_inputs import CharacterInputs
 from regard.tasks.generation import TOKENS_PER_BATCH
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.pretrain.objective import PretrainingObjective
+from regard.tasks.text_vectors import TextVectorOptions
 from regard.text.sentences import split_sentences
 from regard.text.special import END, START
 from regard.text.special_ids import AnyTokenizer
@@ -87,8 +88,15 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
     packed = False  # examples hold words
     special_token_count: ClassVar = 2  # START and END of a sentence
 
-    def __init__(self, model: Elmo, text: AnyTokenizer, *, max_tokens: int = 128):
-        self.model = model
+    def __init__(
+        self,
+        model: Elmo,
+        text: AnyTokenizer,
+        *,
+        max_tokens: int = 128,
+        vector_options: TextVectorOptions | None = None,
+    ):
+        self.model, self.vector_options = model, vector_options or TextVectorOptions()
         self.text, self.inputs, self.max_tokens = text, CharacterInputs(text), max_tokens
 
     # --- training

@@ -17,6 +17,7 @@ from regard.tasks.encoding import max_tokens
 from regard.tasks.pretrain.bilm import BiLmTask
 from regard.tasks.pretrain.settings import PretrainSettings
 from regard.tasks.pretrain.task import PretrainTask
+from regard.tasks.text_vectors import text_vector_options
 from regard.text.special_ids import load_tokenizer, special_ids
 
 
@@ -42,9 +43,10 @@ class PretrainBuilder(TaskBuilder[PretrainSettings, Bert | Elmo]):
         self, settings: PretrainSettings, vocabularies: Vocabularies, model: Bert | Elmo
     ) -> PretrainTask | BiLmTask:
         tokenizer, mask = find_tokenizer(vocabularies), settings.mask
+        vector_options = text_vector_options(settings)
         if isinstance(model, Elmo):
             limit = max_tokens(settings, BiLmTask.special_token_count)
-            return BiLmTask(model, tokenizer, max_tokens=limit)
+            return BiLmTask(model, tokenizer, max_tokens=limit, vector_options=vector_options)
         return PretrainTask(
             model,
             tokenizer,
@@ -52,6 +54,7 @@ class PretrainBuilder(TaskBuilder[PretrainSettings, Bert | Elmo]):
             rate=mask.rate,
             whole_words=mask.whole_words,
             next_sentence=model.following is not None and mask.next_sentence is not False,
+            vector_options=vector_options,
         )
 
     def check_data(

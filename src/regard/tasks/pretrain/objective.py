@@ -4,6 +4,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
+import numpy as np
+from jaxtyping import Float
+
 from regard.batching.example import SizedT
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
@@ -13,21 +16,31 @@ from regard.tasks.base import (
     BatchT,
     InputField,
     Metrics,
-    ModelT,
     Prediction,
     ProgressCallback,
     Task,
     batches_by_length,
 )
+from regard.tasks.encoder_inputs import AnyInputs
+from regard.tasks.encoding import EncoderT
 from regard.tasks.loss import Loss
+from regard.tasks.text_vectors import TextVectorOptions, embed_rows
 
 
-class PretrainingObjective(Task[SizedT, BatchT, ModelT]):
+class PretrainingObjective(Task[SizedT, BatchT, EncoderT]):
     """An encoder that learns from plain text; its metrics are the likelihood of words."""
 
     name: ClassVar = "pretrain"
     input_fields = (InputField("text", "Text with a [MASK] for each missing word", "lines"),)
     streamed: bool = False  # examples are sentences, or pairs of several records
+    inputs: AnyInputs
+    vector_options: TextVectorOptions
+
+    def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "n d"]:
+        """Return one vector for each text, of its states in the encoder."""
+        records = [{"text": text} for text in texts]
+        rows = self.inputs.rows(records, self.vector_options.max_tokens) if texts else []
+        return embed_rows(self.model, rows, self.inputs.tensors, self.vector_options)
 
     def metrics(
         self,

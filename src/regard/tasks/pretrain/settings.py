@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive
 from regard.config.data.texts import LanguageDataConfig, PublicTextDataConfig
+from regard.config.encoder_head import VECTORS_HELP, TextVectorsConfig
 from regard.config.models.encoders import BertConfig, ElmoConfig
 from regard.config.settings import TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
@@ -60,6 +61,7 @@ class PretrainSettings(Settings):
     mask: MaskConfig = Field(
         default=MaskConfig(), description="Masked words and sentence pairs (bert)."
     )
+    vectors: TextVectorsConfig = Field(default=TextVectorsConfig(), description=VECTORS_HELP)
     train: PretrainTrainConfig = Field(default=PretrainTrainConfig(), description=TRAIN_HELP)
 
     def unused_settings(self) -> Mapping[str, str]:

@@ -30,6 +30,7 @@ from regard.tasks.base import (
     ProgressCallback,
     batches_by_length,
 )
+from regard.tasks.encoder_inputs import BertInputs
 from regard.tasks.generation import TOKENS_PER_BATCH
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.pretrain import view
@@ -41,6 +42,7 @@ from regard.tasks.pretrain.mask import (
     text_token_ids,
 )
 from regard.tasks.pretrain.objective import PretrainingObjective
+from regard.tasks.text_vectors import TextVectorOptions
 from regard.text.sentences import split_sentences
 from regard.text.special_ids import AnyTokenizer, special_ids
 from regard.view.attention_map import AttentionMap
@@ -118,11 +120,13 @@ class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
         rate: float = MASKING_RATE,
         whole_words: bool = False,
         next_sentence: bool = True,
+        vector_options: TextVectorOptions | None = None,
     ):
-        self.model = model
+        self.model, self.vector_options = model, vector_options or TextVectorOptions()
         self.text, self.max_tokens = text, max_tokens
         self.rate, self.next_sentence = rate, next_sentence
         self.special_ids = special_ids(text)
+        self.inputs = BertInputs(text, self.special_ids.start, self.special_ids.end, segments=False)
         self.text_ids = text_token_ids(text.size, self.special_ids.specials)
         self.word_starts = word_start_mask(text) if whole_words else None
 

@@ -19,6 +19,7 @@ from regard.tasks.tag.inputs import WordRow, build_word_inputs
 from regard.tasks.tag.model import SequenceTagger
 from regard.tasks.tag.settings import TagSettings, UnderstandSettings
 from regard.tasks.tag.task import TagTask, UnderstandTask, split_labels
+from regard.tasks.text_vectors import text_vector_options
 from regard.text.labels import Labels
 from regard.text.special_ids import load_tokenizer
 
@@ -95,6 +96,7 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
             max_tokens=self.max_tokens(settings),
             label_smoothing=settings.train.label_smoothing,
             layer_decay=settings.start.layer_decay,
+            vector_options=text_vector_options(settings),
         )
 
     def check_data(

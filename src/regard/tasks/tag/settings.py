@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from regard.config.base import Config, Positive, Rate
 from regard.config.data.texts import PublicTagsDataConfig, TaggedDataConfig
-from regard.config.encoder_head import StartConfig
+from regard.config.encoder_head import VECTORS_HELP, StartConfig, TextVectorsConfig
 from regard.config.models.encoders import (
     BertConfig,
     BilstmCrfConfig,
@@ -80,6 +80,7 @@ class WordTaskSettings(Settings):
     head: TagHeadConfig = Field(
         default=TagHeadConfig(), description="Layers from the state of a word to its tag."
     )
+    vectors: TextVectorsConfig = Field(default=TextVectorsConfig(), description=VECTORS_HELP)
 
     def unused_settings(self) -> Mapping[str, str]:
         unused = dict(super().unused_settings())

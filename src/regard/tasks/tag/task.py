@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
+import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.batching.example import padded
@@ -26,6 +27,7 @@ from regard.tasks.loss import Loss
 from regard.tasks.tag import view
 from regard.tasks.tag.inputs import AnyWordInputs, WordRow
 from regard.tasks.tag.model import SequenceTagger, TagLogits
+from regard.tasks.text_vectors import TextVectorOptions, embed_rows
 from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -112,9 +114,14 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
         max_tokens: int = 256,
         label_smoothing: float = 0.0,
         layer_decay: float = 1.0,
+        vector_options: TextVectorOptions | None = None,
     ):
         super().__init__(
-            model, max_tokens=max_tokens, label_smoothing=label_smoothing, layer_decay=layer_decay
+            model,
+            max_tokens=max_tokens,
+            label_smoothing=label_smoothing,
+            layer_decay=layer_decay,
+            vector_options=vector_options,
         )
         self.word_inputs, self.tags, self.labels = word_inputs, tags, labels
         self.scheme: TagScheme = scheme
@@ -204,6 +211,17 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
             return None, None
         probability, label_id = logits.label[row].softmax(-1).max(-1)
         return self.labels.names[int(label_id)], probability.item()
+
+    def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "n d"]:
+        """Return one vector for each text, of its states in the encoder."""
+        limit = self.vector_options.max_tokens
+        rows = [self.word_inputs.row(text.split(), limit) for text in texts]
+        return embed_rows(self.model.encoder, rows, self.encoder_tensors, self.vector_options)
+
+    def encoder_tensors(self, rows: Sequence[Sequence[int] | Sequence[str]]) -> dict[str, Tensor]:
+        """Return the inputs of the encoder, without the marks of words."""
+        tensors = self.word_inputs.tensors(rows)
+        return {name: tensor for name, tensor in tensors.items() if name != "begins"}
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
         """Return F1, precision and recall of spans in percent, and F1 by label if there are few."""
