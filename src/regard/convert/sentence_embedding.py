@@ -3,13 +3,12 @@
 modules.json: the modules in order   1_Pooling/config.json   sentence_bert_config.json
 """
 
-import json
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.convert.config import read_json_object
 from regard.errors import InputError
 from regard.files import JsonObject
+from regard.parsing import read_json, read_json_object
 from regard.tasks.text_vectors import SPECIAL_TOKEN_COUNT
 
 MODULES_FILE = "modules.json"
@@ -64,21 +63,19 @@ def read_sentence_embedding(folder: Path) -> SentenceEmbedding:
 
 def read_modules(path: Path) -> dict[str, str]:
     """Return the folder of each module, by the last part of its class."""
-    try:
-        modules = json.loads(path.read_text(encoding="utf-8"))
-        return {
-            str(item["type"]).rpartition(".")[2]: checked_part(item["path"]) for item in modules
-        }
-    except (UnicodeDecodeError, RecursionError, TypeError, KeyError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path}: must list modules with type and path ({reason})") from None
-
-
-def checked_part(name: object) -> str:
-    """Return the name of a folder directly in this one."""
-    if not isinstance(name, str) or Path(name).name != name:
-        raise InputError(f"{name!r} is not a folder in this one")
-    return name
+    modules = read_json(path)
+    if not isinstance(modules, list):
+        raise InputError(f"{path}: must hold a list of modules, not a {type(modules).__name__}")
+    folders: dict[str, str] = {}
+    for number, module in enumerate(modules, 1):
+        values = module if isinstance(module, dict) else {}
+        kind, part = values.get("type"), values.get("path")
+        if not isinstance(kind, str) or not kind or not isinstance(part, str):
+            raise InputError(f"{path}: module {number} must have a type and a path")
+        if Path(part).name != part:
+            raise InputError(f"{path}: module {number}: {part!r} is not a folder in this one")
+        folders[kind.rpartition(".")[2]] = part
+    return folders
 
 
 def read_pooling(path: Path) -> str | None:
