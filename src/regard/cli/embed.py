@@ -45,13 +45,23 @@ def embed(
     """
     suffix = output_suffix(output, as_json)
     run = Run.load(folder).override(overrides or ())
-    texts = inputs or decoded_lines(sys.stdin.buffer)
+    texts = inputs or stdin_texts()
     content = to_bytes(texts, run.embed(texts), suffix)
     if output is None:
         sys.stdout.write(content.decode())
         return
     write_atomic(output, content)
     print(f"{output}: {len(texts)} vectors written")
+
+
+def stdin_texts() -> list[str]:
+    """Return the lines of standard input; raise an error for the first that is not text."""
+    texts: list[str] = []
+    for line in decoded_lines(sys.stdin.buffer):
+        if isinstance(line, InputError):
+            raise line
+        texts.append(line)
+    return texts
 
 
 def output_suffix(output: Path | None, as_json: bool) -> str:
