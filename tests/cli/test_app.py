@@ -57,7 +57,7 @@ SURFACE = {
     },
     "compare": {"arguments", "--sweep", "--runs", "--report-folder", "--split", "--join", "--gold"}
     | {"--pairs", "--gold-base", "--show-attention", "--threads"},
-    "import": {"folder", "run"},
+    "import": {"model", "run", "--revision"},
     "export": {"run", "folder"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
 }

@@ -23,6 +23,7 @@ EXTRAS = {
     "matplotlib": "plot",
     "pyarrow": "parquet",
     "tensorboard": "tensorboard",
+    "huggingface_hub": "hub",
     "fastapi": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
@@ -85,7 +86,7 @@ COMMANDS = {
     "heads": Command("regard.cli.heads:heads", "Measure, rank and prune attention heads."),
     "align": Command("regard.cli.align:align", "Link the words of sentence pairs."),
     "serve": Command("regard.cli.serve:serve", "Serve runs: a web page and an HTTP API."),
-    "import": Command("regard.cli.convert:import_", "Convert a Hugging Face folder into a run."),
+    "import": Command("regard.cli.convert:import_", "Convert a Hugging Face model into a run."),
     "export": Command("regard.cli.convert:export", "Convert a run into a Hugging Face folder."),
     "probe": Command("regard.cli.probe:probe", "Measure gradients of recurrent cells over time."),
 }

@@ -8,18 +8,28 @@ import typer
 from regard.cli.options import RunArgument
 from regard.convert.run import export_run, import_run
 
-HuggingFaceFolder = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", help="Folder with config.json and model.safetensors."),
+HuggingFaceModel = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="Folder with config.json and model.safetensors, or a name on the Hugging Face hub.",
+    ),
 ]
 
 
 def import_(
-    folder: HuggingFaceFolder,
+    model: HuggingFaceModel,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the new run.")],
+    revision: Annotated[
+        str | None,
+        typer.Option(help="Branch, tag or commit of a model on the hub. Default: main."),
+    ] = None,
 ) -> None:
-    """Convert a Hugging Face folder (BERT, GPT-2, ViT, Marian and others) into a run."""
-    imported_run = import_run(folder, run)
+    """Convert a Hugging Face model (BERT, GPT-2, ViT and others) into a run.
+
+    Models of the hub need `pip install 'regard[hub]'`. Code and pickles are never downloaded.
+    """
+    imported_run = import_run(model, run, revision=revision)
     weights = sum(weight.numel() for weight in imported_run.model.parameters())
     print(
         f"{run}: {imported_run.settings.model.kind}, {weights:,} weights, task "

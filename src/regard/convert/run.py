@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.convert.folder import ImportedModel, read_folder, write_folder
+from regard.convert.hub import find_model_folder
 from regard.convert.image_head import ImageHead
 from regard.errors import InputError
 from regard.run import Run
@@ -19,11 +20,17 @@ PLACEHOLDER_LABELS = ("0", "1")  # classes of an imported encoder without a clas
 
 
 def import_run(
-    folder: Path | str, run_folder: Path | str, *, on_message: Callable[[str], None] = print
+    model: Path | str,
+    run_folder: Path | str,
+    *,
+    revision: str | None = None,
+    on_message: Callable[[str], None] = print,
 ) -> Run:
-    """Convert a folder of Hugging Face into a run with its tokenizer.
+    """Convert a folder of Hugging Face, or a model of its hub, into a run with its tokenizer.
 
-    `on_message` receives a line for each part of the folder that is not converted.
+    A name on the hub is downloaded with `huggingface_hub`, without code and without pickles.
+    `revision` is a branch, a tag or a commit there. `on_message` receives a line for each part of
+    the folder that is not converted.
 
     >>> import regard
     >>> run = regard.fit(
@@ -38,6 +45,7 @@ def import_run(
     >>> regard.import_run("bert", "runs/imported").settings.model.kind
     'bert'
     """
+    folder = find_model_folder(model, revision)
     run_folder, imported = Path(run_folder), read_folder(folder)
     if imported.kind not in TASK_OF_IMPORTED_MODEL:
         raise InputError(
