@@ -12,10 +12,10 @@ from regard.data.formats.labeled_texts import (
     LabeledTextFiles,
     guess_format,
     hash_split,
-    numbered_csv_rows,
     read_label_folders,
     read_table,
 )
+from regard.data.formats.tables import numbered_rows
 
 RECORDS = [{"text": "A fine, fine film .", "label": "good"}, {"text": 'so "so"', "label": "bad"}]
 
@@ -119,14 +119,14 @@ def test_csv_with_any_text(tmp_path_factory, rows):
     starts = [1]
     for row in rows[:-1]:
         starts.append(starts[-1] + 1 + sum(cell.count("\n") for cell in row))
-    assert list(numbered_csv_rows(path)) == list(zip(starts, map(list, rows), strict=True))
+    assert list(numbered_rows(path, "csv")) == list(zip(starts, map(list, rows), strict=True))
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
         ("a.tsv", "a\tb\na\tb\tc\n", ":2: 3 columns, but 2 expected (text, label); separate them"),
-        ("a.csv", "a,b\n\nc,d\n", ":2: 0 columns, but 2 expected (text, label); separate them by"),
+        ("a.csv", "a,b\n\nc,d\n", ":2: the line is blank; remove it, or skip such rows"),
         ("a.csv", 'a,b\n"c,d\ne,f\n', ":2: not CSV (unexpected end of data); put a cell that"),
         ("a.csv", 'a,b\n"c" x,d\n', ":2: not CSV (',' expected after '\"'); put a cell that"),
         ("a.tsv", "a\tb\na\t\n", ":2: the label is empty"),

@@ -82,7 +82,7 @@ def test_ragged_tsv(tmp_path):
     assert error_message(read_tsv(path)).startswith(
         f"{path}:2: 3 columns, but 2 expected (source, target); "
     )
-    path = write_file(tmp_path / "a.tsv", "a\tb\n\n")
+    path = write_file(tmp_path / "a.tsv", "a\tb\nc\n")
     assert error_message(read_tsv(path)).startswith(f"{path}:2: 1 column, but 2 expected")
 
 

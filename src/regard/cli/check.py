@@ -3,7 +3,13 @@
 import json
 from collections.abc import Iterable, Iterator
 
-from regard.cli.options import ChangesArgument, ConfigArgument, JsonOption
+from regard.cli.options import (
+    ChangesArgument,
+    ConfigArgument,
+    JsonOption,
+    SkipBadOption,
+    with_skip_bad,
+)
 from regard.data.corpus import Record
 from regard.files import JsonObject
 from regard.tasks.catalogue import find_task
@@ -103,12 +109,13 @@ def check(
     config: ConfigArgument,
     changes: ChangesArgument = None,
     as_json: JsonOption = False,
+    skip_bad: SkipBadOption = False,
 ) -> None:
     """Check the data of CONFIG without training: counts, lengths, duplicates and leaks.
 
     For translation, also estimate the memory that training needs.
     """
-    settings = load_settings(config, changes or ())
+    settings = load_settings(config, with_skip_bad(changes, skip_bad))
     builder = find_task(settings.task).builder()
     findings = builder.check_data(settings, track_records, measure_memory)
     print(

@@ -27,9 +27,18 @@ SetOption = Annotated[
         help="Change a setting of the run for this call, such as decode.width=10. Repeatable.",
     ),
 ]
+SkipBadOption = Annotated[
+    bool,
+    typer.Option("--skip-bad", help="Skip rows of data files that cannot be read (data.skip_bad)."),
+]
 SplitOption = Annotated[str, typer.Option(help="Split of the run's data: train, dev or test.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")]
 GoldBaseOption = Annotated[
     int, typer.Option(min=0, max=1, help="Number of the first word in files of gold links.")
 ]
+
+
+def with_skip_bad(changes: list[str] | None, skip_bad: bool) -> list[str]:
+    """Return changes of settings that also skip bad rows, if asked."""
+    return [*(changes or ()), *(["data.skip_bad=true"] if skip_bad else [])]

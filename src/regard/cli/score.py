@@ -2,7 +2,14 @@
 
 import json
 
-from regard.cli.options import JsonOption, RunArgument, SetOption, SplitOption
+from regard.cli.options import (
+    JsonOption,
+    RunArgument,
+    SetOption,
+    SkipBadOption,
+    SplitOption,
+    with_skip_bad,
+)
 from regard.run import Run
 from regard.view.progress import progress_bar
 
@@ -13,10 +20,11 @@ def score(
     folder: RunArgument,
     split: SplitOption = "test",
     as_json: JsonOption = False,
+    skip_bad: SkipBadOption = False,
     overrides: SetOption = None,
 ) -> None:
     """Compute the standard metrics of a run's task on a split of its data."""
-    run = Run.load(folder).override(overrides or ())
+    run = Run.load(folder).override(with_skip_bad(overrides, skip_bad))
     records = run.read_split(split)
     with progress_bar("scoring", len(records)) as progress:
         metrics = run.task.score(records, on_progress=progress.advance)

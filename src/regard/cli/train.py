@@ -6,7 +6,13 @@ from typing import Annotated
 import torch
 import typer
 
-from regard.cli.options import ChangesArgument, ConfigArgument, ThreadsOption
+from regard.cli.options import (
+    ChangesArgument,
+    ConfigArgument,
+    SkipBadOption,
+    ThreadsOption,
+    with_skip_bad,
+)
 from regard.tasks.load import load_settings
 from regard.training.progress import train_with_progress
 from regard.training.signals import exit_code
@@ -26,6 +32,7 @@ def train(
         ),
     ] = None,
     threads: ThreadsOption = None,
+    skip_bad: SkipBadOption = False,
     accept_changed_data: Annotated[
         bool,
         typer.Option(
@@ -41,7 +48,7 @@ def train(
     """
     if threads is not None:
         torch.set_num_threads(threads)
-    settings = load_settings(config, changes or ())
+    settings = load_settings(config, with_skip_bad(changes, skip_bad))
     folder = folder or Path("runs", config.stem)
     with progress_bar("training", settings.train.steps) as progress:
         trainer = Trainer(settings, folder, progress.log, accept_changed_data=accept_changed_data)

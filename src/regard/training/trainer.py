@@ -12,6 +12,7 @@ import torch
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import Corpus, Record
+from regard.data.formats.tables import SkippedRows
 from regard.errors import InputError
 from regard.files import JsonObject, remove_drafts
 from regard.manifest import MANIFEST_FILE, Manifest, digests_to_json, read_manifest
@@ -123,6 +124,9 @@ class Trainer:
                 if (choices := describe_choices(self.given_settings, self.settings)) is not None:
                     self.on_message(choices)
             self.resume()
+        skipped = getattr(self.corpus, "skipped", None)
+        if isinstance(skipped, SkippedRows) and skipped.messages:
+            self.on_message(skipped.describe())
 
     @contextmanager
     def own_random_state(self) -> Generator[None]:

@@ -66,14 +66,14 @@ class FilesDataConfig(DataConfig):
     test: FilePaths | None = Field(
         default=None, description="Files for `regard score`, in the format of train."
     )
-    format: Literal["tsv", "parallel", "jsonl", "parquet"] | None = Field(
+    format: Literal["tsv", "csv", "parallel", "jsonl", "parquet"] | None = Field(
         default=None,
-        description="Format: tsv, parallel, jsonl or parquet. Default: by file name.",
+        description="Format: tsv, csv, parallel, jsonl or parquet. Default: by file name.",
     )
     columns: NonEmptyTuple[str] = Field(
         default=("source", "target"),
-        description='Names of the columns of a TSV, or of the parallel files, in order; "-" skips a'
-        " column.",
+        description="Names of the columns of a TSV or CSV, or of the parallel files, in order; "
+        '"-" skips a column.',
     )
     fields: dict[str, str] = Field(
         default={"source": "source", "target": "target"},
@@ -85,6 +85,9 @@ class FilesDataConfig(DataConfig):
         default=0.0,
         description="Share of train, 0 to 0.5, to hold out for each of dev and test that is not "
         "given.",
+    )
+    skip_bad: bool = Field(
+        default=False, description="Skip rows that cannot be read, and count them."
     )
 
     @model_validator(mode="after")

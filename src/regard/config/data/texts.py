@@ -93,6 +93,9 @@ class LabeledDataConfig(DataConfig):
         description="Names of the fields in JSON lines, or in the header of a TSV or CSV.",
     )
     held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    skip_bad: bool = Field(
+        default=False, description="Skip rows that cannot be read, and count them."
+    )
 
 
 class PublicLabeledDataConfig(DataConfig):

@@ -16,14 +16,11 @@ from regard.data.formats.lines import (
     STDIN,
     check_file,
     display_name,
-    parse_csv,
-    read_lines,
     read_text,
 )
+from regard.data.formats.tables import SkippedRows, read_rows
 from regard.data.formats.text_pairs import (
-    SKIPPED_COLUMN,
     Paths,
-    column_count_message,
     format_from_suffix,
     read_json_lines,
     read_parallel,
@@ -34,7 +31,6 @@ LabeledTextFormat = Literal["tsv", "csv", "jsonl", "parallel", "folder"]
 LocatedRecord = tuple[str, Record]  # location, record
 
 FIELDS = ("text", "label")
-SEPARATORS: dict[str, str] = {"tsv": "single tabs", "csv": "commas"}
 FORMAT_BY_SUFFIX: dict[str, LabeledTextFormat] = {
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
     ".csv": "csv",
@@ -47,40 +43,15 @@ def read_table(
     format: Literal["tsv", "csv"],  # noqa: A002 (the word in the config)
     columns: Sequence[str] | None = None,
     fields: Mapping[str, str] | None = None,
+    skipped: SkippedRows | None = None,
 ) -> Iterator[LocatedRecord]:
     """Yield one record a row. `columns` names every column in order; "-" skips one.
 
     With `fields`, the first row is a header, and they map our fields to its names. TSV has no
     quoting. In CSV, a cell in double quotes may contain commas and line ends.
     """
-    rows = numbered_csv_rows(path) if format == "csv" else numbered_tsv_rows(path)
-    if fields is None:
-        columns = FIELDS if columns is None else columns
-    else:
-        number, header = next(rows)
-        for theirs in fields.values():
-            if header.count(theirs) != 1:
-                raise InputError(
-                    f"{display_name(path)}:{number}: the header must have {theirs!r} once; "
-                    f"it has {', '.join(header)}"
-                )
-        names = {theirs: ours for ours, theirs in fields.items()}
-        columns = [names.get(theirs, SKIPPED_COLUMN) for theirs in header]
-    kept_columns = [(index, name) for index, name in enumerate(columns) if name != SKIPPED_COLUMN]
-    for number, cells in rows:
-        location = f"{display_name(path)}:{number}"
-        if len(cells) != len(columns):
-            raise InputError(column_count_message(location, cells, columns, SEPARATORS[format]))
-        yield location, {name: cells[index] for index, name in kept_columns}
-
-
-def numbered_tsv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
-    for number, line in enumerate(read_lines(path), 1):
-        yield number, line.split("\t")
-
-
-def numbered_csv_rows(path: Path | str) -> Iterator[tuple[int, list[str]]]:
-    return parse_csv(path, (f"{line}\n" for line in read_lines(path)))
+    for number, record in read_rows(path, format, columns or FIELDS, fields, skipped):
+        yield f"{display_name(path)}:{number}", record
 
 
 def read_label_folders(path: Path | str) -> Iterator[LocatedRecord]:
@@ -178,7 +149,9 @@ class LabeledTextFiles(HashSplitFiles):
         columns: Sequence[str] | None = None,
         fields: Mapping[str, str] | None = None,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         self.format: LabeledTextFormat = format or guess_format(self.paths["train"])
         self.columns = None if columns is None else tuple(columns)
@@ -191,13 +164,16 @@ class LabeledTextFiles(HashSplitFiles):
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        each += [self.skipped.describe()] if self.skipped.messages else []
         return f"labeled ({self.format}): {', '.join(each)}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         columns = self.columns or FIELDS
         match self.format:
             case "tsv" | "csv":
-                located_records = read_table(paths[0], self.format, self.columns, self.fields)
+                located_records = read_table(
+                    paths[0], self.format, self.columns, self.fields, self.skipped
+                )
             case "jsonl":
                 fields = self.fields or {name: name for name in FIELDS}
                 located_records = with_line_locations(

@@ -9,6 +9,8 @@ import sys
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -17,6 +19,9 @@ from regard.parsing import parse_json
 
 STDIN = "-"
 BLOCK_BYTES = 1 << 20
+SAMPLE_BYTES = 1 << 14  # around a wrong byte, to guess the encoding from
+MIN_BYTES_TO_GUESS = 20  # bytes that are not ASCII
+MAX_ASCII = 127
 MAX_LINE_BYTES = 1 << 26  # longer lines are not text, or text in another format
 MAX_TEXT_BYTES = 1 << 30  # of a file that is read as one text
 UTF8_BOM = b"\xef\xbb\xbf"  # some programs write it before UTF-8
@@ -154,5 +159,17 @@ def _not_utf8_message(path: Path | str, lines_before: int, block: bytes, byte_in
         f"{display_name(path)}:{line}: byte {column} is 0x{block[byte_index]:02x}, which is "
         "not UTF-8"
     )
-    encoding = UTF16_BOMS.get(block[:2], "LATIN1") if not lines_before else "LATIN1"
+    is_utf16 = not lines_before and block[:2] in UTF16_BOMS
+    encoding = UTF16_BOMS[block[:2]] if is_utf16 else guess_encoding(block, byte_index)
     return f"{problem}; convert the file, as with iconv -f {encoding} -t UTF-8"
+
+
+def guess_encoding(data: bytes, byte_index: int) -> str:
+    """Return the likely encoding of bytes that are not UTF-8, by the text around a wrong byte."""
+    start = max(0, byte_index - SAMPLE_BYTES // 2)
+    sample = data[start : start + SAMPLE_BYTES]
+    has_enough = sum(byte > MAX_ASCII for byte in sample) >= MIN_BYTES_TO_GUESS
+    if not has_enough or find_spec("charset_normalizer") is None:
+        return "LATIN1"
+    best = import_module("charset_normalizer").from_bytes(sample).best()
+    return "LATIN1" if best is None else best.encoding.replace("_", "-").upper()

@@ -1,4 +1,4 @@
-"""Pairs of texts from files: TSV, parallel text, JSON lines, Parquet.
+"""Pairs of texts from files: TSV, CSV, parallel text, JSON lines, Parquet.
 
 Files ending in .gz are decompressed. Readers are lazy and keep one line in memory.
 """
@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from shutil import copyfileobj
 from typing import Literal, TypeVar
@@ -22,45 +22,28 @@ from regard.data.formats.lines import (
     parse_json_line,
     read_lines,
 )
+from regard.data.formats.tables import SkippedRows, read_rows
 from regard.errors import InputError
 
-TextPairFormat = Literal["tsv", "parallel", "jsonl", "parquet"]
+TextPairFormat = Literal["tsv", "csv", "parallel", "jsonl", "parquet"]
 FormatT = TypeVar("FormatT", bound=str)
 Paths = Path | str | Sequence[Path | str]
 
-SKIPPED_COLUMN = "-"  # the name of a column to ignore
 BAR_SEPARATOR = "|||"
 PAIR_FIELDS = ("source", "target")
 FORMAT_BY_SUFFIX: dict[str, TextPairFormat] = {
     **dict.fromkeys((".tsv", ".tab"), "tsv"),
+    ".csv": "csv",
     **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
 }
 
 
-def read_tsv(path: Path | str, columns: Sequence[str] = PAIR_FIELDS) -> Iterator[Record]:
+def read_tsv(
+    path: Path | str, columns: Sequence[str] = PAIR_FIELDS, skipped: SkippedRows | None = None
+) -> Iterator[Record]:
     """Yield one record a line, without quoting; `columns` names all columns, "-" skips one."""
-    kept_columns = [(number, name) for number, name in enumerate(columns) if name != SKIPPED_COLUMN]
-    width = len(columns)
-    for number, line in enumerate(read_lines(path), 1):
-        cells = line.split("\t")
-        if len(cells) != width:
-            raise InputError(
-                column_count_message(
-                    f"{display_name(path)}:{number}", cells, columns, "single tabs"
-                )
-            )
-        yield {name: cells[column] for column, name in kept_columns}
-
-
-def column_count_message(
-    location: str, cells: Sequence[str], columns: Sequence[str], separators: str
-) -> str:
-    count = f"{len(cells)} column{'' if len(cells) == 1 else 's'}"
-    return (
-        f"{location}: {count}, but {len(columns)} expected ({', '.join(columns)}); "
-        f"separate them by {separators}, and name columns to skip '-'"
-    )
+    return (record for _, record in read_rows(path, "tsv", columns, skipped=skipped))
 
 
 def read_parallel(
@@ -119,6 +102,7 @@ def read_json_lines(
     fields: Mapping[str, str],
     value_type: type = str,
     extra_types: Mapping[str, type] | None = None,
+    skipped: SkippedRows | None = None,
 ) -> Iterator[Record]:
     """Yield one record a line. `fields` maps our fields to theirs: "de" or "translation.de".
 
@@ -128,10 +112,16 @@ def read_json_lines(
     kinds = {name: (value_type, extra[name]) if name in extra else (value_type,) for name in fields}
     for number, line in enumerate(read_lines(path), 1):
         location = f"{display_name(path)}:{number}"
-        data = parse_json_line(line, location)
-        record = {ours: _field_value(data, theirs, location) for ours, theirs in fields.items()}
-        for ours, value in record.items():
-            _check_value(f"{location}: {fields[ours]!r}", value, *kinds[ours])
+        try:
+            data = parse_json_line(line, location)
+            record = {ours: _field_value(data, theirs, location) for ours, theirs in fields.items()}
+            for ours, value in record.items():
+                _check_value(f"{location}: {fields[ours]!r}", value, *kinds[ours])
+        except InputError as error:
+            if skipped is None or not skipped.is_allowed:
+                raise
+            skipped.add(location, str(error).removeprefix(f"{location}: "))
+            continue
         yield record
 
 
@@ -212,7 +202,9 @@ class TextPairFiles:
         columns: Sequence[str] = PAIR_FIELDS,
         fields: Mapping[str, str] | None = None,
         held_out: float = 0.0,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         given_paths = {"train": train, "dev": dev, "test": test}
         self.paths = {
             split: _path_tuple(paths) for split, paths in given_paths.items() if paths is not None
@@ -252,15 +244,27 @@ class TextPairFiles:
 
     def _read_files(self, paths: tuple[Path | str, ...]) -> Iterator[Record]:
         readers: dict[TextPairFormat, Callable[[], Iterator[Record]]] = {
-            "tsv": lambda: read_tsv(paths[0], self.columns),
+            "tsv": lambda: (record for _, record in self._read_table(paths[0], "tsv")),
+            "csv": lambda: (record for _, record in self._read_table(paths[0], "csv")),
             "parallel": lambda: read_parallel(paths, self.columns),
-            "jsonl": lambda: read_json_lines(paths[0], self.fields),
+            "jsonl": lambda: read_json_lines(paths[0], self.fields, skipped=self.skipped),
             "parquet": lambda: read_parquet(paths[0], self.fields),
         }
         return readers[self.format]()
 
+    def _read_table(
+        self,
+        path: Path | str,
+        format: Literal["tsv", "csv"],  # noqa: A002 (the word in the config)
+    ) -> Iterator[tuple[int, Record]]:
+        return read_rows(path, format, self.columns, skipped=self.skipped)
+
     def location(self, split: str, index: int) -> str:
         """Return file and line of a record; parallel files share the line."""
+        if self.format in ("tsv", "csv") and str(self.paths[split][0]) != STDIN:
+            rows = self._read_table(self.paths[split][0], self.format)
+            number, _ = next(islice(rows, index, None), (index + 1, {}))
+            return f"{display_name(self.paths[split][0])}:{number}"
         names = " and ".join(display_name(path) for path in self.paths[split])
         return f"{names}:{index + 1}"
 
@@ -269,6 +273,7 @@ class TextPairFiles:
             f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
         ]
         each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        each += [self.skipped.describe()] if self.skipped.messages else []
         return f"files ({self.format}): {', '.join(each)}; license not stated"
 
 
