@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 
+from regard.batching.memory_forecast import BatchShape
 from regard.cli.options import (
     ChangesArgument,
     ConfigArgument,
@@ -10,11 +11,12 @@ from regard.cli.options import (
     SkipBadOption,
     with_skip_bad,
 )
+from regard.config.settings import Settings
 from regard.data.corpus import Record
 from regard.files import JsonObject
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings
-from regard.training.memory_use import measure_memory
+from regard.training.memory_use import MemoryUsage, measure_memory
 from regard.view.progress import progress_bar
 from regard.view.terminal import label
 
@@ -117,7 +119,7 @@ def check(
     """
     settings = load_settings(config, with_skip_bad(changes, skip_bad))
     builder = find_task(settings.task).builder()
-    findings = builder.check_data(settings, track_records, measure_memory)
+    findings = builder.check_data(settings, track_records, track_memory)
     print(
         json.dumps(findings, indent=1, ensure_ascii=False)
         if as_json
@@ -134,6 +136,14 @@ def track_records(
             if number % RECORDS_PER_UPDATE == 0:
                 progress.update(number, "")
             yield record
+
+
+def track_memory(settings: Settings, sizes: dict[str, int], shape: BatchShape) -> MemoryUsage:
+    """Measure the memory of a training, and show that this takes a while."""
+    with progress_bar("measuring memory", 1) as progress:
+        usage = measure_memory(settings, sizes, shape)
+        progress.advance(1)
+    return usage
 
 
 def report_lines(findings: JsonObject) -> Iterator[str]:
