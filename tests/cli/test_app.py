@@ -57,6 +57,8 @@ SURFACE = {
     },
     "compare": {"arguments", "--sweep", "--runs", "--report-folder", "--split", "--join", "--gold"}
     | {"--pairs", "--gold-base", "--show-attention", "--threads"},
+    "serve": {"folders", "--host", "--port", "--key", "--workers", "--allow-host", "--languages"}
+    | {"--open"},
     "import": {"model", "run", "--revision"},
     "export": {"run", "folder"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
