@@ -82,7 +82,9 @@ class BanditSettings(Settings):
     data: EnvironmentDataConfig = Field(
         default=BanditDataConfig(), description="Environments: bandit or mdp, both synthetic."
     )
-    text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
+    text: TextConfig = Field(
+        default=TextConfig(kind="characters"), description="Unused: there is no text."
+    )
     model: BanditModelConfig = Field(default=SnailConfig(dim=32), description=MODEL_HELP)
     train: BanditTrainConfig = Field(default=BanditTrainConfig(), description=TRAIN_HELP)
 

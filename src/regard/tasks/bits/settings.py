@@ -51,7 +51,9 @@ class CopySettings(BitsSettings):
     data: CopyDataConfig = Field(
         default=CopyDataConfig(), description="Data set: synthetic sequences of bit vectors."
     )
-    text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
+    text: TextConfig = Field(
+        default=TextConfig(kind="characters"), description="Unused: there is no text."
+    )
     model: BitsModelConfig = Field(default=NtmConfig(), description=MODEL_HELP)
     train: BitsTrainConfig = Field(default=BitsTrainConfig(), description=TRAIN_HELP)
 
@@ -63,6 +65,8 @@ class RecallSettings(BitsSettings):
     data: RecallDataConfig = Field(
         default=RecallDataConfig(), description="Data set: synthetic items of bit vectors."
     )
-    text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
+    text: TextConfig = Field(
+        default=TextConfig(kind="characters"), description="Unused: there is no text."
+    )
     model: BitsModelConfig = Field(default=NtmConfig(), description=MODEL_HELP)
     train: BitsTrainConfig = Field(default=BitsTrainConfig(), description=TRAIN_HELP)

@@ -76,7 +76,9 @@ class FewshotSettings(Settings):
     embed: EmbedConfig = Field(
         default=EmbedConfig(), description="Network from an image to a vector."
     )
-    text: TextConfig = Field(default=TextConfig(), description="Unused: there is no text.")
+    text: TextConfig = Field(
+        default=TextConfig(kind="characters"), description="Unused: there is no text."
+    )
     model: FewshotModelConfig = Field(
         default=SnailConfig(blocks=DEFAULT_BLOCKS, tie_query_key_init=True), description=MODEL_HELP
     )
