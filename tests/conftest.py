@@ -15,6 +15,7 @@ install_import_hook("regard", "beartype.beartype")
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from support.commands import command, error_line, regard  # noqa: E402, F401
 from support.shared import SharedFolders  # noqa: E402
 from support.warm import start_server  # noqa: E402
 

@@ -20,7 +20,7 @@ def run(tmp_path_factory):
         "data": {"kind": "reorder", "size": 400, "held_out": 8, "vocabulary_size": 6},
         "text": {"kind": "words"},
         "model": {"kind": "luong", "dim": 24, "layers": 1, "init": "scaled", "score": "dot"},
-        "train": {"steps": 300, "examples_per_batch": 32, "learning_rate": 0.01},
+        "train": {"steps": 200, "examples_per_batch": 32, "learning_rate": 0.01},
         "decode": {"kind": "greedy", "max_length": 12},
     }
     fit = Trainer(

@@ -80,6 +80,10 @@ SAID |= {
     "classify": "one two. three four five.",
 }
 ASKED = [(kind, tasks_of_model(kind)[0]) for kind in MODELS] + [("bert", "pretrain")]
+SEEING = [(kind, task) for kind, task in ASKED if kind not in BLIND]
+# Plots depend on the shape of a map, so one model of each task draws them.
+FIRST_OF_TASK = {task: (kind, task) for kind, task in reversed(SEEING)}.values()
+PLOTS = {".png", ".pdf", ".svg"}
 
 
 def trained(kind: str, task: str) -> Trainer:
@@ -122,15 +126,18 @@ def test_every_model_can_be_looked_into(kind, task, tmp_path, monkeypatch, capsy
     fit = trained(kind, task)
     text = said(fit, task)
     files = [Path(f"map{ending}") for ending in SERIALIZERS]
+    if (kind, task) not in FIRST_OF_TASK:
+        files = [file for file in files if file.suffix not in PLOTS]
     if kind in BLIND:
         with pytest.raises(ValueError, match=BLIND[kind]):
             look(Path("run"), text, files=files)
         return
     look(Path("run"), text, files=files)
     assert all(file.read_bytes() for file in files)
-    assert Path("map.png").read_bytes().startswith(b"\x89PNG")
-    assert Path("map.pdf").read_bytes().startswith(b"%PDF")
-    assert "</svg>" in Path("map.svg").read_text()
+    if (kind, task) in FIRST_OF_TASK:
+        assert Path("map.png").read_bytes().startswith(b"\x89PNG")
+        assert Path("map.pdf").read_bytes().startswith(b"%PDF")
+        assert "</svg>" in Path("map.svg").read_text()
     found = AttentionMap.load("map.npz")
     same = AttentionMap.load("map.json")
     assert [one.weights.shape for one in found.layers] == [one.weights.shape for one in same.layers]

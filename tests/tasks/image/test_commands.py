@@ -71,7 +71,7 @@ def test_init_and_check(capsys):
     assert "have another shape, and lose their borders; set image.fit = 'pad'" in told
 
 
-def test_what_is_broken_is_told(tmp_path, capsys, said):
+def test_what_is_broken_is_told(tmp_path, capsys, error_line):
     for name in ("a", "b"):
         (tmp_path / "all" / name).mkdir(parents=True)
         for number in range(6):
@@ -85,10 +85,10 @@ def test_what_is_broken_is_told(tmp_path, capsys, said):
     assert "train: 6 images are there with different labels; decide on one for each" in told
     assert re.search(r"dev: label '\w+' is not in train, where it would have to be learned", told)
     assert "usually 9 pixels" not in told  # 16 is not twice as much
-    err = said("train", "pets.toml", *words, "--run", str(tmp_path / "run"))
+    err = error_line("train", "pets.toml", *words, "--run", str(tmp_path / "run"))
     assert "label" in err  # of dev, which is looked at first
     alone = [*words, f"data.dev={tmp_path / 'all'}", f"data.test={tmp_path / 'all'}"]
-    err = said("train", "pets.toml", *alone, "--run", str(tmp_path / "run"))
+    err = error_line("train", "pets.toml", *alone, "--run", str(tmp_path / "run"))
     assert err == f"regard: {bad}: an empty file, not an image; remove it\n"
     assert not (tmp_path / "run").exists()
 
@@ -131,15 +131,17 @@ def test_look(capsys, tmp_path):
     assert '"image": "iVBOR' in (tmp_path / "a.html").read_text()  # a PNG
 
 
-def test_what_is_wrong(capsys, tmp_path, said):
+def test_what_is_wrong(capsys, tmp_path, error_line):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG")
     bad = str(tmp_path / "bad.png")
-    err = said("predict", "runs/pets", one_of(), bad)
+    err = error_line("predict", "runs/pets", one_of(), bad)
     assert f"input 2: {bad}: not an image in a known format" in err
-    assert "input 1: gone.png: there is no such image" in said("predict", "runs/pets", "gone.png")
-    assert f"{bad}: not an image" in said("look", "runs/pets", bad)
-    assert "gone.png: there is no such image" in said("look", "runs/pets", "gone.png")
-    assert "--layer must be from 1 to 3, not 4" in said(
+    assert "input 1: gone.png: there is no such image" in error_line(
+        "predict", "runs/pets", "gone.png"
+    )
+    assert f"{bad}: not an image" in error_line("look", "runs/pets", bad)
+    assert "gone.png: there is no such image" in error_line("look", "runs/pets", "gone.png")
+    assert "--layer must be from 1 to 3, not 4" in error_line(
         "look", "runs/pets", one_of(), "--layer", "4"
     )
     for words, why in (
@@ -155,7 +157,7 @@ def test_what_is_wrong(capsys, tmp_path, said):
         (["train.tokens_per_batch=64"], "tokens_per_batch is not for images"),
         (["data.train=gone"], "gone: neither a folder of images nor a table; give a folder"),
     ):
-        assert why in said("train", "pets.toml", *words, "--run", str(tmp_path / "no"))
+        assert why in error_line("train", "pets.toml", *words, "--run", str(tmp_path / "no"))
     assert not (tmp_path / "no").exists()
 
 
@@ -171,7 +173,7 @@ def test_training_goes_on_exactly(tmp_path):
     ).read_bytes()
 
 
-def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
+def test_out_to_hugging_face_and_back(tmp_path, capsys, error_line):
     square = ["image.size=[16,16]", "train.steps=1"]
     train(Path("pets.toml"), square, folder=tmp_path / "run")
     export(tmp_path / "run", tmp_path / "folder")
@@ -183,7 +185,7 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys, said):
         one({"image": pixels}).probabilities
     )
     capsys.readouterr()
-    assert "a run with image.size of unequal sides cannot be exported" in said(
+    assert "a run with image.size of unequal sides cannot be exported" in error_line(
         "export", "runs/pets", str(tmp_path / "no")
     )
 

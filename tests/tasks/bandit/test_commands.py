@@ -43,22 +43,22 @@ def folder(tmp_path_factory):
     return found
 
 
-def test_a_config_for_every_setting(inside, tmp_path):
-    written = inside("init", "bandit")
+def test_a_config_for_every_setting(command, tmp_path):
+    written = command("init", "bandit")
     assert 'blocks = ["TC(32)", "TC(32)", "A(32, 32)"]' in written
     (tmp_path / "all.toml").write_text(written)
-    said = inside("check", str(tmp_path / "all.toml"), "data.held_out=1000")
+    output = command("check", str(tmp_path / "all.toml"), "data.held_out=1000")
     for row in (
         "environments +1,000 +1,000",
         "random actions +[45]",
         "return of any learner +6.66",
     ):
-        assert re.search(row, said), said
-    assert "No warnings." in said
+        assert re.search(row, output), output
+    assert "No warnings." in output
 
 
-def test_the_doctor(inside):
-    found = json.loads(inside("check", "mdp.toml", "train.rollout_environments=4", "--json"))
+def test_the_doctor(command):
+    found = json.loads(command("check", "mdp.toml", "train.rollout_environments=4", "--json"))
     assert found["splits"]["test"]["worlds"] == 30
     assert found["splits"]["test"]["random"] < found["splits"]["test"]["known"]
     assert "optimal" not in found["splits"]["test"]
@@ -69,8 +69,8 @@ def test_the_doctor(inside):
     ]
 
 
-def test_scores_beside_other_players(inside):
-    found = json.loads(inside("score", "bandit", "--json"))
+def test_scores_beside_other_players(command):
+    found = json.loads(command("score", "bandit", "--json"))
     assert 0 <= found["return"] <= 4
     assert found["error"] > 0
     assert found["worlds"] == 50
@@ -79,35 +79,35 @@ def test_scores_beside_other_players(inside):
     assert found["return_signature"] == (
         "return|bandit|actions:3|steps:4|discount:1|act:likeliest|v:1"
     )
-    said = inside("score", "mdp")
-    assert "greedy" not in said
-    assert "states:3|horizon:2|actions:2|steps:4" in said
+    output = command("score", "mdp")
+    assert "greedy" not in output
+    assert "states:3|horizon:2|actions:2|steps:4" in output
 
 
-def test_histories_in_choices_out(inside):
-    lines = inside("predict", "bandit", stdin="1:1 2:0 2:1\n\n").splitlines()
+def test_histories_in_choices_out(command):
+    lines = command("predict", "bandit", stdin="1:1 2:0 2:1\n\n").splitlines()
     assert len(lines) == 2
     asked = "1:1 2:0 2:1\n"
-    (facts,) = map(json.loads, inside("predict", "bandit", "--json", stdin=asked).splitlines())
+    (facts,) = map(json.loads, command("predict", "bandit", "--json", stdin=asked).splitlines())
     assert sum(facts["probabilities"].values()) == pytest.approx(1)
     assert lines[0].startswith(f"{facts['action']} ")
     assert facts["history"] == "1:1 2:0 2:1"
-    (line,) = inside("predict", "mdp", stdin="1 2:0.7 3\n").splitlines()
+    (line,) = command("predict", "mdp", stdin="1 2:0.7 3\n").splitlines()
     assert line[0] in "12"
 
 
-def test_where_each_step_looked(inside):
-    said = inside("look", "bandit", "1:1 2:0 2:1")
-    assert said.startswith("next: ")
-    assert said.count("\nlayers.") == 2
+def test_where_each_step_looked(command):
+    output = command("look", "bandit", "1:1 2:0 2:1")
+    assert output.startswith("next: ")
+    assert output.count("\nlayers.") == 2
     for step in ("(begin)", "1:1", "2:0", "2:1"):
-        assert f"\n{step} " in said
-    assert "\n2:0.7 3 " in inside("look", "mdp", "1 2:0.7 3")
+        assert f"\n{step} " in output
+    assert "\n2:0.7 3 " in command("look", "mdp", "1 2:0.7 3")
 
 
-def test_a_page_and_a_record(inside, tmp_path):
+def test_a_page_and_a_record(command, tmp_path):
     page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
-    inside("look", "bandit", "1:1 2:0", "--html", page, "--save", record)
+    command("look", "bandit", "1:1 2:0", "--html", page, "--save", record)
     assert Path(page).stat().st_size > 1000
     found = package.AttentionMap.load(record)
     assert found.queries.tokens == ("(begin)", "1:1", "2:0")
@@ -169,9 +169,9 @@ def test_it_is_resumed_exactly(tmp_path):
         ),
     ],
 )
-def test_bad_input_is_one_line(words, stdin, why, inside):
-    said = inside(*words, stdin=stdin, code=1)
-    assert why in said
-    assert said.count("\n") == 1
-    assert said.startswith("regard: ")
+def test_bad_input_is_one_line(words, stdin, why, command):
+    output = command(*words, stdin=stdin, code=1)
+    assert why in output
+    assert output.count("\n") == 1
+    assert output.startswith("regard: ")
     assert not Path("no").exists()

@@ -137,5 +137,5 @@ def test_look(capsys):
         ),
     ],
 )
-def test_bad_input_is_one_line(said, words, says):
-    assert says in said(*words)
+def test_bad_input_is_one_line(error_line, words, says):
+    assert says in error_line(*words)

@@ -49,8 +49,8 @@ def folder(tmp_path_factory):
     return found
 
 
-def test_a_config_for_every_setting(inside, tmp_path):
-    written = inside("init", "fold")
+def test_a_config_for_every_setting(command, tmp_path):
+    written = command("init", "fold")
     for name in (
         "triangles",
         "pair_dim",
@@ -63,80 +63,80 @@ def test_a_config_for_every_setting(inside, tmp_path):
     (tmp_path / "all.toml").write_text(written)
     given = ", ".join(f"{split} = 'a.fasta'" for split in ("train", "dev", "test"))
     data = f"data={{ kind = 'proteins', {given} }}"
-    assert "residues" in inside("check", str(tmp_path / "all.toml"), data)
+    assert "residues" in command("check", str(tmp_path / "all.toml"), data)
 
 
-def test_what_check_tells(inside):
-    shown = inside("check", "msa.toml")
+def test_what_check_tells(command):
+    shown = command("check", "msa.toml")
     for line in ("residues", "aligned sequences", "label H", "read in several windows"):
         assert line in shown
-    found = json.loads(inside("check", "msa.toml", "--json"))
+    found = json.loads(command("check", "msa.toml", "--json"))
     train = found["splits"]["train"]
     assert (train["texts"], train["residues"], train["aligned"]) == (6, 60, 3)
     assert train["labels"] == {"E": 21, "H": 18, "C": 21} or sum(train["labels"].values()) == 60
     assert any("also in train" in line for line in found["warnings"])
-    birnn = json.loads(inside("check", "birnn.toml", CHANGES["birnn"], "--json"))
+    birnn = json.loads(command("check", "birnn.toml", CHANGES["birnn"], "--json"))
     assert any("reads no aligned sequences" in line for line in birnn["warnings"])
-    points = json.loads(inside("check", "points.toml", "head.max_distance=9", "--json"))
+    points = json.loads(command("check", "points.toml", "head.max_distance=9", "--json"))
     assert points["splits"]["train"]["texts"] == 30
     assert 0.1 < points["splits"]["train"]["far"] < 0.6
     assert any("beyond head.max_distance = 9" in line for line in points["warnings"])
-    few = inside("check", "points.toml", "train.max_tokens=3", code=1)
+    few = command("check", "points.toml", "train.max_tokens=3", code=1)
     assert "no set is left" in few
 
 
 @pytest.mark.parametrize("name", ["msa", "birnn", "bert"])
-def test_states_are_scored_and_told(name, inside):
-    found = json.loads(inside("score", name, "--json"))
+def test_states_are_scored_and_told(name, command):
+    found = json.loads(command("score", name, "--json"))
     assert 0 <= found["accuracy"] <= 100
     assert found["majority"] == pytest.approx(100 * 21 / 60)
     assert found["accuracy_signature"].startswith("Q3|")
-    lines = inside("predict", name, stdin="mkvlaagdek\nGG GA\n").splitlines()
+    lines = command("predict", name, stdin="mkvlaagdek\nGG GA\n").splitlines()
     assert lines[0] == "MKVLAAGDEK"
     assert len(lines[1]) == 10
     assert set(lines[1]) <= set("HEC")
     assert (lines[2], len(lines[3])) == ("GG", 2)
-    [line] = inside("predict", name, "MKV", "--json").splitlines()
+    [line] = command("predict", name, "MKV", "--json").splitlines()
     facts = json.loads(line)
     assert facts["sequence"] == "MKV"
     assert [max(p, key=p.get) for p in facts["probabilities"]] == list(facts["states"])
 
 
-def test_in_a_terminal_states_have_colours(inside, monkeypatch):
+def test_in_a_terminal_states_have_colours(command, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    shown = inside("predict", "msa", "MKVLAAGDEK")
+    shown = command("predict", "msa", "MKVLAAGDEK")
     assert shown.startswith("1     MKVLAAGDEK\n      ")
 
 
-def test_what_residues_looked_at(inside, tmp_path):
-    shown = inside("look", "msa", "MKVLAAGDEK")
+def test_what_residues_looked_at(command, tmp_path):
+    shown = command("look", "msa", "MKVLAAGDEK")
     for part in ("layer 1", "layer 2", "M1", "the first 8 residues", "weight:"):
         assert part in shown
-    inside("look", "msa", "MKVLA", "--save", str(tmp_path / "map.npz"))
+    command("look", "msa", "MKVLA", "--save", str(tmp_path / "map.npz"))
     seen = AttentionMap.load(tmp_path / "map.npz")
     assert [layer.name for layer in seen.layers] == ["blocks.0.rows.look", "blocks.1.rows.look"]
     assert seen.layers[0].weights.shape == (2, 5, 5)
     assert list(seen.queries.tokens) == ["M1", "K2", "V3", "L4", "A5"]
-    assert "layer 1" in inside("look", "bert", "MKVLA")
-    assert "model BiRnn has no attention to observe" in inside("look", "birnn", "MKV", code=1)
+    assert "layer 1" in command("look", "bert", "MKVLA")
+    assert "model BiRnn has no attention to observe" in command("look", "birnn", "MKV", code=1)
 
 
-def test_distances_are_scored_told_and_shown(inside, tmp_path):
-    found = json.loads(inside("score", "points", "--json"))
+def test_distances_are_scored_told_and_shown(command, tmp_path):
+    found = json.loads(command("score", "points", "--json"))
     assert found["mae"] > 0
     assert found["mae_bounds"] > 0
     assert 0 <= found["contacts_fifth"] <= 100
-    told = json.loads(inside("predict", "points", stdin=TABLE + "\n"))["distances"]
+    told = json.loads(command("predict", "points", stdin=TABLE + "\n"))["distances"]
     assert (told[0][1], told[1][2]) == (3.8, 4.0)
     assert told[0][2] == told[2][0] > 0
-    facts = json.loads(inside("predict", "points", TABLE, "--json"))
+    facts = json.loads(command("predict", "points", TABLE, "--json"))
     assert [1, 2] in facts["contacts"]
-    shown = inside("look", "points", TABLE)
+    shown = command("look", "points", TABLE)
     for part in ("3 points, 1 distances predicted", "given", "contacts", "1: starts", "weight:"):
         assert part in shown
-    inside("look", "points", TABLE, "--save", str(tmp_path / "map.json"))
+    command("look", "points", TABLE, "--save", str(tmp_path / "map.json"))
     seen = AttentionMap.load(tmp_path / "map.json")
     assert list(seen.queries.tokens) == ["M1", "K2", "V3"]
 
@@ -172,7 +172,7 @@ def test_distances_are_scored_told_and_shown(inside, tmp_path):
         (("look", "msa", "MKV", "--target", "HHH"), "--target does not support the task fold"),
     ],
 )
-def test_bad_input_is_one_line(words, want, inside):
-    said = inside(*words, code=1).strip()
-    assert want in said
-    assert "\n" not in said
+def test_bad_input_is_one_line(words, want, command):
+    output = command(*words, code=1).strip()
+    assert want in output
+    assert "\n" not in output

@@ -42,45 +42,45 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("task", ["copy", "recall"])
-def test_a_config_for_every_setting(task, inside, tmp_path):
-    written = inside("init", task)
+def test_a_config_for_every_setting(task, command, tmp_path):
+    written = command("init", task)
     assert f'kind = "{task}"' in written
     (tmp_path / "all.toml").write_text(written)
     small = ["data.size=40", "data.held_out=2", "model.slots=200"]
-    said = inside("check", str(tmp_path / "all.toml"), *small)
-    assert "sequences " in said
-    assert "an epoch     3 batches" in said
-    assert "No warnings." in said
+    output = command("check", str(tmp_path / "all.toml"), *small)
+    assert "sequences " in output
+    assert "an epoch     3 batches" in output
+    assert "No warnings." in output
 
 
-def test_the_doctor_tells_what_cannot_be_remembered(inside):
-    said = inside("check", "copy.toml", "model.slots=5", "train.max_tokens=8")
-    assert "test: sequences of up to 9 vectors do not fit into model.slots = 5" in said
-    assert "has more steps than train.max_tokens = 8; raise it" in said
-    found = json.loads(inside("check", "copy.toml", "--json"))
+def test_the_doctor_tells_what_cannot_be_remembered(command):
+    output = command("check", "copy.toml", "model.slots=5", "train.max_tokens=8")
+    assert "test: sequences of up to 9 vectors do not fit into model.slots = 5" in output
+    assert "has more steps than train.max_tokens = 8; raise it" in output
+    found = json.loads(command("check", "copy.toml", "--json"))
     assert found["splits"]["test"]["largest"] == 9
     assert found["splits"]["train"]["sequences"] == 60
     assert found["warnings"] == []
-    assert "no example is left" in inside("check", "copy.toml", "train.max_tokens=2", code=1)
+    assert "no example is left" in command("check", "copy.toml", "train.max_tokens=2", code=1)
 
 
-def test_scores_by_size(inside):
-    found = json.loads(inside("score", "copy", "--json"))
+def test_scores_by_size(command):
+    found = json.loads(command("score", "copy", "--json"))
     assert found["sequences"] == 12
     assert found["bits_9"] > found["bits_3"] > 0
     assert found["bits"] == pytest.approx((found["bits_3"] + found["bits_9"]) / 2)
     assert found["bits_signature"].startswith("bits|")
     assert 0 <= found["wrong_9"] <= 27
-    dev = json.loads(inside("score", "copy", "--split", "dev", "--json"))
+    dev = json.loads(command("score", "copy", "--split", "dev", "--json"))
     assert "bits_9" not in dev
-    assert "bits_4 " in inside("score", "recall")
+    assert "bits_4 " in command("score", "recall")
 
 
 @pytest.mark.parametrize("task", ["copy", "recall"])
-def test_lines_in_lines_out(task, inside):
+def test_lines_in_lines_out(task, command):
     text = ASKED[task]
-    (line,) = inside("predict", task, stdin=f"{text}\n").splitlines()
-    (facts,) = map(json.loads, inside("predict", task, "--json", stdin=f"{text}\n").splitlines())
+    (line,) = command("predict", task, stdin=f"{text}\n").splitlines()
+    (facts,) = map(json.loads, command("predict", task, "--json", stdin=f"{text}\n").splitlines())
     assert facts["text"] == line
     assert facts["target"] == {"copy": text, "recall": "11 00"}[task]
     one, other = (facts[name].replace(" ", "") for name in ("text", "target"))
@@ -88,19 +88,19 @@ def test_lines_in_lines_out(task, inside):
     assert 0.5 <= facts["confidence"] <= 1
 
 
-def test_what_the_heads_did(inside):
-    said = inside("look", "copy", ASKED["copy"])
-    assert "bits wrong)" in said or "bit wrong)" in said
-    assert "reader, head 1" in said
-    assert "writer, head 1" in said
+def test_what_the_heads_did(command):
+    output = command("look", "copy", ASKED["copy"])
+    assert "bits wrong)" in output or "bit wrong)" in output
+    assert "reader, head 1" in output
+    assert "writer, head 1" in output
     for step in ("011", "(end)", "·"):
-        assert f"\n{step} " in said
-    assert "reader, head 2" in inside("look", "recall", ASKED["recall"])
+        assert f"\n{step} " in output
+    assert "reader, head 2" in command("look", "recall", ASKED["recall"])
 
 
-def test_a_page_and_a_record(inside, tmp_path):
+def test_a_page_and_a_record(command, tmp_path):
     page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
-    inside("look", "recall", ASKED["recall"], "--html", page, "--save", record)
+    command("look", "recall", ASKED["recall"], "--html", page, "--save", record)
     assert Path(page).stat().st_size > 1000
     found = package.AttentionMap.load(record)
     assert [(one.name, one.heads, one.kind) for one in found.layers] == [
@@ -140,16 +140,16 @@ def test_a_page_and_a_record(inside, tmp_path):
         (["train", "copy.toml", "model.layers=2"], "", "kind 'lstm' has it"),
     ],
 )
-def test_bad_input_is_one_line(words, stdin, why, inside):
-    said = inside(*words, stdin=stdin, code=1)
-    assert why in said
-    assert said.count("\n") == 1
-    assert said.startswith("regard: ")
+def test_bad_input_is_one_line(words, stdin, why, command):
+    output = command(*words, stdin=stdin, code=1)
+    assert why in output
+    assert output.count("\n") == 1
+    assert output.startswith("regard: ")
     assert not Path("no").exists()
 
 
-def test_another_kind_of_batch(inside):
+def test_another_kind_of_batch(command):
     """The default, sequences of a batch, steps back."""
-    said = inside("init", "copy", "train.tokens_per_batch=500")
-    assert "tokens_per_batch = 500" in said
-    assert "# examples_per_batch = (not set)" in said
+    output = command("init", "copy", "train.tokens_per_batch=500")
+    assert "tokens_per_batch = 500" in output
+    assert "# examples_per_batch = (not set)" in output

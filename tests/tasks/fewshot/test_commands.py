@@ -62,18 +62,18 @@ def folder(tmp_path_factory):
     return found
 
 
-def test_a_config_for_every_setting(inside, tmp_path):
-    written = inside("init", "fewshot")
+def test_a_config_for_every_setting(command, tmp_path):
+    written = command("init", "fewshot")
     assert 'kind = "prototypes"' in written
     assert "# dim = (not set)" in written
     (tmp_path / "all.toml").write_text(written)
-    said = inside("check", str(tmp_path / "all.toml"), "data.eval_episodes=500")
-    assert "% correct by nearest mean" in said
-    assert "No warnings." in said
+    output = command("check", str(tmp_path / "all.toml"), "data.eval_episodes=500")
+    assert "% correct by nearest mean" in output
+    assert "No warnings." in output
 
 
-def test_the_doctor(inside):
-    found = json.loads(inside("check", "images.toml", "data.dev=faces", "--json"))
+def test_the_doctor(command):
+    found = json.loads(command("check", "images.toml", "data.dev=faces", "--json"))
     assert found["splits"]["train"]["classes"] == 6
     assert found["splits"]["train"]["images"] == 18
     assert found["splits"]["test"]["fewest"] == 3
@@ -84,41 +84,41 @@ def test_the_doctor(inside):
     )
 
 
-def test_scores_with_their_interval(inside):
-    found = json.loads(inside("score", "points", "--json"))
+def test_scores_with_their_interval(command):
+    found = json.loads(command("score", "points", "--json"))
     assert found["episodes"] == 30
     share = found["accuracy"] / 100
     assert found["within"] == pytest.approx(196 * (share * (1 - share) / 30) ** 0.5)
     assert 0 < found["nearest"] <= 100
     assert found["optimal"] > 50
     assert found["accuracy_signature"].startswith("accuracy|ways:2|shots:2|queries:1|classes:unse")
-    assert "optimal" not in inside("score", "images")
+    assert "optimal" not in command("score", "images")
 
 
-def test_support_and_query_in_class_out(inside):
-    (line,) = inside("predict", "points", stdin=f"{ASKED}\n").splitlines()
+def test_support_and_query_in_class_out(command):
+    (line,) = command("predict", "points", stdin=f"{ASKED}\n").splitlines()
     assert line in "ab"
     (facts,) = map(
-        json.loads, inside("predict", "points", "--json", stdin=f"{ASKED}\n").split("\n")[:1]
+        json.loads, command("predict", "points", "--json", stdin=f"{ASKED}\n").split("\n")[:1]
     )
     assert facts["label"] == line
     assert sum(facts["probabilities"].values()) == pytest.approx(1)
     assert list(facts["probabilities"]) == ["a", "b"]
     for text in (SEEN, "support faces/face0/0.png"):
-        assert inside("predict", "images", text).strip() in ("ada", "ben")
+        assert command("predict", "images", text).strip() in ("ada", "ben")
 
 
-def test_what_the_query_looked_at(inside):
-    said = inside("look", "images", SEEN)
-    assert "ada: 0.png" in said
-    assert "(the query)" in said
-    assert "%" in said.splitlines()[0]
-    assert "layers.0" in inside("look", "points", ASKED)
+def test_what_the_query_looked_at(command):
+    output = command("look", "images", SEEN)
+    assert "ada: 0.png" in output
+    assert "(the query)" in output
+    assert "%" in output.splitlines()[0]
+    assert "layers.0" in command("look", "points", ASKED)
 
 
-def test_a_page_and_a_record(inside, tmp_path):
+def test_a_page_and_a_record(command, tmp_path):
     page, record = str(tmp_path / "map.html"), str(tmp_path / "map.npz")
-    inside("look", "images", SEEN, "--html", page, "--save", record)
+    command("look", "images", SEEN, "--html", page, "--save", record)
     assert Path(page).stat().st_size > 1000
     found = package.AttentionMap.load(record)
     assert found.queries.tokens == ("ada: 0.png", "ben: 0.png", "(the query)")
@@ -176,9 +176,9 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
         (["check", "images.toml", "embed.layers=4"], "", "is too small for embed.layers = 4"),
     ],
 )
-def test_bad_input_is_one_line(words, stdin, why, inside):
-    said = inside(*words, stdin=stdin, code=1)
-    assert why in said
-    assert said.count("\n") == 1
-    assert said.startswith("regard: ")
+def test_bad_input_is_one_line(words, stdin, why, command):
+    output = command(*words, stdin=stdin, code=1)
+    assert why in output
+    assert output.count("\n") == 1
+    assert output.startswith("regard: ")
     assert not Path("no").exists()

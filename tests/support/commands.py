@@ -1,4 +1,4 @@
-"""Run the command line as a user does: in a process of its own."""
+"""Fixtures that call the command line: in a process of its own, or in the process of the test."""
 
 import io
 import os
@@ -38,8 +38,8 @@ def regard(warm: Path) -> Regard:
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """`said("train", "none.toml")`: the one line of a command that fails."""
+def error_line(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """`error_line("train", "none.toml")`: the one line of a command that fails."""
 
     def run(*words: str) -> str:
         with pytest.raises(SystemExit) as end:
@@ -52,10 +52,10 @@ def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 
 @pytest.fixture
-def inside(
+def command(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """The command line in this process, in the folder of the runs that a test has made."""
+    """`command("score", "run")`: the command line in this process, in the fixture `folder`."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
 
@@ -63,8 +63,8 @@ def inside(
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         with pytest.raises(SystemExit) as end:
             main(list(words))
-        shown = capsys.readouterr()
-        assert end.value.code == code, shown.err
-        return shown.out if code == 0 else shown.err
+        out, err = capsys.readouterr()
+        assert end.value.code == code, err
+        return out if code == 0 else err
 
     return run

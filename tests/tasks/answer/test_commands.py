@@ -37,26 +37,26 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("folder")
 def test_all_verbs(monkeypatch, capsys):
-    def said() -> str:
+    def printed() -> str:
         return capsys.readouterr().out
 
     check(Path("ask.toml"))
-    told = said()
-    for one in ("repeated questions", "contexts also in train", "question tokens, median"):
-        assert one in told
-    assert "1 of 1 contexts are also in train" in told
+    text = printed()
+    for line in ("repeated questions", "contexts also in train", "question tokens, median"):
+        assert line in text
+    assert "1 of 1 contexts are also in train" in text
     list(Trainer(load_settings("ask.toml"), Path("run"), lambda _: None))
     score(Path("run"), as_json=True)
-    assert set(json.loads(said())) >= {"exact", "f1", "loss", "questions"}
+    assert set(json.loads(printed())) >= {"exact", "f1", "loss", "questions"}
     lines = f"{QUESTION}\t{TEXT}\n".encode()
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(lines)))
     predict(Path("run"), as_json=True)
-    found = json.loads(said())
-    assert TEXT[found["start"] : found["end"]] == found["answer"]
+    answer = json.loads(printed())
+    assert TEXT[answer["start"] : answer["end"]] == answer["answer"]
     look(Path("run"), f"{QUESTION}\t{TEXT}")
-    told = said()
+    text = printed()
     for word in ("Where", "Ada", "?", "weight:"):
-        assert word in told
+        assert word in text
     with pytest.raises(ValueError, match="TEXT: has no tab"):
         look(Path("run"), QUESTION)
     check_models({"a": load_settings("ask.toml")})  # of `regard compare`
