@@ -26,6 +26,7 @@ dim = 8
 steps = 4
 examples_per_batch = 4
 save_every = 2
+keep_finished = true
 validate_every = 2
 max_tokens = 12
 [decode]

@@ -14,7 +14,7 @@ SETTINGS = {
     "data": {"kind": "reorder", "size": 300, "held_out": 20, "vocabulary_size": 6},
     "text": {"kind": "words"},
     "model": {"kind": "transformer", "dim": 16, "heads": 2, "layers": 2, "hidden_dim": 16},
-    "train": {"steps": 30, "examples_per_batch": 16, "save_every": 10},
+    "train": {"steps": 30, "examples_per_batch": 16, "save_every": 10, "keep_finished": True},
     "decode": {"kind": "beam", "width": 3, "max_length": 8},
 }
 

@@ -31,7 +31,7 @@ LARGEST_SIZE = 32_000
 def resolve_text(settings: Settings, corpus: Corpus) -> Settings:
     """Return settings whose tokenizer is chosen by the training data, if it is `auto`."""
     text: TextConfig = settings.text
-    if text.kind != "auto":
+    if text.kind != "auto" or "text" in settings.unused_settings():
         return settings
     values: JsonObject = {"kind": settings.data.tokenizer_kind}
     if text.split_punctuation or settings.model.kind in WORD_MODELS:

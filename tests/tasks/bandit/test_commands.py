@@ -116,7 +116,9 @@ def test_a_page_and_a_record(command, tmp_path):
 
 def test_it_is_resumed_exactly(tmp_path):
     """In the middle of a round, too: what is being learned from is kept."""
-    settings = parse_settings(BANDIT, ["train.steps=9", "train.rollout_epochs=2"])
+    settings = parse_settings(
+        BANDIT, ["train.steps=9", "train.rollout_epochs=2", "train.keep_finished=true"]
+    )
     list(Trainer(settings, tmp_path / "whole", lambda _: None))
     for steps in (3, 2, 9):
         fit = Trainer(settings, tmp_path / "parts", lambda _: None)

@@ -116,7 +116,6 @@ def test_a_page_and_a_record(command, tmp_path):
     ("words", "stdin", "why"),
     [
         (["predict", "copy"], "011\n012\n", "standard input:2: '012' is not a vector of 3 bits"),
-        (["predict", "copy"], "\n", "standard input:1: empty; give vectors of 3 bits"),
         (["predict", "recall"], "01 10\n", "standard input:1: no query; write it as"),
         (["look", "copy", "0110"], "", "TEXT: '0110' is not a vector of 3 bits, as 011"),
         (["look", "lstm", "011"], "", "Lstm has no attention to observe"),

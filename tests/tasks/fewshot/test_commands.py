@@ -127,7 +127,7 @@ def test_a_page_and_a_record(command, tmp_path):
 def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
     """With the running means of its norms."""
     monkeypatch.chdir(folder)
-    settings = parse_settings(IMAGES, ["train.steps=5"])
+    settings = parse_settings(IMAGES, ["train.steps=5", "train.keep_finished=true"])
     list(Trainer(settings, tmp_path / "whole", lambda _: None))
     for steps in (2, 9):
         fit = Trainer(settings, tmp_path / "parts", lambda _: None)

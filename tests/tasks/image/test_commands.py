@@ -134,7 +134,7 @@ def test_look(capsys, tmp_path):
 def test_what_is_wrong(capsys, tmp_path, error_line):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG")
     bad = str(tmp_path / "bad.png")
-    err = error_line("predict", "runs/pets", one_of(), bad)
+    err = error_line("predict", "runs/pets", one_of(), bad, "--strict")
     assert f"input 2: {bad}: not an image in a known format" in err
     assert "input 1: gone.png: there is no such image" in error_line(
         "predict", "runs/pets", "gone.png"
@@ -164,7 +164,7 @@ def test_what_is_wrong(capsys, tmp_path, error_line):
 def test_training_goes_on_exactly(tmp_path):
     """Moves and mirrors are drawn again as they would have been."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    words = ["train.save_every=2"]
+    words = ["train.save_every=2", "train.keep_finished=true"]
     train(Path("pets.toml"), [*words, "train.steps=4"], folder=whole)
     train(Path("pets.toml"), [*words, "train.steps=2"], folder=parts)
     train(Path("pets.toml"), [*words, "train.steps=4"], folder=parts)

@@ -17,6 +17,7 @@ SMALL = [
     "model.dim=16",
     "train.steps=6",
     "train.save_every=3",
+    "train.keep_finished=true",
     "train.validate_every=3",
     "train.examples_per_batch=4",
     "decode.kind=greedy",
