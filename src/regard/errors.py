@@ -14,3 +14,7 @@ class InputError(ValueError):
     ...     print(error)
     command line: train.steps: expected a whole number, not "none"
     """
+
+    def __str__(self) -> str:
+        """Return the message on one line, even if it quotes a name with line breaks."""
+        return " ".join(super().__str__().splitlines())

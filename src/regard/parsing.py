@@ -9,10 +9,10 @@ from regard.errors import InputError
 from regard.files import JsonObject
 
 MAX_DEPTH = 100  # of lists and objects in each other
-MAX_KEY_PARTS = 20  # of a dotted key of TOML
+MAX_KEY_PARTS = 100  # of a dotted key of TOML
 MAX_TOML_CHARACTERS = 1 << 22
 MAX_REASON_CHARACTERS = 200
-LONG_KEY = re.compile(rf"(?:[^\s.=\[\]{{}},#]+[ \t]*\.[ \t]*){{{MAX_KEY_PARTS},}}")
+TOML_SEPARATORS = re.compile(r"[=\[\]{},#\n]")
 QUOTED_TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'')
 
 
@@ -64,9 +64,12 @@ def parse_toml(text: str, name: str) -> JsonObject:
     """Return the tables of a TOML text; `name` stands in error messages."""
     if len(text) > MAX_TOML_CHARACTERS:
         raise InputError(f"{name}: more than {MAX_TOML_CHARACTERS:,} characters; not settings")
-    if match := LONG_KEY.search(QUOTED_TEXT.sub('""', text)):  # tomllib needs its length cubed
-        key = match[0][:MAX_DEPTH]
-        raise InputError(f"{name}: a key of more than {MAX_KEY_PARTS} parts ({key}…); shorten it")
+    for part in TOML_SEPARATORS.split(QUOTED_TEXT.sub('""', text)):
+        if part.count(".") >= MAX_KEY_PARTS:  # tomllib needs the cube of this number of steps
+            key = f"{part.strip()[:40]}…"
+            raise InputError(
+                f"{name}: a key of more than {MAX_KEY_PARTS} parts ({key}); shorten it"
+            )
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

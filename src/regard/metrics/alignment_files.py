@@ -18,8 +18,8 @@ Link = tuple[int, int]
 Links = frozenset[Link]
 PairLengths = tuple[int, int]  # words of the source and of the target
 
-LINK_PATTERN = re.compile(r"(\d+)([-p?])(\d+)")
-NUMBERED_LINK_PATTERN = re.compile(r"(\d+)\s+(\d+)\s+(\d+)(?:\s+([SP]))?(?:\s+[\d.]+)?")
+LINK_PATTERN = re.compile(r"(\d{1,9})([-p?])(\d{1,9})")
+NUMBERED_LINK_PATTERN = re.compile(r"(\d{1,9})\s+(\d{1,9})\s+(\d{1,9})(?:\s+([SP]))?(?:\s+[\d.]+)?")
 
 
 class GoldAlignment(NamedTuple):

@@ -79,7 +79,7 @@ def check_components(data: JsonObject, location: str) -> None:
         growth = 1.0
         for component in nested_components(data.get(kind)):
             name = component.get("type")
-            if name not in allowed:
+            if not isinstance(name, str) or name not in allowed:
                 raise InputError(f"{location}: {kind} {name!r} is not supported")
             check_sizes(component, f"{location}: {kind} {name}")
             growth *= component_growth(component)
@@ -89,7 +89,10 @@ def check_components(data: JsonObject, location: str) -> None:
                 f"at most {MAX_GROWTH} times is allowed"
             )
     check_model(data.get("model"), location)
-    for token in data.get("added_tokens") or ():
+    added_tokens = data.get("added_tokens") or []
+    if not isinstance(added_tokens, list):
+        raise InputError(f"{location}: added_tokens must be a list")
+    for token in added_tokens:
         check_token_id(token.get("id") if isinstance(token, dict) else None, location)
 
 
@@ -171,7 +174,7 @@ def check_model(model: object, location: str) -> None:
     if not isinstance(model, dict):
         raise InputError(f"{location}: not a tokenizer (it has no model)")
     kind = model.get("type", guess_model_kind(model))
-    if kind not in MODELS:
+    if not isinstance(kind, str) or kind not in MODELS:
         raise InputError(f"{location}: model {kind!r} is not supported")
     if model.get("dropout"):
         raise InputError(f"{location}: dropout makes encodings random; remove it")

@@ -102,7 +102,7 @@ def parse_entry(line: str, location: str) -> LogEntry:
     entry = parse_json_object(line, location, hint)
     step = entry.get("number" if entry.get("kind") == "step" else "step")
     has_loss = isinstance(entry.get("loss"), int | float)
-    if entry.get("kind") not in TENSORBOARD_SCALARS or type(step) is not int or not has_loss:
+    if str(entry.get("kind")) not in TENSORBOARD_SCALARS or type(step) is not int or not has_loss:
         raise InputError(f"{location}: no step and loss; {hint}")
     return entry
 

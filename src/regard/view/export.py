@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from regard.errors import InputError
 from regard.files import JsonObject, write_atomic
+from regard.parsing import decode_utf8, one_line, parse_json_object, read_json_object
 from regard.view.annotations import annotations_from_dict
 from regard.view.attention_map import AttentionMap
 from regard.view.page import html_page
@@ -28,6 +30,7 @@ from regard.view.terminal import label
 FORMAT_VERSION = 1
 MIN_CSV_WEIGHT = 1e-5  # smaller weights have no row
 TIKZ_CELL_CM = 0.45
+MAX_ARRAY_BYTES = 1 << 30  # of a map that is loaded
 
 
 def save(map_: AttentionMap, path: Path) -> None:
@@ -52,11 +55,13 @@ def load(path: Path) -> AttentionMap:
     """Read a map from .npz or .json."""
     try:
         if path.suffix == ".json":
-            header = json.loads(path.read_bytes())
-            layers = [np.asarray(weights, np.float32) for weights in header["weights"]]
+            header = read_json_object(path)
+            with np.errstate(over="raise"):
+                layers = [np.asarray(weights, np.float32) for weights in header["weights"]]
         else:
             with zipfile.ZipFile(path) as archive:
-                header = json.loads(read_array(archive, "head").tobytes())
+                text = decode_utf8(read_array(archive, "head").tobytes(), str(path))
+                header = parse_json_object(text, str(path))
                 names = [f"layer{number}" for number in range(len(header["layers"]))]
                 layers = [read_array(archive, name).astype(np.float32) for name in names]
         if header["version"] != FORMAT_VERSION:
@@ -76,12 +81,17 @@ def load(path: Path) -> AttentionMap:
             image=base64.b64decode(header["image"]) if header.get("image") else None,
             annotations=annotations_from_dict(header.get("more")),
         )
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: not an attention map ({error})") from None
+    except (
+        *(ValueError, LookupError, TypeError, ArithmeticError, MemoryError, RuntimeError),
+        *(zipfile.BadZipFile, zlib.error, EOFError),
+    ) as error:
+        raise InputError(f"{path}: not an attention map ({one_line(error)})") from None
 
 
 def read_array(archive: zipfile.ZipFile, name: str) -> NDArray[np.generic]:
     """Read an array of an .npz; raise an error for pickled objects."""
+    if archive.getinfo(f"{name}.npy").file_size > MAX_ARRAY_BYTES:
+        raise InputError(f"{name}: more than {MAX_ARRAY_BYTES:,} bytes")
     with archive.open(f"{name}.npy") as file:
         return np.lib.format.read_array(file, allow_pickle=False)
 

@@ -71,10 +71,11 @@ def read_conll(
             raise InputError(
                 f"{location}: {width} columns, too few for word and tag; set data.columns"
             )
-        if not (cell := cells[word_column].strip()) or " " in cell:
-            raise InputError(f"{location}: {cells[word_column]!r} is not one word")
+        for column in (word_column, tag_column):
+            if len(cells[column].split()) != 1:
+                raise InputError(f"{location}: {cells[column]!r} is not one word")
         first_line = number if not words else first_line
-        words.append(cell)
+        words.append(cells[word_column].strip())
         tags.append(cells[tag_column].strip())
 
 

@@ -24,6 +24,7 @@ from regard.data.formats.lines import (
 )
 from regard.data.formats.tables import SkippedRows, read_rows
 from regard.errors import InputError
+from regard.parsing import one_line
 
 TextPairFormat = Literal["tsv", "csv", "parallel", "jsonl", "parquet"]
 FormatT = TypeVar("FormatT", bound=str)
@@ -180,8 +181,8 @@ def read_parquet(
                             value_type,
                         )
                     yield record
-        except arrow.ArrowException as error:
-            reason = " ".join(str(error).split())
+        except (arrow.ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+            reason = one_line(error)
             raise InputError(f"{display_name(path)}: damaged, or not Parquet ({reason})") from None
 
 
