@@ -177,6 +177,21 @@ def examples() -> dict[str, Example]:
     }
 
 
+def subword_examples() -> dict[str, Example]:
+    """Return encoders that read pieces of words and special tokens."""
+    pieces = {"text": {"kind": "bpe", "size": 60}}
+    names = ("tag", "understand", "classify", "answer", "pretrain")
+    tiny = {**BERT, "layers": 2}
+    return {
+        name: Example(
+            examples()[name].data,
+            {**tiny, "pretrain": "masked"} if name == "pretrain" else tiny,
+            {**examples()[name].settings, **pieces},
+        )
+        for name in names
+    }
+
+
 def folder_examples() -> dict[str, Example]:
     """Return the EXAMPLE of each `tests/tasks/<task>/example.py`."""
     files = sorted(Path(__file__).parents[1].glob("tasks/*/example.py"))
@@ -252,6 +267,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def task_examples() -> dict[str, Example]:
     return examples()
+
+
+@pytest.fixture(scope="session")
+def encoder_examples() -> dict[str, Example]:
+    return subword_examples()
 
 
 @pytest.fixture(scope="session")

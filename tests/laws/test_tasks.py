@@ -18,6 +18,7 @@ import regard
 from regard.run import Run
 from regard.tasks.catalogue import TASKS
 from regard.tasks.protocols import TextEmbedder
+from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
 NAMES = [*TASKS, "music-tunes", "fold-distances"]
@@ -126,6 +127,68 @@ def test_rows_of_attention_sum_to_at_most_one(run):
         weights = np.asarray(layer.weights)
         assert (weights >= 0).all()
         assert (weights.sum(-1) <= 1 + 1e-4).all()
+
+
+def check_labels(attention: AttentionMap) -> None:
+    """Every weight has a label, no mass is missing without a word, and merged words keep it."""
+    shape = len(attention.queries.tokens), len(attention.keys.tokens)
+    merged = attention.merge_subwords()
+    labels = [layer.label for layer in attention.layers]
+    assert len(set(labels)) == len(labels)
+    for layer, merged_layer, label in zip(attention.layers, merged.layers, labels, strict=True):
+        assert layer.weights.shape[1:] == shape
+        sums = layer.weights.sum(-1)
+        if not attention.reader and "sentence" not in layer.name:  # which say what the rest is
+            rows = layer.weights.sum((-1, -2)) if layer.kind == "grid" else sums
+            assert ((abs(rows - 1) < 1e-3) | (rows == 0)).all()
+        words = np.asarray(attention.queries.word_ids)
+        means = np.stack([sums[:, words == word].mean(-1) for word in sorted(set(words))], -1)
+        np.testing.assert_allclose(merged_layer.weights.sum(-1), means, atol=1e-5)
+        assert "_" not in label
+        assert ".layers" not in label
+
+
+def test_every_weight_has_its_label(run):
+    for record in records_of(run):
+        check_labels(run.attention(record))
+
+
+@pytest.fixture(scope="session")
+def pretrained_run(tmp_path_factory, encoder_examples) -> Path:
+    data, model, settings = encoder_examples["pretrain"]
+    path = tmp_path_factory.mktemp("pretrained") / "run"
+    settings = {**settings, "train": {**settings["train"], "examples_per_batch": 4}}
+    regard.fit("pretrain", data, model, steps=1, folder=path, settings=settings, progress=False)
+    return path
+
+
+@pytest.mark.parametrize("start", ["new", "pretrained"])
+@pytest.mark.parametrize("name", ["tag", "understand", "classify", "answer"])
+def test_every_piece_of_a_word_has_its_label(
+    name, start, tmp_path, encoder_examples, pretrained_run
+):
+    """Encoders that read pieces show them between their special tokens."""
+    data, model, settings = encoder_examples[name]
+    settings = {**settings, "train": {"examples_per_batch": 4}}
+    if start == "pretrained":
+        model, settings["start"] = None, {"run": str(pretrained_run)}
+        del settings["text"]
+    path = tmp_path / "run"
+    run = regard.fit(name, data, model, steps=1, folder=path, settings=settings, progress=False)
+    text = "annbob met catdog in foxjar"
+    record = {"question": "who is annbob ?", "text": text} if name == "answer" else {"text": text}
+    attention = run.attention(record)
+    check_labels(attention)
+    words = text.split()
+    if name == "answer":
+        assert attention.keys.tokens[0] == "<s>"
+        assert attention.keys.tokens[-2:] == ("</s>", "(the context)")
+        return
+    assert len(attention.keys.tokens) > len(words) + 2  # pieces
+    assert attention.keys.tokens == attention.queries.tokens
+    assert attention.keys.tokens[0] == "<s>"
+    assert attention.keys.tokens[-1] == "</s>"
+    assert attention.merge_subwords().keys.tokens == ("<s>", *words, "</s>")
 
 
 def test_scores_are_numbers(run):

@@ -39,19 +39,25 @@ def token_map(
     tokens: Sequence[str],
     title: str,
     annotations: MapAnnotations = NO_ANNOTATIONS,
+    word_ids: Sequence[int] | None = None,
 ) -> AttentionMap:
-    """Return the map of the attentions among these tokens, else of those that pool them."""
+    """Return the map of the attentions among these tokens, else of those that pool them.
+
+    Every key has a token: weights over more or fewer positions are not shown.
+    """
     count = len(tokens)
     layers = {
         name: layer[0] for name, layer in weights.items() if layer.shape[-2:] == (count, count)
     }
     if layers:
-        return AttentionMap(layers, tokens, title=title, annotations=annotations)
-    pooled = {
-        name: layer[0][..., :count] for name, layer in weights.items() if layer.shape[-1] >= count
-    }
+        both_word_ids = None if word_ids is None else (word_ids, word_ids)
+        return AttentionMap(
+            layers, tokens, title=title, word_ids=both_word_ids, annotations=annotations
+        )
+    pooled = {name: layer[0] for name, layer in weights.items() if layer.shape[-1] == count}
     if not pooled:
         raise InputError("this run has no attention over the tokens of a text to show")
     hops = next(iter(pooled.values())).shape[-2]
     queries = [POOLED_LABEL] if hops == 1 else [f"{POOLED_LABEL} {n}" for n in range(1, hops + 1)]
-    return AttentionMap(pooled, queries, tokens, kind="pool", title=title)
+    pooled_word_ids = None if word_ids is None else (range(hops), word_ids)
+    return AttentionMap(pooled, queries, tokens, kind="pool", title=title, word_ids=pooled_word_ids)

@@ -19,6 +19,7 @@ from regard.errors import InputError
 from regard.metrics.alignment import Agreement, agreement, best_links
 from regard.metrics.alignment_files import parse_gold
 from regard.view.annotations import NO_ANNOTATIONS, MapAnnotations
+from regard.view.layer_names import layer_label
 
 AttentionKind = Literal["self", "cross", "pool", "grid", "memory"]
 WeightArray = NDArray[np.float32]
@@ -43,6 +44,11 @@ class AttentionLayer:
     @property
     def heads(self) -> int:
         return self.weights.shape[0]
+
+    @property
+    def label(self) -> str:
+        """The name for a reader: `Decoder 1, cross-attention`, if `name` is a module path."""
+        return layer_label(self.name)
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,8 @@ class AttentionMap:
     - `word_ids`: for each token of queries and keys, the index of its word. By default, it is
       inferred from the marks of subwords.
     - `image`: the PNG below a map of kind "grid", whose queries and keys are rows and columns.
+    - `reader`: what attends in a map of kind "grid", such as "the class token"; the rest of its
+      weight is on itself. Without it, each layer is named after its query.
     - `annotations`: gold links, alternative tokens, the tree of a search.
 
     A notebook shows a map as its last expression. `save` writes HTML, SVG, PNG, PDF, JSON and more.
@@ -106,6 +114,7 @@ class AttentionMap:
         word_ids: tuple[Sequence[int], Sequence[int]] | None = None,
         title: str = "",
         image: bytes | None = None,
+        reader: str = "",
         annotations: MapAnnotations = NO_ANNOTATIONS,
     ):
         resolved_kind: AttentionKind = kind or ("self" if keys is None else "cross")
@@ -122,7 +131,7 @@ class AttentionMap:
             TokenSequence(sides[0], tuple(query_word_ids)),
             TokenSequence(sides[1], tuple(key_word_ids)),
         )
-        self.title, self.image = title, image
+        self.title, self.image, self.reader = title, image, reader
         self.layers = tuple(
             AttentionLayer(name, self._check_weights(name, layer), resolved_kind)
             for name, layer in named_layers(weights)
@@ -168,6 +177,7 @@ class AttentionMap:
             word_ids=(self.queries.word_ids, self.keys.word_ids),
             title=self.title,
             image=self.image,
+            reader=self.reader,
             annotations=annotations,
         )
 
@@ -311,6 +321,7 @@ class AttentionMap:
             word_ids=word_ids,
             title=self.title,
             image=self.image,
+            reader=self.reader,
             annotations=annotations,
         )
 

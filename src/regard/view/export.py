@@ -79,6 +79,7 @@ def load(path: Path) -> AttentionMap:
             word_ids=(query_word_ids, key_word_ids),
             title=header["title"],
             image=base64.b64decode(header["image"]) if header.get("image") else None,
+            reader=header.get("reader", ""),
             annotations=annotations_from_dict(header.get("more")),
         )
     except (
@@ -103,6 +104,8 @@ def map_header(map_: AttentionMap) -> JsonObject:
         "queries": [list(map_.queries.tokens), list(map_.queries.word_ids)],
         "keys": [list(map_.keys.tokens), list(map_.keys.word_ids)],
         "layers": [[layer.name, layer.kind] for layer in map_.layers],
+        "labels": [layer.label for layer in map_.layers],
+        "reader": map_.reader,
         "image": None if map_.image is None else base64.b64encode(map_.image).decode(),
         "more": map_.annotations.as_dict(),
     }
@@ -129,13 +132,16 @@ def as_csv(map_: AttentionMap) -> bytes:
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["layer", "head", "query", "query_token", "key", "key_token", "weight"])
+    writer.writerow(
+        ["layer", "head", "query", "query_token", "key", "key_token", "weight", "label"]
+    )
     queries, keys = map_.queries.tokens, map_.keys.tokens
     for layer in map_.layers:
         for head, q, k in np.argwhere(layer.weights > MIN_CSV_WEIGHT).tolist():
             weight = f"{layer.weights[head, q, k]:.6g}"
             query, key = csv_cell(queries[q]), csv_cell(keys[k])
-            writer.writerow([csv_cell(layer.name), head + 1, q, query, k, key, weight])
+            names = csv_cell(layer.name), csv_cell(layer.label)
+            writer.writerow([names[0], head + 1, q, query, k, key, weight, names[1]])
     return buffer.getvalue().encode()
 
 

@@ -41,7 +41,7 @@ def render_gold_table(map_: AttentionMap) -> str:
     named_agreements = [("mean of all heads", mean_agreement)]
     for layer, heads in zip(map_.layers, map_.agreements(), strict=True):
         for number, agreement in enumerate(heads, 1):
-            name = f"{layer.name}, head {number}" if len(heads) > 1 else layer.name
+            name = f"{layer.label}, head {number}" if len(heads) > 1 else layer.label
             named_agreements.append((name, agreement))
     if len(named_agreements) == 2:  # one head is its own mean
         named_agreements.pop()

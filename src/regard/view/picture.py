@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from regard.errors import InputError
 from regard.view.attention_map import AttentionLayer, AttentionMap
 from regard.view.chart import CELL_INCHES, MAX_CELLS, figure_bytes, label_axes, set_title
+from regard.view.structure import scale_top
 from regard.view.terminal import label
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ PictureStyle = Literal["matrix", "heads", "bars", "arcs", "text", "strip"]
 THUMBNAIL_INCHES = 1.1  # side of a head
 MAX_ENLARGED_HEADS = 4  # up to this number, heads are drawn twice as large
 MAPS_PER_ROW = 8
+MAX_LAYER_CELLS = 28  # width of the name of a layer
 DOCUMENT_LINE_LENGTH = 84  # characters
 MIN_ARC_WEIGHT = 0.03  # smaller weights have no arc
 
@@ -121,7 +123,7 @@ def head_grid_figure(map_: AttentionMap) -> "Figure":
             draw_head(axes, layer, number, background)
             if layer is map_.layers[0]:
                 axes.set_title(str(number + 1), fontsize="small")
-        name = label(layer.name, 20)
+        name = label(layer.label, MAX_LAYER_CELLS)
         row[0].set_ylabel(name, fontsize="small", rotation=0, ha="right", parse_math=False)
     figure.suptitle(label(map_.title, 90), fontsize="medium", parse_math=False)
     return figure
@@ -133,7 +135,8 @@ def draw_head(
     """Draw a head without tokens, over its image if there is one."""
     intensity = np.sqrt(layer.weights[head])  # makes small weights visible, as on the page
     if layer.kind == "grid":  # its patches share one distribution
-        intensity = intensity / max(float(intensity.max()), 1e-9)
+        top = scale_top(float(layer.weights[head].max()), 1 / max(1, intensity.size))
+        intensity = intensity / top**0.5
     if background is None:
         axes.imshow(intensity, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     else:
@@ -157,7 +160,7 @@ def strip_figure(map_: AttentionMap) -> "Figure":
         axes.set_axis_off()
     for axes, layer in zip(grid, map_.layers, strict=False):
         draw_head(axes, replace(layer, weights=layer.weights.mean(0, keepdims=True)), 0, background)
-        axes.set_title(label(layer.name, 16), fontsize="small", parse_math=False)
+        axes.set_title(label(layer.label, 16), fontsize="small", parse_math=False)
     figure.suptitle(label(map_.title, 90), fontsize="medium", parse_math=False)
     return figure
 
@@ -179,7 +182,8 @@ def document_figure(map_: AttentionMap) -> "Figure":
             f"a plot shows at most {MAX_CELLS} lines, not {len(lines)}; save a page (.html)"
         )
     figure = Figure(figsize=(8.4, 0.7 + 0.3 * len(lines)), layout="constrained")
-    axes, top = figure.subplots(), max(float(weights.max()), 1e-9)
+    even_weight = 1 / max(1, int((weights > 0).sum(-1).max(initial=0)))
+    axes, top = figure.subplots(), scale_top(float(weights.max(initial=0)), even_weight)
     axes.set(xlim=(-6, DOCUMENT_LINE_LENGTH + 2), ylim=(len(lines), -1))
     axes.set_axis_off()
     for y, (share, words) in enumerate(lines):

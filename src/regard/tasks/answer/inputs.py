@@ -42,6 +42,7 @@ class Layout(Protocol[TokenT]):
     """Conversion of a question and a context to the inputs of an encoder."""
 
     can_pack: bool  # whether rows are ids and nothing else
+    text: AnyTokenizer
 
     def tokenize(self, texts: Sequence[str]) -> list[TokenizedText[TokenT]]:
         """Convert each text to tokens with their offsets."""

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import torch
 
 from regard.data.corpus import Record
 from regard.errors import InputError
@@ -13,11 +14,15 @@ from regard.view.terminal import Surface, render_heatmap, render_legend
 if TYPE_CHECKING:
     from regard.tasks.answer.task import AnswerTask
 
+CONTEXT_LABEL = "(the context)"  # the key that sums the weights on the context and its end
 CONTEXT_MARGIN = 6  # context tokens shown on each side of an answer
 
 
 class QuestionAttention(NamedTuple):
-    """`weights[j][t]`: the attention of token t of the context to token j of the question."""
+    """`weights[j][t]`: the attention of token t of the context to token j of the question.
+
+    If a model reads both as one row, the special tokens are rows too, and so is the context.
+    """
 
     weights: list[list[float]]
     question: list[str]
@@ -32,14 +37,17 @@ def question_attention(task: "AnswerTask", record: Record) -> QuestionAttention 
     """
     [(_, question, context)] = task.tokenize([record])
     [prediction] = task.predict([record])
-    best, max_tokens = prediction.candidates[0], task.max_tokens
+    best = prediction.candidates[0]
     span = token_span(context.offsets, best.start, best.end) or (0, 0)
     windows = list(task.windows(question, context))
     first, last = next((window for window in windows if contains(window, span)), windows[0])
     row, context_start = task.row(question, context, first, last)
     weights = task.observed_weights(task.layout.tensors([row], [context_start]))
     low, high = max(first, span[0] - CONTEXT_MARGIN), min(last, span[1] + 1 + CONTEXT_MARGIN)
-    question_offsets = question.offsets[: max_tokens // 2]
+    rows = slice(context_start + low - first, context_start + high - first)
+    labels = [
+        record["question"][start:end] for start, end in question.offsets[: task.max_tokens // 2]
+    ]
     if "encoder.c2q" in weights:
         table = weights["encoder.c2q"][0, low - first : high - first]
     else:
@@ -47,13 +55,13 @@ def question_attention(task: "AnswerTask", record: Record) -> QuestionAttention 
         if not square:
             return None
         mean_weights = square[-1].mean(0) if square[-1].ndim == 3 else square[-1]
-        table = mean_weights[
-            context_start + low - first : context_start + high - first,
-            1 : 1 + len(question_offsets),
-        ]
+        context_weights = mean_weights[rows, context_start:].sum(-1, keepdim=True)
+        table = torch.cat([mean_weights[rows, :context_start], context_weights], -1)
+        start, end = (task.layout.text.token(int(row[n])) for n in (0, context_start - 1))
+        labels = [start, *labels, end, CONTEXT_LABEL]
     return QuestionAttention(
         table.mT.tolist(),
-        [record["question"][start:end] for start, end in question_offsets],
+        labels,
         [record["text"][start:end] for start, end in context.offsets[low:high]],
     )
 

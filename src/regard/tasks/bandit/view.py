@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from regard.attention.observe import named_attentions
 from regard.data.corpus import Record
 from regard.view.attention_map import AttentionMap
+from regard.view.layer_names import layer_label
 from regard.view.terminal import Surface, render_heatmap, render_legend
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def render_history(task: "BanditTask", history: str, surface: Surface) -> str:
     names = step_names(task, history)
     sections = [f"next: {task.predict_action(history).text}"]
     for name, table in task.attention_weights(history).items():
-        sections.append(f"{name}:\n{render_heatmap(table.tolist(), names, names, surface)}")
+        sections.append(
+            f"{layer_label(name)}:\n{render_heatmap(table.tolist(), names, names, surface)}"
+        )
     return "\n\n".join([*sections, f"weight: {render_legend(surface)}"])
 
 

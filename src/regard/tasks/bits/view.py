@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from regard.view.attention_map import AttentionMap
+from regard.view.layer_names import layer_label
 from regard.view.terminal import Surface, render_heatmap, render_legend
 
 if TYPE_CHECKING:
@@ -34,7 +35,9 @@ def render_memory(task: "BitsTask", text: str, surface: Surface) -> str:
                 if max(column) >= MIN_VISIBLE_WEIGHT
             ]
             rows = [[row[slot] for slot in used_slots] for row in table]
-            title = f"{name}, head {number}, slots with at least {MIN_VISIBLE_WEIGHT:.0%}:"
+            title = (
+                f"{layer_label(name)}, head {number}, slots with at least {MIN_VISIBLE_WEIGHT:.0%}:"
+            )
             heatmap = render_heatmap(rows, attention.steps, [*map(str, used_slots)], surface)
             sections.append(f"{title}\n{heatmap}")
     return "\n\n".join([*sections, f"weight: {render_legend(surface)}"])

@@ -7,6 +7,7 @@ from regard.data.formats.images import ImageLike, Pixels
 from regard.tasks.image_tools import patch_colors, png_bytes
 from regard.view.attention_map import AttentionMap
 from regard.view.grid import render_grids, render_thumbnail
+from regard.view.structure import scale_top
 from regard.view.terminal import Surface, render_legend
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def render_caption(
         f"{n} {word}": attention.weights[n - 1].tolist()
         for n, word in enumerate(attention.words, 1)
     }
-    max_weight = float(attention.weights.max()) or 1.0
     rows, columns = attention.weights.shape[1:]
+    max_weight = scale_top(float(attention.weights.max()), 1 / (rows * columns))
     visible_pixels = cropped_to_grid(pixels, (rows, columns))
     return "\n\n".join(
         [

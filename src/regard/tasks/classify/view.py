@@ -15,6 +15,7 @@ from regard.tasks.encoder_inputs import BertInputs, CharacterInputs, SentenceInp
 from regard.tasks.map_tools import token_map
 from regard.view.attention_map import AttentionMap
 from regard.view.shaded_text import render_shaded_text
+from regard.view.structure import scale_top
 from regard.view.terminal import Surface, render_legend
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ def render_classification(task: "ClassifyTask", record: Record, surface: Surface
     [prediction] = task.predict([record])
     sentences = task.weighted_sentences(record)
     strengths = [[math.sqrt(s.weight) * weight for weight in s.weights] for s in sentences]
-    max_strength = max(max(row, default=0.0) for row in strengths) or 1.0
+    even_strength = max(
+        (1 / len(sentences)) ** 0.5 / max(1, len(sentence.tokens)) for sentence in sentences
+    )
+    max_strength = scale_top(max(max(row, default=0.0) for row in strengths), even_strength)
     lines = [
         render_shaded_text(
             sentence.tokens,

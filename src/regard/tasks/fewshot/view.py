@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from regard.attention.observe import named_attentions
 from regard.data.corpus import Record
 from regard.view.attention_map import AttentionMap
+from regard.view.layer_names import layer_label
 from regard.view.terminal import Surface, render_heatmap, render_legend
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def render_episode(task: "FewshotTask", record: Record, surface: Surface) -> str
     attention = task.attention_weights(episode)
     columns = [weights[-1].tolist() for weights in attention.values()]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    names = [name.removeprefix("learner.") for name in attention]
+    names = [layer_label(name.removeprefix("learner.")) for name in attention]
     heatmap = render_heatmap(rows, [*episode.names, QUERY], names, surface)
     ordered = sorted(prediction.probabilities.items(), key=lambda pair: -pair[1])
     class_list = ", ".join(f"{name} {probability:.1%}" for name, probability in ordered)

@@ -320,7 +320,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
             raise InputError("model has no attention among pairs; set model.triangles = 'both'")
         with observe(self.model.eval(), names) as recorded:
             self.model(self.collate([build_example(0, record)]).inputs)
-        return {n.removeprefix("encoder."): w[0].mean(0) for n, w in recorded.joined().items()}
+        return {name: w[0].mean(0) for name, w in recorded.joined().items()}
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
         return view.distance_map(self, record)

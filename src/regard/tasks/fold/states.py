@@ -277,7 +277,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
         with observe(self.model.eval(), names) as recorded:
             self.model(self.tensors([self.columns(text)[: self.max_tokens]]))
         return {
-            name.removeprefix("encoder."): weights[0, 0] if weights.ndim == 5 else weights[0]
+            name: weights[0, 0] if weights.ndim == 5 else weights[0]
             for name, weights in recorded.joined().items()
         }
 

@@ -8,6 +8,7 @@ from regard.errors import InputError
 from regard.view.attention_map import AttentionMap
 from regard.view.grid import render_grids
 from regard.view.sequence import render_annotated_sequence
+from regard.view.structure import scale_top
 from regard.view.terminal import Surface, render_heatmap, render_legend
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def render_states(task: "ResidueStateTask", record: Record, surface: Surface) ->
     layer_means = {
         f"layer {n}": layer.weights.mean(0) for n, layer in enumerate(attention.layers, 1)
     }
-    max_weight = max(float(rows.max()) for rows in layer_means.values()) or 1.0
+    even_weight = 1 / len(attention.keys.tokens)
+    max_weight = scale_top(max(float(rows.max()) for rows in layer_means.values()), even_weight)
     grids = {name: rows.tolist() for name, rows in layer_means.items()}
     sections = [
         render_annotated_sequence(prediction.sequence, prediction.states, surface),
@@ -44,7 +46,8 @@ def render_states(task: "ResidueStateTask", record: Record, surface: Surface) ->
     ]
     tokens = attention.queries.tokens
     if len(tokens) <= MAX_NAMED_RESIDUES:
-        sections.append(render_heatmap([*grids.values()][-1], tokens, tokens, surface))
+        last_table = [*grids.values()][-1]
+        sections.append(render_heatmap(last_table, tokens, tokens, surface, max_weight))
     if len(prediction.sequence) > len(tokens):
         sections.append(f"the first {len(tokens)} residues, one window (train.max_tokens)")
     return "\n\n".join([*sections, f"weight: {render_legend(surface, round(max_weight, 3))}"])
@@ -68,7 +71,8 @@ def render_distances(task: "DistanceTask", record: Record, surface: Surface) -> 
             f"{n // 2 + 1}: {'ends' if n % 2 else 'starts'}": layer.weights.mean(0).tolist()
             for n, layer in enumerate(attention.layers)
         }
-        max_weight = max(max(map(max, rows)) for rows in means.values()) or 1.0
+        even_weight = 1 / len(attention.keys.tokens)
+        max_weight = scale_top(max(max(map(max, rows)) for rows in means.values()), even_weight)
         sections += [
             "Attention among edges with one start (or end), by their other end (or start):",
             render_grids(means, surface, max_weight),

@@ -7,6 +7,7 @@ from regard.errors import InputError
 from regard.tasks.image_tools import patch_colors, png_bytes
 from regard.view.attention_map import AttentionMap
 from regard.view.grid import render_grids, render_thumbnail
+from regard.view.structure import scale_top
 from regard.view.terminal import Surface, render_legend
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def image_map(task: "ImageTask", image: ImageLike) -> AttentionMap:
         kind="grid",
         title=f"{prediction.label}: {image}",
         image=png_bytes(pixels),
+        reader="the class token",
     )
 
 
@@ -51,8 +53,9 @@ def render_image(
         for n, weights in enumerate(weights_by_layer.values(), 1)
     }
     head_maps = {f"head {n}": weights.tolist() for n, weights in enumerate(heads, 1)}
-    max_weight = (
-        max(max(map(max, rows)) for rows in [*layer_means.values(), *head_maps.values()]) or 1.0
+    max_weight = scale_top(
+        max(max(map(max, rows)) for rows in [*layer_means.values(), *head_maps.values()]),
+        1 / heads[0].size,
     )
     self_weight = f"the class token has {1 - heads.sum((1, 2)).mean():.0%} of its own attention"
     [prediction] = task.predict([{"image": pixels}])

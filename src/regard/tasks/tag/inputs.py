@@ -6,6 +6,7 @@ b: sentences   t: positions   w: words   c: characters of a word
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -33,6 +34,14 @@ class WordInputs(Protocol[TokenT]):
 
     def word_count(self, row: Sequence[TokenT]) -> int:
         """Return the number of words in a row."""
+        ...
+
+    def tokens(self, row: Sequence[TokenT]) -> list[str]:
+        """Return the token at each position of a row."""
+        ...
+
+    def word_indices(self, row: Sequence[TokenT]) -> list[int | None]:
+        """Return the index of the word at each position; None for a special token."""
         ...
 
     def tensors(self, rows: Sequence[Sequence[TokenT]]) -> dict[str, Tensor]:
@@ -76,6 +85,17 @@ class SubwordInputs:
     def word_count(self, row: Sequence[int]) -> int:
         return sum(token_id >= 0 for token_id in row)
 
+    def tokens(self, row: Sequence[int]) -> list[str]:
+        return [self.text.token(~token_id if token_id < 0 else token_id) for token_id in row]
+
+    def word_indices(self, row: Sequence[int]) -> list[int | None]:
+        last = len(row) - len(self.suffix)
+        starts = accumulate(token_id >= 0 for token_id in row)
+        return [
+            number - 1 if number and position < last else None
+            for position, number in enumerate(starts)
+        ]
+
     def tensors(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         ids, valid = padded(rows)
         inputs = {
@@ -96,6 +116,9 @@ class WordCharacterInputs(CharacterInputs):
 
     def word_count(self, row: Sequence[str]) -> int:
         return 0 if row == [""] else len(row)
+
+    def word_indices(self, row: Sequence[str]) -> list[int | None]:
+        return [None] if row == [""] else list(range(len(row)))
 
 
 class WordAndCharacterInputs(WordCharacterInputs):

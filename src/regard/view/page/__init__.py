@@ -19,6 +19,7 @@ from regard.errors import InputError
 from regard.files import JsonObject
 from regard.view.attention_map import AttentionMap, TokenSequence
 from regard.view.sanitize import security_policy
+from regard.view.structure import MIN_PEAK_RATIO, clearest_head
 
 MAX_KEPT_WEIGHTS = 16  # weights of a row with more than MAX_DENSE_KEYS keys
 MAX_DENSE_KEYS = 64
@@ -43,7 +44,12 @@ def html_page(map_: AttentionMap) -> str:
     page_data: JsonObject = {
         "queries": token_data(map_.queries),
         "keys": token_data(map_.keys),
-        "layers": [{"name": item.name, "heads": item.heads} for item in map_.layers],
+        "layers": [
+            {"name": escape_invisible(item.label), "heads": item.heads} for item in map_.layers
+        ],
+        "clearest": clearest_head(map_)._asdict(),
+        "reader": escape_invisible(map_.reader),
+        "peak": MIN_PEAK_RATIO,
         "kind": map_.layers[0].kind,
         "image": None if map_.image is None else base64.b64encode(map_.image).decode(),
         "kept": weights_per_row,

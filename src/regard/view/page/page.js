@@ -2,8 +2,10 @@
 
 const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]]; // viridis: readable in gray
 const CELL = { max: 28, min: 3, labeled: 11 }; // pixels; labels need cells of at least 11
-const GRID = data.kind === "grid"; // patches of an image, attended to by the class token
-const state = { view: "matrix", layer: 0, head: "mean", words: false, row: 0, find: "" };
+const GRID = data.kind === "grid"; // patches of an image, attended to by the reader of the map, or by a word
+const HAS_CHOICE = data.layers.length > 1 || data.layers[0].heads > 1;
+const OPENING = HAS_CHOICE ? { layer: data.clearest.layer, head: data.clearest.head } : { layer: 0, head: "mean" };
+const state = { view: "matrix", ...OPENING, words: false, row: 0, find: "" };
 const layers = []; // {name, heads, indices: Uint16Array, values: Uint8Array}
 
 async function inflate(text) {
@@ -77,7 +79,8 @@ const percent = (weight) => `${(100 * weight).toFixed(weight < 0.1 ? 1 : 0)} %`;
 // Views ----------------------------------------------------------------------------------------------------------------
 
 let weights = new Float32Array(0);
-const brightest = (values) => GRID ? values.reduce((a, b) => Math.max(a, b), 1e-9) : 1; // patches share one distribution
+// Patches share one distribution. Nearly equal weights stay dark: the brightest color is a multiple of an even weight.
+const brightest = (values) => GRID ? values.reduce((a, b) => Math.max(a, b), Math.min(1, data.peak / values.length)) : 1;
 
 function drawHeatmap(canvas, values, columns, rows, size) {
   canvas.width = columns * size;
@@ -237,6 +240,7 @@ function drawThumbnail(canvas, layer, head, rows, columns) { // at most 64 cells
 // Descriptions --------------------------------------------------------------------------------------------------
 
 const quoted = (token) => `“${token}”`;
+const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 function setStatus(text) { $("status").textContent = text; }
 
 function describeRow() {
@@ -245,7 +249,7 @@ function describeRow() {
   if (GRID) {
     const cell = weights.reduce((best, weight, n) => weight > weights[best] ? n : best, 0);
     const patch = `${rows[Math.floor(cell / columns.length)]}, ${columns[cell % columns.length]}`;
-    setStatus(`The class token attends most to ${patch}: ${percent(weights[cell])}`);
+    setStatus(`${capitalized(data.reader) || quoted(layers[state.layer].name)} attends most to ${patch}: ${percent(weights[cell])}`);
     return;
   }
   const order = [...columns.keys()].sort((a, b) => weights[row * columns.length + b] - weights[row * columns.length + a]);
@@ -266,11 +270,20 @@ function showStatistics() {
   }
   if (GRID) {
     const entropy = [...weights].reduce((sum, weight) => weight > 0 ? sum - weight / mass * Math.log2(weight / mass) : sum, 0);
-    $("statistics").textContent = `entropy ${entropy.toFixed(2)} bits over the patches, ${percent(1 - mass)} on the class token itself; bright is ${percent(brightest(weights))}`;
+    const rest = data.reader ? `, ${percent(Math.max(0, 1 - mass))} on ${data.reader} itself` : "";
+    const even = `equal weights would be ${percent(1 / weights.length)}`;
+    $("statistics").textContent = `entropy ${entropy.toFixed(2)} bits over the patches${rest}; bright is ${percent(brightest(weights))}, ${even}`;
     return;
   }
   const note = data.dropped > 0.0005 ? `; each row has its ${data.kept} greatest weights, without ${percent(data.dropped)} of the mass` : "";
   $("statistics").textContent = `entropy ${(bits / rows.length).toFixed(2)} bits per row, distance ${(distance / Math.max(mass, 1e-9)).toFixed(1)}; color: square root of the weight, dark 0, bright 1${note}`;
+}
+
+function showOpening() { // why the page opens on this head
+  const { layer, head, bits } = data.clearest;
+  const isOpen = HAS_CHOICE && state.layer === layer && state.head === head;
+  const name = layers[layer].heads > 1 ? `${layers[layer].name}, head ${head + 1}` : layers[layer].name;
+  $("opening").textContent = isOpen ? `The page opens on ${name}, the sharpest of this map: its weights differ most from an even pattern (${bits.toFixed(2)} bits).` : "";
 }
 
 function showTable() {
@@ -308,6 +321,7 @@ function show() {
   $("view").replaceChildren();
   VIEWS[state.view]($("view"));
   showStatistics();
+  showOpening();
   showGoldScores();
   describeRow();
   showTable();
