@@ -36,7 +36,8 @@ def test_a_table_a_curve_a_picture_and_a_run(folder, tmp_path, capsys):
         save=tmp_path / "curve.png",
     )
     said = capsys.readouterr().out
-    assert "decoder.layers.0.cross_attention" in said
+    assert "Decoder 1, cross-attention" in said
+    assert "decoder.layers.0.cross_attention" in said  # the name for --ablate
     assert "loss without it" in said
     assert f"{tmp_path / 'fewer'}: a run with 4 of 6 heads" in said
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
@@ -58,6 +59,7 @@ def test_as_json(folder, capsys):
     assert {"attention", "head", "rise", "entropy", "previous"} <= set(found["heads"][0])
     links = {one["attention"]: one["aer"] for one in found["heads"]}
     assert 0 <= links["decoder.layers.0.cross_attention"] <= 1
+    assert "Decoder 1, cross-attention" in {one["label"] for one in found["heads"]}
     assert links["decoder.layers.0.self_attention"] is None
     assert all({"bleu", "chrf", "aer"} <= set(one["changes"]) for one in found["heads"])
     kept = [count for count, _ in found["curve"]]

@@ -175,7 +175,7 @@ def test_every_piece_of_a_word_has_its_label(
         del settings["text"]
     path = tmp_path / "run"
     run = regard.fit(name, data, model, steps=1, folder=path, settings=settings, progress=False)
-    text = "annbob met catdog in foxjar"
+    text = "annbob gin catdog in foxjar"
     record = {"question": "who is annbob ?", "text": text} if name == "answer" else {"text": text}
     attention = run.attention(record)
     check_labels(attention)

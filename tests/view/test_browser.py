@@ -9,6 +9,7 @@ from regard.metrics.alignment_files import GoldAlignment
 from regard.view.annotations import MapAnnotations, SearchTreeNode, TokenChoice
 from regard.view.attention_map import AttentionMap
 from regard.view.page import html_page, side_by_side_page
+from regard.view.structure import clearest_head
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 playwright = pytest.importorskip("playwright.sync_api")
@@ -100,7 +101,21 @@ def test_subwords_are_merged(page):
         assert sum(map(float, row.split("\t")[1:])) == pytest.approx(1, abs=0.03)
 
 
+def test_a_page_opens_on_the_sharpest_head(page, open_map):
+    map_ = AttentionMap(weights(2, 3, 5, 5), TOKENS)
+    layer, head, bits = clearest_head(map_)
+    assert (page.input_value("#layer"), page.input_value("#head")) == (str(layer), str(head))
+    opening = f"The page opens on layer {layer + 1}, head {head + 1}, the sharpest of this map"
+    assert page.inner_text("#opening").startswith(opening)
+    assert f"({bits:.2f} bits)" in page.inner_text("#opening")
+    page.select_option("#head", "mean")
+    assert page.inner_text("#opening") == ""
+    assert open_map(map_.pick(1, 1)).input_value("#head") == "mean"
+
+
 def test_the_keyboard(page):
+    page.select_option("#layer", "0")
+    page.select_option("#head", "mean")
     page.focus("#view")
     page.keyboard.press("ArrowDown")
     assert page.input_value("#layer") == "1"
@@ -163,10 +178,23 @@ def test_144_heads_of_512_tokens(open_map):
 def test_a_grid_and_its_image(open_map):
     table = np.array([[[0.1, 0.05], [0.5, 0.05]]], np.float32)
     rows, columns = ["row 1", "row 2"], ["column 1", "column 2"]
-    page = open_map(AttentionMap(table, rows, columns, kind="grid", image=PNG))
-    assert "attends most to row 2, column 1: 50 %" in page.inner_text("body")
+    grid = AttentionMap(table, rows, columns, kind="grid", image=PNG, reader="the class token")
+    page = open_map(grid)
+    assert status(page) == "The class token attends most to row 2, column 1: 50 %"
     assert "30 % on the class token itself" in page.inner_text("body")
     assert page.locator("img[src^='data:image/png;base64,']").count() == 1
+
+
+def test_a_word_of_a_caption_attends_to_an_image(open_map):
+    """A layer is a word: its weights sum to 1, and nothing else attends or is attended to."""
+    table = np.full((1, 4, 4), 1 / 16, np.float32)
+    sides = [f"row {n}" for n in range(1, 5)], [f"column {n}" for n in range(1, 5)]
+    page = open_map(AttentionMap({"1 ring": table}, *sides, kind="grid", image=PNG))
+    assert status(page) == "“1 ring” attends most to row 1, column 1: 6.3 %"
+    body = page.inner_text("body")
+    assert "class token" not in body
+    assert "-0" not in body
+    assert "bright is 25 %, equal weights would be 6.3 %" in body
 
 
 ANNOTATIONS = MapAnnotations(

@@ -23,6 +23,7 @@ from regard.files import JsonObject, write_atomic
 from regard.run import Run
 from regard.view.chart import line_chart_png
 from regard.view.curve import ChartLabels, check_path
+from regard.view.layer_names import layer_label
 from regard.view.progress import progress_bar
 from regard.view.report import render_table
 
@@ -148,7 +149,7 @@ def heads_table(measured_heads: list[HeadReport], full_loss: float) -> str:
         metric for metric in measured_heads[0].metric_changes if metric == "aer"
     ]
     rows = [["attention", "head", "loss without it", *metrics, "bits", "distance", "attends to"]]
-    rows[0] += ["own AER"] if has_aer else []
+    rows[0] += [*(["own AER"] if has_aer else []), "name"]
     for report in sorted(measured_heads, key=lambda report: -report.loss_increase):
         name, head = report.name
         numbers = [f"{report.loss_increase:+.4f}"]
@@ -156,9 +157,10 @@ def heads_table(measured_heads: list[HeadReport], full_loss: float) -> str:
         numbers += [f"{report.metric_changes[m]:+.{3 if m == 'aer' else 2}f}" for m in metrics]
         numbers += [f"{report.pattern.entropy:.2f}", f"{report.pattern.distance:.1f}"]
         aer = "-" if report.aer is None else f"{report.aer:.3f}"
-        cells = [name, str(head + 1), *numbers, dominant_pattern(report)]
-        rows.append([*cells, *([aer] if has_aer else [])])
-    return f"{render_table(rows)}\n\nloss with all heads: {full_loss:.4f} nats per token"
+        cells = [layer_label(name), str(head + 1), *numbers, dominant_pattern(report)]
+        rows.append([*cells, *([aer] if has_aer else []), name])
+    table = render_table(rows, left_aligned=(0, len(rows[0]) - 1))
+    return f"{table}\n\nloss with all heads: {full_loss:.4f} nats per token"
 
 
 def dominant_pattern(head: HeadReport) -> str:
@@ -178,6 +180,7 @@ def head_as_dict(report: HeadReport) -> JsonObject:
     name, head = report.name
     return {
         "attention": name,
+        "label": layer_label(name),
         "head": head + 1,
         "rise": report.loss_increase,
         "aer": report.aer,

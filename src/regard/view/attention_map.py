@@ -336,8 +336,8 @@ def infer_word_ids(tokens: Sequence[str]) -> list[int]:
         return list(range(len(tokens)))
     word_ids: list[int] = []
     for index, (token, begins) in enumerate(zip(tokens, begins_word, strict=True)):
-        follows_special = index and SPECIAL_TOKEN.fullmatch(tokens[index - 1])
-        starts_word = begins or follows_special or SPECIAL_TOKEN.fullmatch(token)
+        follows_special = index > 0 and ends_word(tokens[index - 1])
+        starts_word = begins or follows_special or ends_word(token)
         word_ids.append(word_ids[-1] + bool(starts_word) if word_ids else 0)
     return word_ids
 
@@ -345,6 +345,11 @@ def infer_word_ids(tokens: Sequence[str]) -> list[int]:
 def is_special(token: str) -> bool:
     """Return whether a token looks like <s> or [CLS]."""
     return SPECIAL_TOKEN.fullmatch(token) is not None
+
+
+def ends_word(token: str) -> bool:
+    """Return whether a token is special, and no unknown piece of a word."""
+    return token not in UNKNOWN_TOKENS and is_special(token)
 
 
 def check_number(name: str, number: int, maximum: int) -> None:
