@@ -135,7 +135,8 @@ def anchors(text: str) -> set[str]:
 def broken_links(file: Path) -> list[str]:
     """Return links to files or headings that do not exist; web addresses are not tried."""
     broken = []
-    for target in re.findall(r"\]\(([^)\s]+)\)", file.read_text()):
+    text = re.sub(r"^```.*?^```$", "", file.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
         path, _, anchor = target.partition("#")
         page = (file.parent / path) if path else file
         if "://" in target:
