@@ -31,7 +31,8 @@ from regard.training.fit import data_table
 from regard.training.progress import train_with_progress  # noqa: F401
 
 WORDS = ("ann", "bob", "cat", "dog", "eve", "fox", "gin", "hat", "ink", "jar")
-SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+SIGNALS = (signal.SIGKILL, *STOP_SIGNALS)
 KILLS_PER_TRAINING = 10
 NOT_COMPARED = ("log.csv", "loss.png")  # made from log.jsonl, with the seconds of each step
 
@@ -110,25 +111,30 @@ def write_config(place: Path, name: str, values: dict[str, Any], steps: int) -> 
 
 def start(place: Path, name: str, run: str) -> int:
     """Start `regard train` in a new process, and return its number."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     process = os.fork()
-    if process:
-        return process
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-    os.chdir(place)
-    output = os.open(f"{run}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    code = 1
+    if not process:
+        os._exit(train_in_child(place, name, run))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    return process
+
+
+def train_in_child(place: Path, name: str, run: str) -> int:
+    """Run the command with the signals of a new program, and return its exit code."""
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        os.chdir(place)
+        output = os.open(f"{run}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
         run_command(["train", f"{name}.toml", "--run", run, "--threads", "1"])
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
+        return end.code if isinstance(end.code, int) else 1
     except KeyboardInterrupt:  # before or after the command itself
-        code = 130
-    finally:
-        os._exit(code)
+        return 130
 
 
 def wait(process: int) -> int:
