@@ -59,6 +59,15 @@ def vocabulary(size: int) -> Callable[[Path], None]:
     return write
 
 
+def embedding(tensors):
+    return next(tensor for name, tensor in tensors.items() if name.endswith("wte.weight"))
+
+
+def quantize(tensors):
+    name = next(name for name in tensors if name.endswith("wte.weight"))
+    tensors[name] = tensors[name].to(torch.int8)
+
+
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
@@ -90,6 +99,17 @@ def vocabulary(size: int) -> Callable[[Path], None]:
             tensors(lambda f: f.update({"lm_head.weight": torch.ones(7, 4)})),
             r"tensors differ from the word embeddings, which is not supported: lm_head.weight",
         ),
+        (
+            tensors(lambda f: embedding(f).view(-1)[:1].fill_(float("nan"))),
+            r"tensors contain NaN or infinite values: wte",
+        ),
+        (
+            tensors(quantize),
+            r"tensors are whole numbers, but quantized models are not supported: wte",
+        ),
+        (config(n_embd=10**9), r"dim = 1000000000 is more than 65,536; .* REGARD_UNLIMITED=1"),
+        (config(n_layer=10**9), r"layers = 1000000000 is more than 1,000; .* REGARD_UNLIMITED=1"),
+        (config(model_type=["gpt2"]), r"model_type \['gpt2'\] is not supported"),
         (vocabulary(8), r"ids up to 7, but the word embeddings have 7 rows"),
         (lambda f: (f / "tokenizer.json").write_text("{}"), r"tokenizer.json: not a tokenizer"),
         (lambda f: (f / "vocab.txt").write_text("a\nb"), r"vocab.txt: not a tokenizer.*\[SEP\]"),
