@@ -14,6 +14,8 @@ TEXT_HELP = "Tokenizer and vocabulary."
 MODEL_HELP = "Model; `regard list` shows the kinds."
 TRAIN_HELP = "Training: length, batches, optimizer, checkpoints."
 
+NO_SINGLETONS = {"text.unknown_singletons": "only encoders of words hide words seen once"}
+
 
 class Settings(Config):
     """The tables that all tasks have; each task decides their types."""
@@ -32,7 +34,7 @@ class Settings(Config):
 
         A key names a table or a setting of it. Validation refuses other values than the defaults.
         """
-        return {"text.joint": "the task has one vocabulary"}
+        return {"text.joint": "the task has one vocabulary", **NO_SINGLETONS}
 
     @model_validator(mode="after")
     def _refuse_unused_settings(self) -> "Settings":

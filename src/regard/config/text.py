@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.base import Config, Positive
+from regard.config.base import Config, Fraction, Positive
 from regard.errors import InputError
 
 MIN_VOCABULARY_SIZES = {"byte_bpe": 260, "wordpiece": 6}
@@ -34,6 +34,11 @@ class TextConfig(Config):
     )
     min_count: Positive = Field(
         default=1, description="Minimum count of a token in the training data."
+    )
+    unknown_singletons: Fraction = Field(
+        default=0.5,
+        description="Probability, 0 to 1, that a word seen once is unknown in training; for words "
+        "that an encoder reads.",
     )
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ with [start]: an encoder that reads text and may begin with the weights of anoth
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -34,7 +35,7 @@ from regard.tasks.base import (
     batches_by_length,
 )
 from regard.tasks.building import find_tokenizer, model_options, train_tokenizer_on_corpus
-from regard.tasks.generation import TOKENS_PER_BATCH
+from regard.tasks.generation import RECORDS_PER_CHUNK, TOKENS_PER_BATCH
 from regard.tasks.loss import Loss
 from regard.tasks.pretrained import (
     TOKENIZER_FILE,
@@ -43,11 +44,14 @@ from regard.tasks.pretrained import (
     start_config,
     with_pretrained_settings,
 )
+from regard.tasks.singletons import Singletons, find_singletons
 from regard.tasks.text_vectors import TextVectorOptions
 from regard.text.special_ids import AnyTokenizer, load_tokenizer, special_ids
+from regard.text.tokenizer import Tokenizer
 
 EncoderT = TypeVar("EncoderT", bound=AnyEncoder)
 EncoderModelT = TypeVar("EncoderModelT", bound="EncoderModel[Any]")
+EncoderTaskT = TypeVar("EncoderTaskT", bound="EncoderTask[Any, Any, Any]")
 
 
 class EncoderModel(nn.Module, Generic[EncoderT]):
@@ -73,6 +77,8 @@ class EncoderTask(Task[SizedT, BatchT, EncoderModelT]):
     """A task whose model is an encoder with a head."""
 
     packed: bool = False
+    unknown_singletons: float = 0.0  # probability that a word seen once is unknown in training
+    vocabulary_size: int = 0
 
     def __init__(
         self,
@@ -89,7 +95,25 @@ class EncoderTask(Task[SizedT, BatchT, EncoderModelT]):
         self.layer_decay = layer_decay
 
     def batches(self, corpus: Corpus, options: BatchOptions) -> BatchSource[BatchT]:
-        return batches_by_length(self, corpus, options)
+        singletons = self.singletons(corpus) if self.unknown_singletons else None
+        if singletons is None:
+            return batches_by_length(self, corpus, options)
+
+        def collate(examples: Sequence[SizedT]) -> BatchT:
+            batch = self.collate(examples)
+            singletons.hide(batch_inputs(batch))
+            return batch
+
+        return batches_by_length(self, corpus, options, collate=collate)
+
+    def singletons(self, corpus: Corpus) -> Singletons | None:
+        """Return the words that the training data has once."""
+        examples = self.examples(corpus.read("train"))
+        chunks = iter(lambda: list(islice(examples, RECORDS_PER_CHUNK)), [])
+        inputs = (
+            batch_inputs(batch) for chunk in chunks for batch in self.iterate_by_length(chunk)
+        )
+        return find_singletons(inputs, self.vocabulary_size, self.unknown_singletons)
 
     @abstractmethod
     def cross_entropy(self, batch: BatchT, smoothing: float = 0.0) -> Loss:
@@ -132,6 +156,11 @@ class EncoderTask(Task[SizedT, BatchT, EncoderModelT]):
         return layer_decay_groups(self.model, self.model.encoder, self.layer_decay)
 
 
+def batch_inputs(batch: object) -> dict[str, Tensor]:
+    """Return the arguments of `encode` in a batch."""
+    return getattr(batch, "inputs", {})
+
+
 class EncoderBuilder(TaskBuilder[SettingsT, EncoderModelT]):
     """Builds an encoder of text with a head, from scratch or from the run that `start.run` names.
 
@@ -153,6 +182,16 @@ class EncoderBuilder(TaskBuilder[SettingsT, EncoderModelT]):
         if folder is not None:
             return load_tokenizer(Path(folder) / TOKENIZER_FILE)
         return train_tokenizer_on_corpus(settings.text, corpus, *fields)
+
+    def train_unknown_words(
+        self, settings: SettingsT, vocabularies: Vocabularies, task: EncoderTaskT
+    ) -> EncoderTaskT:
+        """Make words that occur once unknown in training, if the vocabulary has words."""
+        tokenizer = find_tokenizer(vocabularies)
+        if tokenizer.is_word_level and isinstance(tokenizer, Tokenizer):
+            task.unknown_singletons = settings.text.unknown_singletons
+            task.vocabulary_size = tokenizer.size
+        return task
 
     def build_model(self, settings: SettingsT, vocabularies: Vocabularies) -> EncoderModelT:
         """Return the encoder with its head, then with LoRA if the settings have it."""

@@ -64,7 +64,7 @@ class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
         self, settings: AnswerSettings, vocabularies: Vocabularies, model: SpanReader
     ) -> AnswerTask:
         head = settings.head
-        return AnswerTask(
+        task = AnswerTask(
             model,
             build_layout(settings, find_tokenizer(vocabularies)),
             max_answer_tokens=head.max_answer_tokens,
@@ -75,6 +75,7 @@ class AnswerBuilder(EncoderBuilder[AnswerSettings, SpanReader]):
             layer_decay=settings.start.layer_decay,
             vector_options=text_vector_options(settings),
         )
+        return self.train_unknown_words(settings, vocabularies, task)
 
     def check_data(
         self,

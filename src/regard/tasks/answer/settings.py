@@ -84,7 +84,7 @@ class AnswerSettings(Settings):
     def unused_settings(self) -> Mapping[str, str]:
         spans = "answers are spans of the original text"
         return {
-            **super().unused_settings(),
+            "text.joint": "the task has one vocabulary",
             "text.zero_digits": spans,
             "text.split_punctuation": spans,
         }

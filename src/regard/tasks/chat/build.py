@@ -9,7 +9,7 @@ import torch
 
 from regard.config.decode import DecodeConfig, GreedyConfig
 from regard.config.settings import Settings
-from regard.data.corpus import Corpus
+from regard.data.corpus import Corpus, Record
 from regard.data.database import Database
 from regard.errors import InputError
 from regard.files import JsonObject
@@ -84,7 +84,7 @@ class ChatBuilder(TaskBuilder[ChatSettings, AnyLanguageModel]):
         progress: Progress,
         memory_probe: MemoryProbe,  # noqa: ARG002
     ) -> JsonObject:
-        return check_documents(settings, progress)
+        return check_documents(settings, progress, turn_texts)
 
 
 def build_reply_decoding(decode: DecodeConfig, count: int = 1) -> Decoding:
@@ -121,6 +121,11 @@ def load_backward_task(folder: Path) -> ChatTask:
         model = BUILDER.build_model(settings, vocabularies)
     model.load_state_dict(read_weights(weights_path))
     return BUILDER.build_task(settings, vocabularies, model.eval())
+
+
+def turn_texts(task: ChatTask, record: Record) -> list[str]:
+    """Return the turns of a conversation, as training encodes them."""
+    return [turn.text for turn in dialogue_turns(record, task.database)]
 
 
 BUILDER = ChatBuilder()

@@ -55,7 +55,7 @@ class ClassifyBuilder(EncoderBuilder[ClassifySettings, TextClassifier]):
         self, settings: ClassifySettings, vocabularies: Vocabularies, model: TextClassifier
     ) -> ClassifyTask:
         segments = getattr(settings.model, "segments", 0) > 1
-        return ClassifyTask(
+        task = ClassifyTask(
             model,
             build_inputs(settings.model.kind, find_tokenizer(vocabularies), segments=segments),
             find_vocabulary(vocabularies, "labels", Labels),
@@ -64,6 +64,7 @@ class ClassifyBuilder(EncoderBuilder[ClassifySettings, TextClassifier]):
             layer_decay=settings.start.layer_decay,
             vector_options=text_vector_options(settings),
         )
+        return self.train_unknown_words(settings, vocabularies, task)
 
     def check_data(
         self,

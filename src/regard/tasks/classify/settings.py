@@ -1,5 +1,6 @@
 """Settings of text classification."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -51,6 +52,9 @@ class ClassifySettings(Settings):
     )
     vectors: TextVectorsConfig = Field(default=TextVectorsConfig(), description=VECTORS_HELP)
     train: ClassifyTrainConfig = Field(default=ClassifyTrainConfig(), description=TRAIN_HELP)
+
+    def unused_settings(self) -> Mapping[str, str]:
+        return {"text.joint": "the task has one vocabulary"}
 
     @model_validator(mode="after")
     def _check_settings(self) -> "ClassifySettings":

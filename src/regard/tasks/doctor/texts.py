@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from regard.batching.batches import Batches, InMemoryExamples
@@ -41,8 +42,9 @@ class TextStatistics:
     text: TokenStatistics = field(default_factory=TokenStatistics)
     examples: list[ExampleSize] = field(default_factory=list)
 
-    def add(self, full_row: list[Any], row: list[Any], unknown: int | None) -> None:
-        self.text.add(full_row, unknown)
+    def add(self, full_row: list[Any], row: list[Any], unknown_count: int) -> None:
+        self.text.lengths[len(full_row)] += 1
+        self.text.unknown += unknown_count
         self.shortened_count += len(row) < len(full_row)
         self.examples.append(ExampleSize(self.text_count, (len(row), 1)))
         self.text_count += 1
@@ -103,8 +105,12 @@ def check_labeled(
     return {**report, "warnings": list(labeled_text_warnings(report, settings))}
 
 
-def check_documents(settings: Settings, progress: Progress) -> JsonObject:
-    """Plain text, as plain data."""
+def check_documents(
+    settings: Settings,
+    progress: Progress,
+    to_texts: Callable[[Any, Record], list[str]] = lambda _, record: [record["text"]],
+) -> JsonObject:
+    """Examine plain text; `to_texts` returns the texts of a record that are encoded separately."""
     corpus = build_corpus(settings.data)
     characters: Counter[str] = Counter()
 
@@ -121,7 +127,8 @@ def check_documents(settings: Settings, progress: Progress) -> JsonObject:
         stride = sampling_stride(split_statistics.pairs)
         records = progress(f"cutting {split}", split_statistics.pairs, corpus.read(split))
         for chunk in sampled_chunks(records, stride):
-            for ids in tokenizer.encode_ids([record["text"] for record in chunk]):
+            for record in chunk:
+                ids = list(chain(*tokenizer.encode_ids(to_texts(run.task, record))))
                 token_statistics.add(ids, unknown_id(tokenizer))
         splits[split] = {
             "documents": split_statistics.pairs,
@@ -162,8 +169,20 @@ def text_statistics(
             encode_rows(task, chunk, run.task.max_tokens),
             strict=True,
         ):
-            statistics.add(full_row, row, unknown)
+            statistics.add(full_row, row, unknown_count(task, full_row, unknown))
     return statistics
+
+
+def unknown_count(task: Any, row: list[Any], unknown: int | None) -> int:
+    """Return how many tokens of a row the vocabulary does not have.
+
+    A row of words has an id for each word, unless the encoder reads characters only. Negative
+    numbers are ids of pieces that begin no word.
+    """
+    if row and isinstance(row[0], str):
+        word_ids = getattr(getattr(task, "word_inputs", None), "word_ids", None)
+        row = [] if word_ids is None else word_ids(row)
+    return sum(unknown in (token_id, ~token_id) for token_id in row)
 
 
 def text_anomalies(

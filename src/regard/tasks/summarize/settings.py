@@ -13,7 +13,7 @@ from regard.config.data.summaries import (
 )
 from regard.config.decode import BeamConfig, DecodeConfig
 from regard.config.models.seq2seq import PointerConfig, TextPairModelConfig
-from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
+from regard.config.settings import MODEL_HELP, NO_SINGLETONS, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
 from regard.config.validators import check_joint_vocabulary
@@ -87,7 +87,7 @@ class SummarizeSettings(Settings):
     )
 
     def unused_settings(self) -> Mapping[str, str]:
-        return {}
+        return NO_SINGLETONS
 
     @model_validator(mode="after")
     def _check_settings(self) -> "SummarizeSettings":

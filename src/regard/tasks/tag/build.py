@@ -87,7 +87,7 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
         if isinstance(settings, UnderstandSettings):
             labels = find_vocabulary(vocabularies, "labels", Labels)
         task_class = TagTask if labels is None else UnderstandTask
-        return task_class(
+        task = task_class(
             model,
             build_word_inputs(settings.model.kind, tokenizer, segments=segments),
             find_vocabulary(vocabularies, "tags", Labels),
@@ -98,6 +98,7 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
             layer_decay=settings.start.layer_decay,
             vector_options=text_vector_options(settings),
         )
+        return self.train_unknown_words(settings, vocabularies, task)
 
     def check_data(
         self,

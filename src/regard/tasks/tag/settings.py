@@ -83,7 +83,7 @@ class WordTaskSettings(Settings):
     vectors: TextVectorsConfig = Field(default=TextVectorsConfig(), description=VECTORS_HELP)
 
     def unused_settings(self) -> Mapping[str, str]:
-        unused = dict(super().unused_settings())
+        unused = {"text.joint": "the task has one vocabulary"}
         if self.head.crf and self.task == "tag":
             unused["train.label_smoothing"] = "a CRF has no label smoothing; see head.crf"
         return unused
