@@ -37,7 +37,7 @@ def check_bits(settings: Settings, progress: Progress) -> JsonObject:
         ]
         if split == "train":
             if len(example.source) + len(example.target) <= run.task.max_tokens:
-                train_lengths.add(example.source, example.source, None)
+                train_lengths.add(example.source, example.source)
             else:
                 left_out += 1
         return {"source": record["source"], "target": record["target"]}

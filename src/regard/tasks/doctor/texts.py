@@ -42,7 +42,7 @@ class TextStatistics:
     text: TokenStatistics = field(default_factory=TokenStatistics)
     examples: list[ExampleSize] = field(default_factory=list)
 
-    def add(self, full_row: list[Any], row: list[Any], unknown_count: int) -> None:
+    def add(self, full_row: list[Any], row: list[Any], unknown_count: int = 0) -> None:
         self.text.lengths[len(full_row)] += 1
         self.text.unknown += unknown_count
         self.shortened_count += len(row) < len(full_row)

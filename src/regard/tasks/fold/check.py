@@ -34,7 +34,7 @@ def check_proteins(settings: FoldSettings, progress: Progress) -> JsonObject:
         counts[split].update(other_residues=sum(x not in RESIDUES for x in sequence))
         counts[split].update(in_windows=len(sequence) > settings.train.max_tokens)
         for window in residue_windows(len(sequence), settings.train.max_tokens):
-            lengths_by_split[split].add([*window.context], [*window.context], None)
+            lengths_by_split[split].add([*window.context], [*window.context])
         return {"source": sequence, "target": record["states"]}
 
     statistics_by_split = count_records(corpus, progress, to_pair)
@@ -79,7 +79,7 @@ def check_distances(settings: FoldSettings, progress: Progress) -> JsonObject:
         counts[split].update(near=sum(d < head.contact_distance for d in distances))
         sizes[split].append(len(table))
         if len(table) <= settings.train.max_tokens:
-            lengths_by_split[split].add([*range(len(table))], [*range(len(table))], None)
+            lengths_by_split[split].add([*range(len(table))], [*range(len(table))])
         return {"source": record["text"], "target": ANY_TARGET}
 
     statistics_by_split = count_records(corpus, progress, to_pair)

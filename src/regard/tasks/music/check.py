@@ -38,7 +38,7 @@ def check_rolls(settings: Settings, progress: Progress) -> JsonObject:
         pitches[split].update(pitch for step in steps for pitch in step)
         for start in range(0, len(steps), settings.train.max_tokens):
             window = list(range(len(steps[start : start + settings.train.max_tokens])))
-            lengths_by_split[split].add(window, window, None)
+            lengths_by_split[split].add(window, window)
         return {"source": record["text"], "target": ANY_TARGET}
 
     statistics_by_split = count_records(corpus, progress, to_pair)
