@@ -26,6 +26,7 @@ from regard.convert.image_head import (
     preprocessor_config,
 )
 from regard.convert.sentence_embedding import read_sentence_embedding
+from regard.convert.text_head import head_config, head_tensors, pop_text_head
 from regard.convert.weights import (
     WEIGHTS_FILE,
     from_hugging_face,
@@ -36,6 +37,7 @@ from regard.convert.weights import (
 from regard.errors import InputError
 from regard.files import JsonObject, draft_path, write_atomic
 from regard.parsing import one_line
+from regard.tasks.exportable import ExportableHead
 from regard.tasks.run_weights import SkipInitialization, check_limits
 from regard.text.external import ExternalTokenizer, read_tokenizer
 
@@ -73,6 +75,7 @@ def read_folder(path: Path | str) -> ImportedModel:
     if model_format.model == "bert":
         settings["pooler"] = "pooler.dense.weight" in tensors
         settings["pretrain"] = pretraining_heads(model_format.tensors, tensors)
+    head_names = pop_text_head(tensors) if model_format.model == "bert" else ()
     check_limits(settings, str(folder / CONFIG_FILE))
     try:
         expected_shapes = {
@@ -85,9 +88,9 @@ def read_folder(path: Path | str) -> ImportedModel:
         return ImportedModel(
             name, model_format.model, settings, weights, None, special_ids, image_head=image_head
         )
-    tokenizer, notes = read_tokenizer(folder, name), ()
+    tokenizer, notes = read_tokenizer(folder, name), text_head_notes(folder, head_names)
     if tokenizer is None:
-        notes = (missing_tokenizer_note(folder),)
+        notes = (missing_tokenizer_note(folder), *notes)
     elif tokenizer.size > (rows := len(weights[model_format.embedding_name])):
         raise InputError(
             f"{folder}: the tokenizer has ids up to {tokenizer.size - 1}, but the word embeddings "
@@ -116,11 +119,12 @@ def write_folder(
     tokenizer: ExternalTokenizer | None = None,
     special_ids: Mapping[str, int] | None = None,
     image_head: ImageHead | None = None,
+    text_head: ExportableHead | None = None,
 ) -> Path:
     """Write a folder that `from_pretrained` of transformers reads, completely or not at all.
 
-    `weights` is the `state_dict` of our model with these `settings`; `image_head` is the
-    classifier of a model of images.
+    `weights` is the `state_dict` of our model with these `settings`. `image_head` is the
+    classifier of a model of images, `text_head` the head of a model of texts.
     """
     folder = Path(path)
     if model_type not in FORMATS:
@@ -135,6 +139,9 @@ def write_folder(
     if image_head is not None:
         config |= label_config(image_head)
         exported |= {f"{HEAD_PREFIX}.{part}": tensor for part, tensor in image_head.head.items()}
+    if text_head is not None:
+        config |= head_config(text_head)
+        exported |= head_tensors(text_head)
     tensors = safetensors.torch.save(exported, {"format": "pt"})
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = draft_path(folder)
@@ -149,15 +156,26 @@ def write_folder(
             )
         if tokenizer is not None:
             tokenizer.save(draft / "tokenizer.json")
-            write_atomic(
-                draft / "tokenizer_config.json", to_json_bytes(tokenizer.tokenizer_config())
-            )
+            options = build_tokenizer_config(tokenizer, settings, text_head)
+            write_atomic(draft / "tokenizer_config.json", to_json_bytes(options))
         if folder.exists():
             folder.rmdir()
         draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return folder
+
+
+def build_tokenizer_config(
+    tokenizer: ExternalTokenizer, settings: JsonObject, text_head: ExportableHead | None
+) -> JsonObject:
+    """Return tokenizer_config.json: the inputs of the model, and the length for its head."""
+    config: JsonObject = {**tokenizer.tokenizer_config()}
+    segments = ["token_type_ids"] if settings.get("segments", 0) > 1 else []
+    config["model_input_names"] = ["input_ids", *segments, "attention_mask"]
+    if text_head is not None:
+        config["model_max_length"] = text_head.max_tokens
+    return config
 
 
 def build_on_meta(model_format: ModelFormat, settings: JsonObject) -> nn.Module:
@@ -172,6 +190,12 @@ def pretraining_heads(names: Sequence[TensorMapping], tensors: Mapping[str, Tens
     if theirs.get("following.*") in tensors:
         return "both"
     return "masked" if theirs["guess.*"] in tensors else "none"
+
+
+def text_head_notes(folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+    if not names:
+        return ()
+    return (f"{folder}: the head ({', '.join(names)}) is left out; imported the encoder only",)
 
 
 def missing_tokenizer_note(folder: Path) -> str:

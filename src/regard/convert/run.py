@@ -4,9 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from regard.convert.folder import ImportedModel, read_folder, write_folder
 from regard.convert.hub import find_model_folder
 from regard.convert.image_head import ImageHead
+from regard.convert.text_head import encoder_weights
 from regard.errors import InputError
 from regard.run import Run
 from regard.tasks.catalogue import TASK_OF_IMPORTED_MODEL
@@ -124,8 +127,9 @@ def build_text_run(imported: ImportedModel) -> Run:
 def export_run(run: Run | Path | str, folder: Path | str) -> None:
     """Write the model of a run to a new folder that `from_pretrained` of transformers reads.
 
-    Of a text classifier, this is its encoder. BERT, GPT-2 and ViT can be exported; `import_run`
-    has an example.
+    BERT, GPT-2 and ViT can be exported, with the head of a classifier, of a tagger or of a run that
+    answers questions. A head that transformers does not have is refused. `import_run` has an
+    example.
     """
     location, folder = "export" if isinstance(run, Run) else str(run), Path(folder)
     run = run if isinstance(run, Run) else Run.load(run)
@@ -142,10 +146,17 @@ def export_run(run: Run | Path | str, folder: Path | str) -> None:
     settings = run.settings.model.model_dump(exclude={"kind"})
     try:
         weights = dict(run.task.exportable_model().state_dict())
+        head = run.task.exportable_head()
     except ValueError as error:
         raise InputError(f"{location}: {error}") from None
     settings["size"] = len(weights["words.weight"])
-    write_folder(folder, kind, settings, weights, tokenizer)
+    if head is not None:
+        weights = encoder_weights(head, weights)
+        settings["pretrain"] = "none"
+        if settings["segments"] == 0:  # BERT of transformers always has segments: one of zeros
+            settings["segments"] = 1
+            weights["segments.weight"] = torch.zeros(1, settings["dim"])
+    write_folder(folder, kind, settings, weights, tokenizer, text_head=head)
 
 
 def export_image_run(location: str, run: Run, folder: Path) -> None:

@@ -47,6 +47,7 @@ from regard.view.terminal import Surface
 
 if TYPE_CHECKING:
     from regard.tasks.alignment import Aligner
+    from regard.tasks.exportable import ExportableHead
 
 ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT")
@@ -304,6 +305,10 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     def exportable_model(self) -> Model:
         """Return the model, or its encoder, that can be written in another format."""
         raise InputError(f"the task {self.name} cannot be exported")
+
+    def exportable_head(self) -> "ExportableHead | None":
+        """Return the trained head of that model, if it has one."""
+        return None
 
     def aligner(self) -> "Aligner | None":
         """Return what links source and target words by attention, if the task has both."""

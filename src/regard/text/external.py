@@ -14,6 +14,7 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.parsing import read_json_object
+from regard.text.special import END, SPECIALS, START
 from regard.text.tokenizer import ENCODING_PROBLEM, Tokenizer, Vocabulary, check_texts
 from regard.text.tokenizer_files import (
     MAX_TOKEN_ID,
@@ -75,13 +76,16 @@ class ExternalTokenizer(Vocabulary):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer, *, mask: bool = False) -> "ExternalTokenizer":
-        """Convert a `Tokenizer`; `mask` adds a [MASK] token with the last id.
+        """Convert a `Tokenizer`; `mask` adds a [MASK] token with the last id, as BERT needs it.
 
-        `encode_with_specials` of the result adds no special tokens.
+        With `mask`, `encode_with_specials` of the result adds START and END, else nothing.
         """
         inner = tokenizers.Tokenizer.from_str(tokenizer.to_json())
         if mask:
             inner.add_special_tokens(["[MASK]"])
+            inner.post_processor = processors.BertProcessing(
+                (SPECIALS[END], END), (SPECIALS[START], START)
+            )
         return cls(inner)
 
     def encode_with_specials(

@@ -21,12 +21,15 @@ from torch import Tensor
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record, location
 from regard.errors import InputError
+from regard.layers.encoder_states import EncoderStates, SpanStates
 from regard.layers.spans import best_spans
 from regard.metrics.answers import ANSWER_SIGNATURE, answer_scores, best_threshold
+from regard.models.protocols import Encoder
 from regard.tasks.answer import view
 from regard.tasks.answer.inputs import (
     AnyLayout,
     AnyTokenizedText,
+    JoinedLayout,
     contains,
     sliding_windows,
     token_span,
@@ -42,6 +45,7 @@ from regard.tasks.answer.prediction import (
 from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback
 from regard.tasks.encoder_inputs import InputRow
 from regard.tasks.encoding import EncoderTask
+from regard.tasks.exportable import ExportableHead, check_without_lora, output_layer
 from regard.tasks.generation import RECORDS_PER_CHUNK
 from regard.tasks.loss import Loss
 from regard.tasks.text_vectors import TextVectorOptions, embed_rows
@@ -318,6 +322,26 @@ class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
         return view.render_answer(self, record, surface)
+
+    def exportable_model(self) -> Encoder[EncoderStates | SpanStates]:
+        check_without_lora(self.model.encoder)
+        return self.model.encoder
+
+    def exportable_head(self) -> ExportableHead:
+        """Return the energies of starts and of ends as one layer of two rows."""
+        if not isinstance(self.layout, JoinedLayout) or self.layout.is_word_level:
+            raise InputError(
+                "text.kind = words cannot be exported: the words of a context are split outside "
+                "the tokenizer; train with text.kind=wordpiece"
+            )
+        if self.allow_no_answer:
+            raise InputError(
+                "head.allow_no_answer cannot be exported: transformers has no place for its "
+                "threshold; train without it"
+            )
+        layers = output_layer(self.model.start), output_layer(self.model.end)
+        weight, bias = (torch.cat([getattr(x, n) for x in layers]) for n in ("weight", "bias"))
+        return ExportableHead("spans", weight, bias, (), self.max_tokens + 3)
 
 
 def parse_record(line: str, location: str) -> Record:

@@ -30,8 +30,9 @@ from regard.tasks.encoder_inputs import (
     SentenceInputs,
     split_rows,
 )
+from regard.tasks.exportable import ExportableHead, check_without_lora, output_layer
 from regard.tasks.generation import RECORDS_PER_CHUNK
-from regard.tasks.text_vectors import TextVectorOptions, embed_rows
+from regard.tasks.text_vectors import SPECIAL_TOKEN_COUNT, TextVectorOptions, embed_rows
 from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -190,7 +191,15 @@ class ClassifyTask(EncoderClassifierTask[ClassifyExample, Encoder[EncoderStates]
         return view.classification_readout(self, record)
 
     def exportable_model(self) -> Encoder[EncoderStates]:
-        """Return the encoder; other formats cannot hold LoRA weights."""
-        if any("parametrizations" in name for name, _ in self.model.encoder.named_parameters()):
-            raise InputError("weights with LoRA (start.lora_rank) cannot be exported")
+        check_without_lora(self.model.encoder)
         return self.model.encoder
+
+    def exportable_head(self) -> ExportableHead:
+        if self.model.pooling is not None:
+            raise InputError(
+                "head.pooling cannot be exported: transformers classifies the vector of BERT's "
+                "pooler; train with model.pooler = true and without head.pooling"
+            )
+        output, limit = output_layer(self.model.head), self.max_tokens + SPECIAL_TOKEN_COUNT
+        labels = tuple(self.labels.names)
+        return ExportableHead("sequence", output.weight, output.bias, labels, limit)

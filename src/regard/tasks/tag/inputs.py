@@ -72,6 +72,12 @@ class SubwordInputs:
         special = getattr(text, "special", None)
         self.unknown = UNKNOWN if special is None or special.unknown is None else special.unknown
 
+    @property
+    def splits_at_spaces(self) -> bool:
+        """Return whether a word has the same ids alone and in a sentence."""
+        sentence, first, second = self.text.encode_ids(["one two", "one", "two"])
+        return sentence == [*first, *second]
+
     def row(self, words: Sequence[str], max_tokens: int) -> list[int]:
         pieces = self.text.encode_ids(list(words)) if words else []
         row: list[int] = []

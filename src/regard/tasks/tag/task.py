@@ -19,15 +19,19 @@ from torch import Tensor
 from regard.batching.example import padded
 from regard.data.corpus import Record
 from regard.data.tag_schemes import OUTSIDE, TagScheme, TagSpan, convert_tags, spans_from_tags
+from regard.errors import InputError
 from regard.files import JsonObject
+from regard.layers.encoder_states import EncoderStates
 from regard.metrics.entities import ENTITY_SIGNATURE, entity_scores
+from regard.models.protocols import Encoder
 from regard.tasks.base import InputField, Metrics, Prediction, ProgressCallback
 from regard.tasks.encoding import EncoderTask
+from regard.tasks.exportable import ExportableHead, check_without_lora, output_layer
 from regard.tasks.loss import Loss
 from regard.tasks.tag import view
-from regard.tasks.tag.inputs import AnyWordInputs, WordRow
+from regard.tasks.tag.inputs import AnyWordInputs, SubwordInputs, WordRow
 from regard.tasks.tag.model import SequenceTagger, TagLogits
-from regard.tasks.text_vectors import TextVectorOptions, embed_rows
+from regard.tasks.text_vectors import SPECIAL_TOKEN_COUNT, TextVectorOptions, embed_rows
 from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -257,6 +261,27 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
         return view.render_tags(self, record["text"], surface)
+
+    def exportable_model(self) -> Encoder[EncoderStates]:
+        check_without_lora(self.model.encoder)
+        return self.model.encoder
+
+    def exportable_head(self) -> ExportableHead:
+        """Return the head of words; the first token of a word has its tag."""
+        if self.model.crf is not None:
+            raise InputError(
+                "head.crf = true cannot be exported: transformers has no CRF; train with "
+                "head.crf=false"
+            )
+        if self.labels is not None:
+            raise InputError("two heads, for tags and for labels, cannot be exported together")
+        if not isinstance(self.word_inputs, SubwordInputs) or not self.word_inputs.splits_at_spaces:
+            raise InputError(
+                "this tokenizer cannot be exported: it reads a word alone unlike in a sentence; "
+                "train with text.kind=wordpiece"
+            )
+        output, limit = output_layer(self.model.head), self.max_tokens + SPECIAL_TOKEN_COUNT
+        return ExportableHead("tokens", output.weight, output.bias, tuple(self.tags.names), limit)
 
 
 class UnderstandTask(TagTask):
