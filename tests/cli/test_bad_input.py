@@ -19,6 +19,8 @@ CONFIG = """
 kind = "files"
 train = "train.tsv"
 dev = "dev.tsv"
+[text]
+kind = "characters"
 [model]
 kind = "rnnsearch"
 dim = 8
@@ -153,15 +155,18 @@ def test_a_run_and_what_is_none(regard):
     """One training, and what is asked of it."""
     assert regard(*TRAIN).code == 0
     before = contents("out")
-    says(regard(*TRAIN, "seed=9"), "out: holds a run with other settings; use another folder")
+    says(
+        regard(*TRAIN, "seed=9"),
+        "out: holds a run with other settings (seed: 1 -> 9); use another folder",
+    )
 
     assert regard("predict", "out", stdin=b"ab\nabc\n").code == 0
     long = b"ab\n" + b"a" * 13 + b"\n"
     said = "13 tokens, but the run was trained on texts of at most 12; split it into sentences"
-    says(regard("predict", "out", stdin=long), f"standard input:2: {said}")
+    says(regard("predict", "out", "--strict", stdin=long), f"standard input:2: {said}")
     says(regard("look", "out", "a" * 13), f"TEXT: {said}")
     says(
-        regard("predict", "out", stdin=b"ab\na\xff\n"),
+        regard("predict", "out", "--strict", stdin=b"ab\na\xff\n"),
         "standard input:2: byte 2 is 0xff, which is not UTF-8; convert it, as with iconv",
     )
     says(regard("score", "out", "--split", "tset"), "split must be one of train, dev, not 'tset'")

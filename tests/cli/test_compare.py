@@ -3,9 +3,11 @@
 import csv
 import json
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
+import typer
 
 from regard.cli import compare as module
 from regard.cli.compare import compare, short_name
@@ -142,14 +144,16 @@ def test_a_model_without_attention_has_no_map(folder: Path, capsys):
 
 
 def test_ctrl_c_keeps_what_there_is(undrawn: Path, monkeypatch, capsys):
-    asked = []
+    names = []
 
-    def stopped(name, settings, where):
-        asked.append(name)
-        return len(asked) < 2
+    def train_until_stopped(name, settings, folder):
+        names.append(name)
+        return None if len(names) < 2 else signal.SIGINT
 
-    monkeypatch.setattr(module, "train_model", stopped)
-    compare(["base.toml"], sweep=["model.score=dot,location"])
+    monkeypatch.setattr(module, "train_model", train_until_stopped)
+    with pytest.raises(typer.Exit) as stop:
+        compare(["base.toml"], sweep=["model.score=dot,location"])
+    assert stop.value.exit_code == 130
     shown = capsys.readouterr().out
     assert "base,score=location: stopped; give the same command" in shown
     assert [row["name"] for row in table(undrawn)] == ["score=dot"]
