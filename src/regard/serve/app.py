@@ -15,11 +15,11 @@ from regard.run import Run
 from regard.serve.gate import KEY_COOKIE, Gate
 from regard.serve.limits import ApiError, Limits
 from regard.serve.metrics import ServerMetrics
-from regard.serve.native import build_native_router
-from regard.serve.openai import build_openai_router, error_body
+from regard.serve.native import NativeRoutes
+from regard.serve.openai import OpenAIRoutes, error_body
 from regard.serve.served import ServedRun
 from regard.serve.site import page_html, page_policy
-from regard.serve.translation import build_translation_router, is_azure
+from regard.serve.translation import TranslationRoutes, is_azure
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})
 LIBRE_PATHS = {"/translate", "/detect", "/languages", "/frontend/settings"}
@@ -69,9 +69,9 @@ def build_app(
         docs_url=None,  # these pages would load scripts from another host
         redoc_url=None,
     )
-    app.include_router(build_native_router(served, limits))
-    app.include_router(build_openai_router(served, limits))
-    app.include_router(build_translation_router(served, limits, key))
+    app.include_router(NativeRoutes(served, limits).router())
+    app.include_router(OpenAIRoutes(served, limits).router())
+    app.include_router(TranslationRoutes(served, limits, key).router())
     add_pages(app, metrics, key)
     add_error_handlers(app)
     return Gate(app, limits, metrics, key=key, hosts=hosts)

@@ -109,111 +109,145 @@ ERRORS: dict[int | str, dict[str, object]] = {
 }
 
 
-def build_native_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter:
-    """Return the routes below /api."""
-    router = APIRouter(prefix="/api", tags=["runs"], responses=ERRORS)
+class NativeRoutes:
+    """The routes below /api."""
 
-    def find_run(name: str) -> ServedRun:
-        if name not in runs:
+    def __init__(self, runs: dict[str, ServedRun], limits: Limits):
+        self.runs, self.limits = runs, limits
+
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = APIRouter(prefix="/api", tags=["runs"], responses=ERRORS)
+        add = router.add_api_route
+        add("/runs", self.list_runs, methods=["GET"], summary="List the runs of this server.")
+        add("/runs/{name}", self.describe_run, methods=["GET"], summary="Describe a run.")
+        add(
+            "/runs/{name}/examples",
+            self.list_examples,
+            methods=["GET"],
+            summary="List examples of the data of a run.",
+        )
+        add(
+            "/runs/{name}/predict",
+            self.predict,
+            methods=["POST"],
+            summary="Predict for one or many inputs.",
+            response_model=PredictionsAnswer,
+        )
+        add(
+            "/runs/{name}/predict-file",
+            self.predict_file,
+            methods=["POST"],
+            summary="Predict for uploaded images.",
+            response_model=PredictionsAnswer,
+        )
+        add(
+            "/runs/{name}/attention",
+            self.attention,
+            methods=["POST"],
+            summary="Return the attention of one input.",
+            response_class=Response,
+        )
+        add(
+            "/runs/{name}/counterfactual",
+            self.counterfactual,
+            methods=["POST"],
+            summary="Predict with edited attention.",
+        )
+        add(
+            "/runs/{name}/score",
+            self.score,
+            methods=["POST"],
+            summary="Score records with targets.",
+        )
+        return router
+
+    def find_run(self, name: str) -> ServedRun:
+        if name not in self.runs:
             raise ApiError(404, f"there is no run {name!r}; GET /api/runs lists them")
-        return runs[name]
+        return self.runs[name]
 
-    @router.get("/runs", summary="List the runs of this server.")
-    async def list_runs() -> list[JsonObject]:
-        return [served.describe() for served in runs.values()]
+    async def list_runs(self) -> list[JsonObject]:
+        return [served.describe() for served in self.runs.values()]
 
-    @router.get("/runs/{name}", summary="Describe a run.")
-    async def describe_run(name: RunName) -> JsonObject:
-        return find_run(name).describe()
+    async def describe_run(self, name: RunName) -> JsonObject:
+        return self.find_run(name).describe()
 
-    @router.get("/runs/{name}/examples", summary="List examples of the data of a run.")
-    async def list_examples(request: Request, name: RunName) -> list[JsonObject]:
-        served = find_run(name)
-        examples = await finish(request, limits, in_thread(lambda: served.examples))
+    async def list_examples(self, request: Request, name: RunName) -> list[JsonObject]:
+        served = self.find_run(name)
+        examples = await finish(request, self.limits, in_thread(lambda: served.examples))
         return [{"index": n, **preview(record)} for n, record in enumerate(examples)]
 
-    @router.post(
-        "/runs/{name}/predict",
-        summary="Predict for one or many inputs.",
-        response_model=PredictionsAnswer,
-    )
-    async def predict(request: Request, name: RunName, body: PredictBody) -> Response | JsonObject:
-        served = find_run(name)
+    async def predict(
+        self, request: Request, name: RunName, body: PredictBody
+    ) -> Response | JsonObject:
+        served = self.find_run(name)
         records = input_records(served, body.inputs, body.examples)
         run = served.variant(body.set)
         if body.stream:
             if len(records) != 1:
                 raise ApiError(422, "stream: give one input")
-            events = native_events(stream_texts(run, records[0], limits))
+            events = native_events(stream_texts(run, records[0], self.limits))
             return StreamingResponse(events, media_type="text/event-stream")
-        predictions = await finish(request, limits, served.batcher.predict(run, records))
+        predictions = await finish(request, self.limits, served.batcher.predict(run, records))
         return {"predictions": [prediction_dict(prediction) for prediction in predictions]}
 
-    @router.post(
-        "/runs/{name}/predict-file",
-        summary="Predict for uploaded images.",
-        response_model=PredictionsAnswer,
-    )
     async def predict_file(
-        request: Request, name: RunName, files: Annotated[list[UploadFile], File()]
+        self, request: Request, name: RunName, files: Annotated[list[UploadFile], File()]
     ) -> JsonObject:
-        served = find_run(name)
+        served = self.find_run(name)
         fields = served.run.task.input_fields
         if len(fields) != 1 or fields[0].kind != "image":
             raise ApiError(422, "files: this run does not read images")
-        check_count(len(files), limits)
+        check_count(len(files), self.limits)
         records = list[Record]()
         for number, file in enumerate(files, 1):
-            pixels = read_pixels(await file.read(), limits.max_image_pixels, f"file {number}")
+            pixels = read_pixels(await file.read(), self.limits.max_image_pixels, f"file {number}")
             records.append(served.run.task.to_record({fields[0].name: pixels}, f"file {number}"))
-        predictions = await finish(request, limits, served.batcher.predict(served.run, records))
+        predictions = await finish(
+            request, self.limits, served.batcher.predict(served.run, records)
+        )
         return {"predictions": [prediction_dict(prediction) for prediction in predictions]}
 
-    @router.post(
-        "/runs/{name}/attention",
-        summary="Return the attention of one input.",
-        response_class=Response,
-    )
     async def attention(
+        self,
         request: Request,
         name: RunName,
         body: AttentionBody,
         format: Annotated[Literal["json", "npz", "html"], Query()] = "json",  # noqa: A002
     ) -> Response:
-        served = find_run(name)
+        served = self.find_run(name)
         record = input_record(served, body)
         attention_map = await finish(
-            request, limits, in_thread(lambda: served.run.attention(record, body.target))
+            request, self.limits, in_thread(lambda: served.run.attention(record, body.target))
         )
-        return map_response(attention_map, format, limits)
+        return map_response(attention_map, format, self.limits)
 
-    @router.post("/runs/{name}/counterfactual", summary="Predict with edited attention.")
     async def counterfactual(
-        request: Request, name: RunName, body: CounterfactualBody
+        self, request: Request, name: RunName, body: CounterfactualBody
     ) -> JsonObject:
-        served = find_run(name)
+        served = self.find_run(name)
         record = input_record(served, body)
         if not body.ablate and not body.force:
             raise ApiError(422, "give heads to ablate or links to force")
         original, edited = await finish(
             request,
-            limits,
+            self.limits,
             in_thread(lambda: predict_edited(served.run, record, body.ablate, body.force)),
         )
         return {"original": prediction_dict(original), "edited": prediction_dict(edited)}
 
-    @router.post("/runs/{name}/score", summary="Score records with targets.")
-    async def score(request: Request, name: RunName, body: ScoreBody) -> JsonObject:
-        served = find_run(name)
+    async def score(self, request: Request, name: RunName, body: ScoreBody) -> JsonObject:
+        served = self.find_run(name)
         fields = served.run.task.input_fields
         if not fields or any(field.kind == "image" for field in fields):
             raise ApiError(422, "score: records of this run cannot be sent; use `regard score`")
-        check_count(len(body.records), limits)
+        check_count(len(body.records), self.limits)
         return dict(
-            await finish(request, limits, in_thread(lambda: score_records(served, body.records)))
+            await finish(
+                request, self.limits, in_thread(lambda: score_records(served, body.records))
+            )
         )
-
-    return router
 
 
 def score_records(served: ServedRun, records: Sequence[Record]) -> JsonObject:

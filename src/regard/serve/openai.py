@@ -233,35 +233,59 @@ class Generation:
         return len(text)
 
 
-def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter:
-    """Return the routes below /v1."""
-    router = APIRouter(prefix="/v1", tags=["openai"])
+class OpenAIRoutes:
+    """The routes below /v1."""
 
-    def find_run(name: str, api: str) -> ServedRun:
-        if name not in runs:
+    def __init__(self, runs: dict[str, ServedRun], limits: Limits):
+        self.runs, self.limits = runs, limits
+
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = APIRouter(prefix="/v1", tags=["openai"])
+        add = router.add_api_route
+        add("/models", self.list_models, methods=["GET"], summary="List the runs as models.")
+        add(
+            "/models/{name:path}", self.describe_model, methods=["GET"], summary="Describe a model."
+        )
+        add(
+            "/completions",
+            self.complete,
+            methods=["POST"],
+            summary="Continue texts.",
+            response_model=None,
+        )
+        add(
+            "/chat/completions",
+            self.chat,
+            methods=["POST"],
+            summary="Reply to a conversation.",
+            response_model=None,
+        )
+        add("/embeddings", self.embed, methods=["POST"], summary="Return a vector for each text.")
+        return router
+
+    def find_run(self, name: str, api: str) -> ServedRun:
+        if name not in self.runs:
             raise ApiError(404, f"the model {name!r} does not exist; GET /v1/models lists them")
-        if api not in runs[name].apis():
+        if api not in self.runs[name].apis():
             raise ApiError(400, f"the model {name!r} does not support {api}")
-        return runs[name]
+        return self.runs[name]
 
-    @router.get("/models", summary="List the runs as models.")
-    async def list_models() -> JsonObject:
-        return {"object": "list", "data": [model_entry(name) for name in runs]}
+    async def list_models(self) -> JsonObject:
+        return {"object": "list", "data": [model_entry(name) for name in self.runs]}
 
-    @router.get("/models/{name:path}", summary="Describe a model.")
-    async def describe_model(name: str) -> JsonObject:
-        if name not in runs:
+    async def describe_model(self, name: str) -> JsonObject:
+        if name not in self.runs:
             raise ApiError(404, f"the model {name!r} does not exist; GET /v1/models lists them")
         return model_entry(name)
 
-    @router.post("/completions", summary="Continue texts.", response_model=None)
-    async def complete(request: Request, body: CompletionBody) -> Response | JsonObject:
-        served = find_run(body.model, "completions")
+    async def complete(self, request: Request, body: CompletionBody) -> Response | JsonObject:
+        served = self.find_run(body.model, "completions")
         if body.logprobs or body.suffix or (body.best_of or 1) > (body.n or 1):
             raise ApiError(400, "logprobs, suffix and best_of are not supported; leave them out")
         prompts = to_texts(served, body.prompt)
         copies = body.n or 1
-        check_count(len(prompts) * copies, limits)
+        check_count(len(prompts) * copies, self.limits)
         records = [served.to_record(prompt, "prompt") for prompt in prompts for _ in range(copies)]
         generation = Generation(
             served, body, records, body.max_tokens, sum(map(len, encode(served, prompts)))
@@ -274,7 +298,9 @@ def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
                 "text_completion", lambda text, why: completion_choice(0, text, why), opening
             )
             return StreamingResponse(events, media_type="text/event-stream")
-        predictions = await finish(request, limits, served.batcher.predict(generation.run, records))
+        predictions = await finish(
+            request, self.limits, served.batcher.predict(generation.run, records)
+        )
         choices = list[JsonObject]()
         for index, prediction in enumerate(predictions):
             text, was_cut = generation.cut(output_text(prediction))
@@ -284,9 +310,8 @@ def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
         usage = generation.usage(predictions)
         return {**generation.header("text_completion"), "choices": choices, "usage": usage}
 
-    @router.post("/chat/completions", summary="Reply to a conversation.", response_model=None)
-    async def chat(request: Request, body: ChatBody) -> Response | JsonObject:
-        served = find_run(body.model, "chat")
+    async def chat(self, request: Request, body: ChatBody) -> Response | JsonObject:
+        served = self.find_run(body.model, "chat")
         if body.logprobs:
             raise ApiError(400, "logprobs is not supported; leave it out")
         turns, copies = to_turns(body.messages), body.n or 1
@@ -306,7 +331,7 @@ def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
             )
             return StreamingResponse(events, media_type="text/event-stream")
         predictions = await finish(
-            request, limits, served.batcher.predict(generation.run, generation.records)
+            request, self.limits, served.batcher.predict(generation.run, generation.records)
         )
         choices = list[JsonObject]()
         for index, prediction in enumerate(predictions):
@@ -318,17 +343,16 @@ def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
         usage = generation.usage(predictions)
         return {**generation.header("chat.completion"), "choices": choices, "usage": usage}
 
-    @router.post("/embeddings", summary="Return a vector for each text.")
-    async def embed(request: Request, body: EmbeddingBody) -> JsonObject:
-        served = find_run(body.model, "embeddings")
+    async def embed(self, request: Request, body: EmbeddingBody) -> JsonObject:
+        served = self.find_run(body.model, "embeddings")
         task = served.run.task
         if body.dimensions is not None:
             raise ApiError(400, "dimensions is not supported; leave it out")
         texts = to_texts(served, body.input)
-        check_count(len(texts), limits)
+        check_count(len(texts), self.limits)
         if not isinstance(task, TextEmbedder):
             raise ApiError(400, f"the model {body.model!r} does not support embeddings")
-        vectors = await finish(request, limits, in_thread(lambda: task.embed(texts)))
+        vectors = await finish(request, self.limits, in_thread(lambda: task.embed(texts)))
         data = [
             {"object": "embedding", "index": index, "embedding": to_embedding(row, body)}
             for index, row in enumerate(vectors.tolist())
@@ -336,8 +360,6 @@ def build_openai_router(runs: dict[str, ServedRun], limits: Limits) -> APIRouter
         tokens = sum(map(len, encode(served, texts)))
         usage = {"prompt_tokens": tokens, "total_tokens": tokens}
         return {"object": "list", "model": body.model, "data": data, "usage": usage}
-
-    return router
 
 
 def model_entry(name: str) -> JsonObject:

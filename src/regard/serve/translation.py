@@ -69,45 +69,59 @@ class Translators:
         return [DetectedLanguage(code, share / total) for code, share in shares.items()]
 
 
-def build_translation_router(
-    runs: Mapping[str, ServedRun], limits: Limits, key: str | None
-) -> APIRouter:
-    """Return the routes of LibreTranslate and Azure Translator."""
-    router, translators = APIRouter(tags=["translation"]), Translators(runs)
+class TranslationRoutes:
+    """The routes of LibreTranslate and Azure Translator."""
 
-    async def read_values(request: Request) -> dict[str, str | list[str]]:
+    def __init__(self, runs: Mapping[str, ServedRun], limits: Limits, key: str | None):
+        self.translators, self.limits, self.key = Translators(runs), limits, key
+
+    def router(self) -> APIRouter:
+        """Return the routes."""
+        router = APIRouter(tags=["translation"])
+        add = router.add_api_route
+        add("/translate", self.translate, methods=["POST"], summary="Translate texts.")
+        add("/detect", self.detect, methods=["POST"], summary="Detect the language of a text.")
+        add("/languages", self.languages, methods=["GET"], summary="List the languages.")
+        add(
+            "/frontend/settings",
+            self.frontend_settings,
+            methods=["GET"],
+            summary="Settings for LibreTranslate's page.",
+        )
+        return router
+
+    async def read_values(self, request: Request) -> dict[str, str | list[str]]:
         values = await request_values(request)
         if request.scope.get("regard.key_is_missing") and not matches_key(
-            str(values.get("api_key", "")), key
+            str(values.get("api_key", "")), self.key
         ):
-            raise ApiError(403, "a key is needed: api_key")
+            raise ApiError(403, "a self.key is needed: api_key")
         return values
 
-    @router.post("/translate", summary="Translate texts.")
-    async def translate(request: Request) -> JSONResponse:
+    async def translate(self, request: Request) -> JSONResponse:
         if is_azure(request):
             check_azure_key(request)
-            return JSONResponse(await translate_azure(request, translators, limits))
+            return JSONResponse(await translate_azure(request, self.translators, self.limits))
         return JSONResponse(
-            await translate_libre(request, await read_values(request), translators, limits)
+            await translate_libre(
+                request, await self.read_values(request), self.translators, self.limits
+            )
         )
 
-    @router.post("/detect", summary="Detect the language of a text.")
-    async def detect(request: Request) -> JSONResponse:
+    async def detect(self, request: Request) -> JSONResponse:
         if is_azure(request):
             check_azure_key(request)
             texts = await azure_texts(request)
-            return JSONResponse([azure_detection(translators.detect(text)) for text in texts])
-        values = await read_values(request)
+            return JSONResponse([azure_detection(self.translators.detect(text)) for text in texts])
+        values = await self.read_values(request)
         text = values.get("q")
         if not isinstance(text, str) or not text:
             raise ApiError(400, "q is missing: give a text")
-        found = translators.detect(text[: limits.max_characters])
+        found = self.translators.detect(text[: self.limits.max_characters])
         return JSONResponse([libre_detection(language) for language in found])
 
-    @router.get("/languages", summary="List the languages.")
-    async def languages(request: Request) -> JSONResponse:
-        codes = list(dict.fromkeys(code for pair in translators.runs for code in pair))
+    async def languages(self, request: Request) -> JSONResponse:
+        codes = list(dict.fromkeys(code for pair in self.translators.runs for code in pair))
         if is_azure(request):
             entries = {
                 code: {"name": language_name(code), "nativeName": language_name(code), "dir": "ltr"}
@@ -116,19 +130,22 @@ def build_translation_router(
             return JSONResponse({"translation": entries})
         return JSONResponse(
             [
-                {"code": code, "name": language_name(code), "targets": translators.targets(code)}
-                for code in translators.sources
+                {
+                    "code": code,
+                    "name": language_name(code),
+                    "targets": self.translators.targets(code),
+                }
+                for code in self.translators.sources
             ]
         )
 
-    @router.get("/frontend/settings", summary="Settings for LibreTranslate's page.")
-    async def frontend_settings() -> JsonObject:
-        source, target = next(iter(translators.runs), ("", ""))
+    async def frontend_settings(self) -> JsonObject:
+        source, target = next(iter(self.translators.runs), ("", ""))
         return {
-            "charLimit": limits.max_characters,
+            "charLimit": self.limits.max_characters,
             "frontendTimeout": 500,
-            "apiKeys": key is not None,
-            "keyRequired": key is not None,
+            "apiKeys": self.key is not None,
+            "keyRequired": self.key is not None,
             "suggestions": False,
             "filesTranslation": False,
             "supportedFilesFormat": [],
@@ -137,8 +154,6 @@ def build_translation_router(
                 "target": {"code": target, "name": language_name(target)},
             },
         }
-
-    return router
 
 
 def matches_key(candidate: str, key: str | None) -> bool:

@@ -159,6 +159,9 @@ function remember(values) {
 async function predict(example) {
   const run = state.run, isExample = example !== undefined;
   const values = isExample ? null : readInput();
+  const missing = isExample ? undefined : run.fields.find((field) =>
+    field.is_required && ![values[field.name]].flat().at(-1));
+  if (missing) { showError(new Error(`${missing.label}: the input is missing`)); return; }
   state.input = isExample ? { example } : { input: values };
   state.stop = new AbortController();
   $("stop").hidden = false;
@@ -281,7 +284,7 @@ function prepareMap(map) {
     return { tokens, wordIds };
   });
   const layers = map.layers.map(([name], index) => ({
-    name, label: `${index + 1}: ${name.replaceAll("_", " ").replaceAll(".", " ")}`, heads: map.weights[index],
+    name, label: map.labels?.[index] ?? name, heads: map.weights[index],
   }));
   return { queries: sides[0], keys: sides[1], layers, image: map.image, kind: map.layers[0][1] };
 }
@@ -355,7 +358,7 @@ function drawMap() {
   const layer = state.map.layers[$("layer").value];
   const head = $("head").value === "mean" ? "the mean of all heads" : `head ${+$("head").value + 1}`;
   $("sentence").textContent = `Each row is a token that attends, each column one that it attends to: `
-    + `layer ${layer.label}, ${head}. The page opens with the sharpest head.`;
+    + `${layer.label}, ${head}. The page opens with the sharpest head.`;
   $("top").textContent = `${(100 * top).toFixed(0)} %`;
   const canAblate = $("head").value !== "mean";
   $("ablate").hidden = !canAblate;
