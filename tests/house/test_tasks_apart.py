@@ -21,14 +21,14 @@ PACKAGES = {entry.package.rpartition(".")[2] for entry in TASKS.values()}
 NAMES = {*TASKS, *PACKAGES}
 # Strings that are equal to the name of a task and mean something else there.
 OTHER_MEANINGS = {
-    "image": {"config/data", "data", "view"},  # field of a record; picture in an attention map
+    "image": {"config/data", "data", "view", "serve"},  # field of a record, picture of a map
     "caption": {"config/data", "data", "cli/check.py"},  # field of a record
     "copy": {"config/data/bits.py", "data/catalogue.py"},  # kind of data
     "recall": {"config/data/bits.py", "data/catalogue.py", "cli/align.py", "metrics"},  # a metric
     "bandit": {"config/data/environments.py", "data"},  # kind of data
     "music": {"data/catalogue.py"},  # kind of a corpus
     "bits": {"data/catalogue.py", "cli/heads.py"},  # kind of a corpus; unit of entropy
-    "language": {"data/synthetic/dates.py"},  # setting of the dates
+    "language": {"data/synthetic/dates.py", "serve/translation.py"},  # of dates; of a text
     "chat": {"cli/app.py"},  # name of a command
     "pretrain": {"convert"},  # setting of the model bert
     "tag": {"config/errors.py"},  # key of an error of pydantic

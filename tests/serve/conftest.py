@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 import regard
-from regard.serve.app import build_app
+from regard.serve.application import build_app
 from regard.serve.limits import Limits
 
 TINY_RNN = {"kind": "rnnsearch", "dim": 8, "hidden_dim": 8}

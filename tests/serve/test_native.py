@@ -28,7 +28,7 @@ def post(http: httpx.Client, path: str, **body: object) -> httpx.Response:
 def test_runs_describe_themselves(http):
     runs = {run["name"]: run for run in http.get("/api/runs").json()}
     assert list(runs) == ["translator", "writer", "talker", "judge"]
-    assert runs["talker"]["apis"] == ["chat"]
+    assert runs["talker"]["apis"] == ["chat completions"]
     assert runs["translator"]["fields"][0]["name"] == "source"
     assert http.get("/api/runs/judge").json() == runs["judge"]
 

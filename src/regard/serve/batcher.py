@@ -73,6 +73,9 @@ class Batcher:
             self.condition.notify()
         return await job.future
 
+    def waiting_inputs(self) -> int:
+        return self.waiting
+
     def close(self) -> None:
         """Finish what waits, take no more, and end the thread."""
         with self.condition:

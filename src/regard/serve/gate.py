@@ -53,7 +53,7 @@ class Gate:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        start, answer = time.perf_counter(), Answer(send)
+        start, answer = time.perf_counter(), GateResponse(send)
         headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
         try:
             if refusal := self.refusal(scope, headers):
@@ -123,7 +123,7 @@ class Gate:
         log.info(json.dumps({**line, "ms": round(line["ms"], 1)}))
 
 
-class Answer:
+class GateResponse:
     """The response of one request: its status, and headers that every response has."""
 
     def __init__(self, send: Send):

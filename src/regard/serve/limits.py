@@ -1,4 +1,4 @@
-"""What a request may cost; all limits are on by default."""
+"""Limits of requests; all are on by default."""
 
 from dataclasses import dataclass
 

@@ -89,7 +89,7 @@ class PredictionsAnswer(BaseModel):
 
 
 class ErrorBody(BaseModel):
-    """What is wrong with a request."""
+    """The error of a request."""
 
     error: dict[str, str | int | None]
 

@@ -20,7 +20,7 @@ from regard.files import JsonObject
 from regard.run import Run
 from regard.serve.limits import ApiError, Limits
 from regard.serve.native import check_count
-from regard.serve.served import ServedRun
+from regard.serve.served import CHAT, ServedRun
 from regard.serve.work import finish, in_thread, server_event, stream_texts
 from regard.tasks.base import Prediction
 from regard.tasks.generation import TextPrediction
@@ -40,7 +40,7 @@ class OpenAIBody(BaseModel):
 
 
 class SamplingBody(OpenAIBody):
-    """How an output is found. Without `temperature` and `top_p`, as the settings of the run say."""
+    """The search for an output; without temperature, top_p and seed, that of the run's settings."""
 
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
@@ -138,7 +138,7 @@ class EmbeddingBody(OpenAIBody):
 
 
 class Generation:
-    """What the routes for completions and chat share: the run, its records, its answers."""
+    """The common part of completions and chat: the run, its records, its answers."""
 
     def __init__(
         self,
@@ -311,7 +311,7 @@ class OpenAIRoutes:
         return {**generation.header("text_completion"), "choices": choices, "usage": usage}
 
     async def chat(self, request: Request, body: ChatBody) -> Response | JsonObject:
-        served = self.find_run(body.model, "chat")
+        served = self.find_run(body.model, CHAT)
         if body.logprobs:
             raise ApiError(400, "logprobs is not supported; leave it out")
         turns, copies = to_turns(body.messages), body.n or 1

@@ -23,6 +23,7 @@ MAX_VARIANTS = 32  # settings of requests for which a task is kept
 MAX_EXAMPLES = 20  # records of the data that the page offers
 MAX_PREVIEW_CHARACTERS = 200
 CHANGEABLE_SETTINGS = ("decode.",)  # tables that a request may change
+CHAT = "chat completions"  # the name of an API
 EXAMPLE_SPLITS = ("test", "dev", "train")
 
 InputValue = str | dict[str, str | list[str]]
@@ -85,7 +86,7 @@ class ServedRun:
         """Return the interfaces of other servers that this run can answer."""
         task = self.run.task
         offers = {
-            "chat": isinstance(task, Conversation),
+            CHAT: isinstance(task, Conversation),
             "completions": isinstance(task, TextCompleter) and not isinstance(task, Conversation),
             "embeddings": isinstance(task, TextEmbedder),
             "translation": self.languages is not None and task.accepts_target,

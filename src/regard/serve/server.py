@@ -11,7 +11,7 @@ import uvicorn
 
 from regard.errors import InputError
 from regard.run import Run
-from regard.serve.app import LOCAL_HOSTS, build_app
+from regard.serve.application import LOCAL_HOSTS, build_app
 from regard.serve.gate import Gate
 from regard.serve.served import run_name
 

@@ -1,4 +1,4 @@
-"""How much structure the heads of a map have, and from which weight on a cell looks like a peak."""
+"""Structure of the heads of a map, and the weight from which a cell looks like a peak."""
 
 from typing import NamedTuple
 

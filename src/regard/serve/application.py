@@ -52,14 +52,14 @@ def build_app(
         )
         for name, run in runs.items()
     }
-    for name, one in served.items():
-        metrics.watch_queue(name, lambda one=one: one.batcher.waiting)
+    for name, served_run in served.items():
+        metrics.watch_queue(name, served_run.batcher.waiting_inputs)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         yield
-        for one in served.values():
-            one.batcher.close()
+        for served_run in served.values():
+            served_run.batcher.close()
 
     app = FastAPI(
         title="regard",
