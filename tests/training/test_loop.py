@@ -20,6 +20,7 @@ class Numbers:
     """Batches of unequal size whose place is one number."""
 
     epoch = 0
+    batches_per_epoch = None
 
     def __init__(self):
         self.place = 0
