@@ -22,5 +22,6 @@ def gradient_attention_map(run: Run, text: str) -> AttentionMap:
         plain.queries.tokens,
         plain.keys.tokens,
         kind=plain.layers[0].kind,
+        word_ids=(plain.queries.word_ids, plain.keys.word_ids),
         title=plain.title,
     )

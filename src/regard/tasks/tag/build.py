@@ -19,6 +19,7 @@ from regard.tasks.tag.inputs import WordRow, build_word_inputs
 from regard.tasks.tag.model import SequenceTagger
 from regard.tasks.tag.settings import TagSettings, UnderstandSettings
 from regard.tasks.tag.task import TagTask, UnderstandTask, split_labels
+from regard.tasks.tag.words import WordSplitter
 from regard.tasks.text_vectors import text_vector_options
 from regard.text.labels import Labels
 from regard.text.special_ids import load_tokenizer
@@ -32,7 +33,11 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
     def vocabulary_loaders(
         self, settings: TagSettings | UnderstandSettings
     ) -> Mapping[str, VocabularyLoader]:
-        loaders: dict[str, VocabularyLoader] = {"text": load_tokenizer, "tags": Labels.load}
+        loaders: dict[str, VocabularyLoader] = {
+            "text": load_tokenizer,
+            "tags": Labels.load,
+            "words": WordSplitter.load,
+        }
         if isinstance(settings, UnderstandSettings):
             loaders["labels"] = Labels.load
         return loaders
@@ -48,6 +53,9 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
         vocabularies: dict[str, RunAsset] = {
             "text": self.build_tokenizer(settings, corpus, "text"),
             "tags": tags,
+            "words": WordSplitter.from_data(
+                record["text"].split() for record in corpus.read("train")
+            ),
         }
         if isinstance(settings, UnderstandSettings):
             vocabularies["labels"] = Labels.from_data(
@@ -92,6 +100,7 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
             build_word_inputs(settings.model.kind, tokenizer, segments=segments),
             find_vocabulary(vocabularies, "tags", Labels),
             labels,
+            splitter=find_vocabulary(vocabularies, "words", WordSplitter),
             scheme=settings.head.scheme,
             max_tokens=self.max_tokens(settings),
             label_smoothing=settings.train.label_smoothing,

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.data.tag_schemes import OUTSIDE, TagScheme, can_follow
-from regard.layers.crf import CRF
+from regard.layers.crf import CRF, FORBIDDEN_SCORE
 from regard.layers.encoder_states import EncoderStates
 from regard.layers.output_heads import ClassifierHead, build_pooling
 from regard.models.protocols import Encoder
@@ -74,6 +74,31 @@ class SequenceTagger(EncoderModel[Encoder[EncoderStates]]):
         if self.crf is not None:
             return self.crf.best_tags(logits.tags, logits.valid)
         return logits.tags.argmax(-1).masked_fill(~logits.valid, 0)
+
+    @torch.no_grad()
+    def span_probabilities(
+        self, logits: TagLogits, row: int, tags: Sequence[int], spans: Sequence[tuple[int, int]]
+    ) -> list[float]:
+        """Return the probability that the words of each span (start, end) have these tags.
+
+        With a CRF it is Z(the tags of the span are given) / Z, by two forward recursions. Without,
+        it is the product over the words.
+        """
+        energy, valid = logits.tags[row].double(), logits.valid[row]
+        if self.crf is None:
+            log_probs = energy.log_softmax(-1)
+            chosen = log_probs[range(len(tags)), list(tags)]
+            return [float(chosen[start:end].sum().exp()) for start, end in spans]
+        rows = [energy]
+        for start, end in spans:
+            given = torch.full_like(energy, FORBIDDEN_SCORE)
+            positions = torch.arange(start, end)
+            given[positions, torch.tensor(tags[start:end])] = 0.0
+            is_inside = torch.zeros_like(valid)
+            is_inside[start:end] = True
+            rows.append(torch.where(is_inside[:, None], energy + given, energy))
+        log_sums = self.crf.log_partition(torch.stack(rows), valid.expand(len(rows), -1))
+        return (log_sums[1:] - log_sums[0]).exp().clamp(max=1.0).tolist()
 
 
 def allowed_transitions(tags: Sequence[str], scheme: TagScheme) -> tuple[Tensor, Tensor, Tensor]:

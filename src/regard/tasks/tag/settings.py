@@ -101,7 +101,7 @@ class TagSettings(WordTaskSettings):
     data: TagDataConfig = Field(
         default=PublicTagsDataConfig(name="wnut17"), description="Data set: tagged or public."
     )
-    model: TagModelConfig = Field(default=BilstmCrfConfig(), description=MODEL_HELP)
+    model: TagModelConfig = Field(default=BiRnnAttentionConfig(), description=MODEL_HELP)
     train: TagTrainConfig = Field(default=TagTrainConfig(), description=TRAIN_HELP)
 
 

@@ -31,6 +31,7 @@ from regard.tasks.loss import Loss
 from regard.tasks.tag import view
 from regard.tasks.tag.inputs import AnyWordInputs, SubwordInputs, WordRow
 from regard.tasks.tag.model import SequenceTagger, TagLogits
+from regard.tasks.tag.words import Word, WordSplitter, whitespace_words
 from regard.tasks.text_vectors import SPECIAL_TOKEN_COUNT, TextVectorOptions, embed_rows
 from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
@@ -69,12 +70,17 @@ class TagPrediction(Prediction):
     """The words of a sentence with their BIO tags, and its label with its probability.
 
     `text` is the sentence with its spans in brackets: `[Ada Lovelace](person) wrote to ...`
+    `source` is the sentence as it was given, which `positions` of words refer to.
+    `span_probabilities` are those of `tag_spans`.
     """
 
     words: Sequence[str] = ()
     tags: Sequence[str] = ()
     label: str | None = None
     probability: float | None = None
+    source: str = ""
+    positions: Sequence[tuple[int, int]] = ()
+    span_probabilities: Sequence[float] = ()
 
     @property
     def tag_spans(self) -> list[TagSpan]:
@@ -85,10 +91,11 @@ class TagPrediction(Prediction):
         return tuple(labeled_parts(self.words, self.tags, self.label))
 
     def as_dict(self) -> JsonObject:
-        spans = [
-            {**span._asdict(), "text": " ".join(self.words[span.start : span.end])}
-            for span in self.tag_spans
-        ]
+        spans: list[JsonObject] = []
+        for span, probability in zip(self.tag_spans, self.span_probabilities, strict=True):
+            start, end = self.positions[span.start][0], self.positions[span.end - 1][1]
+            characters = {"label": span.label, "start": start, "end": end}
+            spans.append({**characters, "text": self.source[start:end], "probability": probability})
         fields: JsonObject = {
             "tokens": list(self.words),
             "tags": list(self.tags),
@@ -114,6 +121,7 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
         tags: Labels,
         labels: Labels | None = None,
         *,
+        splitter: WordSplitter | None = None,
         scheme: TagScheme = "bio",
         max_tokens: int = 256,
         label_smoothing: float = 0.0,
@@ -128,6 +136,7 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
             vector_options=vector_options,
         )
         self.word_inputs, self.tags, self.labels = word_inputs, tags, labels
+        self.splitter = splitter or WordSplitter()
         self.scheme: TagScheme = scheme
 
     # --- training
@@ -190,8 +199,8 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
     ) -> list[TagPrediction]:
         """Return the tags of each sentence; words after `max_tokens` tokens are outside."""
         self.model.eval()
-        sentences = [record["text"].split() for record in records]
-        rows = [self.word_inputs.row(sentence, self.max_tokens) for sentence in sentences]
+        sentences = [self.words(record) for record in records]
+        rows = [self.word_inputs.row([w.text for w in s], self.max_tokens) for s in sentences]
         predictions = [TagPrediction("")] * len(rows)
         label = None if self.labels is None else 0
         examples = [TagExample(index, row, [0], label) for index, row in enumerate(rows)]
@@ -200,14 +209,30 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
             best = self.model.best_tags(logits).tolist()
             for batch_row, index in enumerate(batch.indices.tolist()):
                 words, count = sentences[index], self.word_inputs.word_count(rows[index])
-                tags = [self.tags.names[tag_id] for tag_id in best[batch_row][:count]]
+                tag_ids = best[batch_row][:count]
+                tags = [self.tags.names[tag_id] for tag_id in tag_ids]
                 tags = convert_tags(tags, self.scheme, "bio") + [OUTSIDE] * (len(words) - count)
-                predictions[index] = to_prediction(
-                    words, tags, *self.sentence_label(logits, batch_row)
+                spans = [(span.start, span.end) for span in spans_from_tags(tags)]
+                label, probability = self.sentence_label(logits, batch_row)
+                predictions[index] = TagPrediction(
+                    bracketed_text([word.text for word in words], tags, label),
+                    [word.text for word in words],
+                    tags,
+                    label,
+                    probability,
+                    records[index]["text"],
+                    [(word.start, word.end) for word in words],
+                    self.model.span_probabilities(logits, batch_row, tag_ids, spans),
                 )
             if on_progress is not None:
                 on_progress(len(batch.indices))
         return predictions
+
+    def words(self, record: Record) -> list[Word]:
+        """Return the words of a record; text without tags is split as the training data is."""
+        if "tags" in record:
+            return whitespace_words(record["text"])
+        return self.splitter.split(record["text"])
 
     def sentence_label(self, logits: TagLogits, row: int) -> tuple[str, float] | tuple[None, None]:
         """Return the likeliest label of a sentence and its probability, if there are labels."""
@@ -246,7 +271,8 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
 
     def attention_weights(self, text: str) -> dict[str, Tensor]:
         """Return all attention weights for a sentence, by the name of the attention."""
-        row = self.word_inputs.row(text.split(), self.max_tokens)
+        words = [word.text for word in self.splitter.split(text)]
+        row = self.word_inputs.row(words, self.max_tokens)
         return self.observed_weights(self.word_inputs.tensors([row]))
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
@@ -316,14 +342,11 @@ def split_labels(label: str) -> list[str]:
     return label.split("#")
 
 
-def to_prediction(
-    words: Sequence[str], tags: Sequence[str], label: str | None, probability: float | None
-) -> TagPrediction:
-    """Return a prediction; its text is the label, if any, and the words with spans in brackets."""
-    text = " ".join(
+def bracketed_text(words: Sequence[str], tags: Sequence[str], label: str | None) -> str:
+    """Return the label, if any, and the words with spans in brackets."""
+    return " ".join(
         f"[{part}]({name})" if name else part for part, name in labeled_parts(words, tags, label)
     )
-    return TagPrediction(text, words, tags, label, probability)
 
 
 def labeled_parts(

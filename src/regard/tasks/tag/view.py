@@ -22,7 +22,7 @@ def tag_map(task: "TagTask", text: str) -> AttentionMap:
     if not task.has_attention():
         kind = type(task.model.encoder).__name__
         raise InputError(f"model {kind} has no attention to observe")
-    words = text.split()
+    words = [word.text for word in task.splitter.split(text)]
     row = task.word_inputs.row(words, task.max_tokens)
     positions = task.word_inputs.word_indices(row)
     piece_counts = Counter(positions)
