@@ -244,7 +244,8 @@ class TagTask(EncoderTask[TagExample, TagBatch, SequenceTagger]):
     def embed(self, texts: Sequence[str]) -> Float[np.ndarray, "n d"]:
         """Return one vector for each text, of its states in the encoder."""
         limit = self.vector_options.max_tokens
-        rows = [self.word_inputs.row(text.split(), limit) for text in texts]
+        sentences = [[word.text for word in self.splitter.split(text)] for text in texts]
+        rows = [self.word_inputs.row(sentence, limit) for sentence in sentences]
         return embed_rows(self.model.encoder, rows, self.encoder_tensors, self.vector_options)
 
     def encoder_tensors(self, rows: Sequence[Sequence[int] | Sequence[str]]) -> dict[str, Tensor]:
