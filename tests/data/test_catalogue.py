@@ -4,9 +4,13 @@ import subprocess
 import sys
 from importlib import import_module
 
+import pytest
+
 from regard.data.catalogue import CORPORA
 from regard.data.public.translation import TRANSLATION_DATASETS
 from regard.data.synthetic.dates import LANGUAGES
+from regard.tasks.catalogue import TASKS
+from regard.tasks.load import resolve_settings
 
 
 def test_every_entry_exists():
@@ -37,3 +41,16 @@ def test_catalogue_imports_nothing():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert completed.stdout.strip() == "[]"
+
+
+def test_a_public_name_as_a_kind_gets_a_hint():
+    """Each public corpus belongs to a task, whose error names the two settings."""
+    public = {name for name, entry in CORPORA.items() if ".Public" in entry.class_path}
+    hinted = set()
+    for task in TASKS:
+        for name in public:
+            with pytest.raises(ValueError) as error:
+                resolve_settings({"task": task, "data": {"kind": name}})
+            if f'data.kind = "public" and data.name = "{name}"' in str(error.value):
+                hinted.add(name)
+    assert hinted == public

@@ -84,14 +84,6 @@ def test_held_out_splits(mirror):
     assert len(dev_text) == pytest.approx(len(train_text + dev_text) / 10, abs=1)
 
 
-def test_files_without_address_need_a_mirror(mirror, monkeypatch):
-    monkeypatch.delenv("REGARD_MIRROR")
-    with pytest.raises(
-        ValueError, match=r"train.jsonl.gz: no server has this file.* REGARD_MIRROR"
-    ):
-        list(PublicText("imdb_sample").read("train"))
-
-
 def test_datasets_are_complete():
     checksums = []
     for name, dataset in TEXT_DATASETS.items():

@@ -103,7 +103,7 @@ def _message(error: ErrorDetails, path: SettingPath) -> str:
         return f"missing; expected {expected_type(path.field)}. {help_text}".rstrip(". ")
     if kind == "union_tag_invalid":
         tags = [tag.strip("' ") for tag in context["expected_tags"].split(",")]
-        return choice_message(tags, context["tag"])
+        return choice_message(tags, context["tag"]) + _name_hint(path, context["tag"])
     if kind == "literal_error" and path.field:
         return choice_message(list(_literals(path.field.annotation)), value)
     if kind == "value_error":
@@ -115,6 +115,15 @@ def _message(error: ErrorDetails, path: SettingPath) -> str:
     if path.field is not None:
         return f"expected {expected_type(path.field)}, not {quoted(value)}"
     return f"expected a table, not {quoted(value)}"
+
+
+def _name_hint(path: SettingPath, name: str) -> str:
+    """Return a hint if `name` is a public data set, which has a kind and a name."""
+    tables = dict(classes_by_kind(path.field.annotation if path.field else None))
+    names = tables["public"].model_fields.get("name") if "public" in tables else None
+    if names is None or name not in _literals(names.annotation):
+        return ""
+    return f'; set {path.key}.kind = "public" and {path.key}.name = "{name}"'
 
 
 def _unknown_setting(path: SettingPath, name: str) -> str:

@@ -6,11 +6,13 @@ Checksums are of the unpacked text, so they hold for every compression of the sa
 import gzip
 import http.client
 import os
+import struct
 import sys
+import tarfile
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -19,6 +21,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from regard.data.archives import Recipe
 from regard.errors import InputError
 from regard.files import draft_path, remove_drafts
 
@@ -34,7 +37,7 @@ class RemoteFile(NamedTuple):
     """The address and the checksum of a text file."""
 
     url: str
-    """Empty if no server has the file, only a mirror."""
+    """Address of the file, or of an archive that `recipe` converts."""
     mirror_path: str
     """Path below the root of a mirror."""
     sha256: str
@@ -43,6 +46,10 @@ class RemoteFile(NamedTuple):
     """Name of the file inside a zip; empty to keep the zip itself, with its checksum."""
     max_bytes: int = 1 << 30
     """Limit of the download and of the unpacked text; more is refused before it is hashed."""
+    recipe: Recipe | None = None
+    """Converts the archive at `url` to the file; a mirror has the file itself."""
+    is_mirror_converted: bool = False
+    """Whether `recipe` also converts the file of a mirror."""
 
 
 def cache_folder() -> Path:
@@ -70,28 +77,40 @@ def fetch_file(source: RemoteFile, path: Path) -> Path:
             packed = Path(mirror).expanduser() / source.mirror_path
             if not packed.is_file():
                 raise InputError(f"{packed}: the mirror (REGARD_MIRROR) lacks this file")
-            _unpack(packed, source, path, str(packed))
-            return path
-        if not mirror and not source.url:
-            raise InputError(
-                f"{source.mirror_path}: no server has this file, which was extracted from "
-                "an archive; set REGARD_MIRROR to a folder or an address that has it"
-            )
-        url = f"{mirror}/{quote(source.mirror_path)}" if mirror else source.url
-        part = path.with_name(path.name + ".part")
-        is_resumed = part.exists()
-        _download(url, part, source.max_bytes)
-        try:
-            _unpack(part, source, path, url)
-        except ValueError:
-            part.unlink()
-            if not is_resumed:
-                raise
-            # The resumed part may have been of another version.
-            _download(url, part, source.max_bytes)
-            _unpack(part, source, path, url)
-        part.unlink()
+            _unpack(packed, _mirror_file(source), path, str(packed))
+        elif mirror:
+            url = f"{mirror}/{quote(source.mirror_path)}"
+            _download_and_unpack(url, _mirror_file(source), path)
+        else:
+            _download_and_unpack(source.url, source, path)
     return path
+
+
+def _mirror_file(source: RemoteFile) -> RemoteFile:
+    """Return the file as a mirror has it: without a recipe, unless that converts it as well."""
+    return source if source.is_mirror_converted else source._replace(recipe=None)
+
+
+def _download_and_unpack(url: str, source: RemoteFile, path: Path) -> None:
+    """Download, and convert to `path`; an archive stays, since other files may be in it."""
+    name = path.name + ".part" if source.recipe is None else "archive-" + url.rpartition("/")[2]
+    packed = path.with_name(name)
+    part = packed if source.recipe is None else packed.with_name(name + ".part")
+    is_resumed = part.exists() or packed.exists()
+    for is_last_try in (not is_resumed, True):
+        if not (source.recipe and packed.exists()):
+            _download(url, part, source.max_bytes)
+            part.replace(packed)
+        try:
+            _unpack(packed, source, path, url)
+        except ValueError:
+            packed.unlink()  # a resumed part may have been of another version
+            if is_last_try:
+                raise
+            continue
+        break
+    if source.recipe is None:
+        packed.unlink()
 
 
 def is_verified(path: Path, source: RemoteFile) -> bool:
@@ -227,8 +246,8 @@ def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
     draft = draft_path(path)
     digest, size = sha256(), 0
     try:
-        with _open_unpacked(packed, name, source.member) as text, draft.open("wb") as file:
-            while block := text.read(BLOCK_BYTES):
+        with _unpacked_blocks(packed, name, source) as blocks, draft.open("wb") as file:
+            for block in blocks:
                 size += len(block)
                 _check_size(name, size, source.max_bytes)
                 digest.update(block)
@@ -244,12 +263,25 @@ def _unpack(packed: Path, source: RemoteFile, path: Path, name: str) -> None:
         draft.replace(path)
     except (
         *(EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, KeyError),
+        *(tarfile.TarError, struct.error, IndexError),
         *(NotImplementedError, RuntimeError),  # unknown compression, encryption
     ) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"{name}: damaged ({reason})") from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _unpacked_blocks(
+    packed: Path, name: str, source: RemoteFile
+) -> Generator[Iterable[bytes], None, None]:
+    """Open the file inside `packed`, or convert the archive."""
+    if source.recipe is not None:
+        yield source.recipe(packed)
+        return
+    with _open_unpacked(packed, name, source.member) as text:
+        yield iter(lambda: text.read(BLOCK_BYTES), b"")
 
 
 @contextmanager

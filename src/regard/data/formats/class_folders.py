@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.data.archives import repacked_images
 from regard.data.corpus import SPLITS, check_name
 from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.image_files import IMAGE_SUFFIXES, is_image_file
@@ -173,16 +174,19 @@ class ClassFolders(ImageEpisodes):
         return f"classes: {', '.join(each)}; {sizes}; license not stated"
 
 
+def _omniglot_file(name: str, digest: str) -> RemoteFile:
+    """Return a zip of the authors; the checksum is of its images, packed in one way."""
+    url = f"https://raw.githubusercontent.com/brendenlake/omniglot/master/python/{name}"
+    path = f"fewshot/omniglot/{name}"
+    return RemoteFile(url, path, digest, recipe=repacked_images, is_mirror_converted=True)
+
+
 _OMNIGLOT_FILES = {
-    "train": RemoteFile(
-        "",  # repacked: the same images as in the zip of the authors
-        "fewshot/omniglot/images_background.zip",
-        "b5065e7bfafff477c3b3b11be1ce6632a4e520dc1cf28d51c8fe9d19b3bdf8d2",
+    "train": _omniglot_file(
+        "images_background.zip", "12f28f39d6d0baaa9b94998e145067e51cc8bdac385d5b3c8994ade9a99f11a2"
     ),
-    "test": RemoteFile(
-        "",
-        "fewshot/omniglot/images_evaluation.zip",
-        "4956cd99e11cd8c184977b64ca93acd116b99b01541e548698b8b9565395b60f",
+    "test": _omniglot_file(
+        "images_evaluation.zip", "7fd4f63de21cc4a4e0abb7d2f4b8d5491637b42651c1817c538392ae00186206"
     ),
 }
 IMAGE_CLASS_DATASETS = {"omniglot": _OMNIGLOT_FILES}

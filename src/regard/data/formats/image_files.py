@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from regard.data.archives import first_items
 from regard.data.corpus import SPLITS, Record, check_name, check_split
 from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.idx import read_idx
@@ -177,19 +178,23 @@ class ImageDataset(NamedTuple):
 
 
 def _fashion_mnist_files(
-    name: str, image_digest: str, label_digest: str, is_served: bool = True
+    name: str, image_digest: str, label_digest: str, count: int | None = None
 ) -> tuple[RemoteFile, RemoteFile]:
     base_url = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
+    source = name if count is None else "train"
+    recipe = None if count is None else first_items(count)
     return (
         RemoteFile(
-            f"{base_url}/{name}-images-idx3-ubyte.gz" if is_served else "",
+            f"{base_url}/{source}-images-idx3-ubyte.gz",
             f"images/fashion_mnist/{name}-images-idx3-ubyte.gz",
             image_digest,
+            recipe=recipe,
         ),
         RemoteFile(
-            f"{base_url}/{name}-labels-idx1-ubyte.gz" if is_served else "",
+            f"{base_url}/{source}-labels-idx1-ubyte.gz",
             f"images/fashion_mnist/{name}-labels-idx1-ubyte.gz",
             label_digest,
+            recipe=recipe,
         ),
     )
 
@@ -208,7 +213,7 @@ _TRAIN_20K_FILES = _fashion_mnist_files(
     "train20k",
     "f675812a188eaff57e6cc99252d4b1fa2d27bc3e00cec09f67474894e24358ad",
     "c1d29b30febfce7b7c5d4dfc17d6ab9f9f8e49101ae51e79e3b24d5df6a1317e",
-    is_served=False,  # an excerpt of the complete file
+    count=20_000,  # the first of the complete file
 )
 _CLASS_NAMES = (
     *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat"),

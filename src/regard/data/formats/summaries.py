@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from regard.data.archives import aeslc_mails
 from regard.data.corpus import SPLITS, Record, check_name, check_split
 from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.labeled_texts import (
@@ -117,8 +118,10 @@ def _abstract_record(data: JsonObject, location: str) -> Record:
 
 
 def _aeslc_file(split: str, digest: str) -> RemoteFile:
-    # Upstream has one file for each mail; only a mirror has this file.
-    return RemoteFile("", f"summarization/aeslc/{split}.jsonl.gz", digest)
+    commit = "615a3175f57fa0e3fbd44b596e295d3a33c256e6"
+    url = f"https://codeload.github.com/ryanzhumich/AESLC/tar.gz/{commit}"  # one file a mail
+    path = f"summarization/aeslc/{split}.jsonl.gz"
+    return RemoteFile(url, path, digest, recipe=aeslc_mails(split))
 
 
 def _scitldr_file(split: str, digest: str) -> RemoteFile:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.data.archives import without_header
 from regard.data.corpus import SPLITS, Record, check_name, check_split
 from regard.data.database import ANY_VALUE, Database, is_list_of
 from regard.data.download import RemoteFile, cache_folder, fetch_file
@@ -63,9 +64,9 @@ def to_slot_values(slot_pairs: list[list[str]]) -> SlotValues:
     return {name: values[name] for name in SLOT_COLUMNS if name in values}
 
 
-def _camrest_file(name: str, digest: str) -> RemoteFile:
-    # Upstream has other lines before the JSON; only a mirror has this file.
-    return RemoteFile("", f"dialogue/camrest676/{name}", digest)
+def _camrest_file(source: str, name: str, digest: str) -> RemoteFile:
+    url = f"{GITHUB}/shawnwun/NNDIAL/baacc57e04991b3078dcbeee602324bdbeb70b78/{source}"
+    return RemoteFile(url, f"dialogue/camrest676/{name}", digest, recipe=without_header)
 
 
 def _woz_file(split: str, digest: str) -> RemoteFile:
@@ -82,13 +83,16 @@ DIALOGUE_DATASETS = {
         dict.fromkeys(
             SPLITS,
             _camrest_file(
+                "data/CamRest676.json",
                 "CamRest676.json.gz",
                 "8dc220483a84a50095f6ba5a625c4bcdd783282607bc615268740eb643775351",
             ),
         ),
         camrest_records,
         _camrest_file(
-            "CamRest_db.json", "bdcc3c4c15e3decef6cb06c294c75b0a53832aba7162a1a3abca1ca1793c917f"
+            "db/CamRest.json",
+            "CamRest_db.json",
+            "bdcc3c4c15e3decef6cb06c294c75b0a53832aba7162a1a3abca1ca1793c917f",
         ),
     ),
     "woz2": DialogueDataset(

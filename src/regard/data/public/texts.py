@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from regard.data.archives import imdb_sample
 from regard.data.corpus import SPLITS, Record, check_name, check_split
 from regard.data.download import RemoteFile, cache_folder, fetch_file
 from regard.data.formats.documents import DocumentFiles, DocumentUnit
@@ -38,8 +39,9 @@ def _sst2_files(split: str, digest: str) -> tuple[RemoteFile, ...]:
 
 
 def _imdb_files(split: str, digest: str) -> tuple[RemoteFile, ...]:
-    # Upstream is an archive with a file for each of 50,000 reviews; only a mirror has this file.
-    return (RemoteFile("", f"classification/imdb_sample/{split}.jsonl.gz", digest),)
+    url = "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz"  # 50,000 reviews
+    path = f"classification/imdb_sample/{split}.jsonl.gz"
+    return (RemoteFile(url, path, digest, recipe=imdb_sample(split)),)
 
 
 def _emotion_files(split: str, text_digest: str, label_digest: str) -> tuple[RemoteFile, ...]:
