@@ -113,7 +113,7 @@ def test_what_the_query_looked_at(command):
     assert "ada: 0.png" in output
     assert "(the query)" in output
     assert "%" in output.splitlines()[0]
-    assert "layers.0" in command("look", "points", ASKED)
+    assert "Layer 1" in command("look", "points", ASKED)
 
 
 def test_a_page_and_a_record(command, tmp_path):

@@ -117,7 +117,10 @@ def test_what_residues_looked_at(command, tmp_path):
         assert part in shown
     command("look", "msa", "MKVLA", "--save", str(tmp_path / "map.npz"))
     seen = AttentionMap.load(tmp_path / "map.npz")
-    assert [layer.name for layer in seen.layers] == ["blocks.0.rows.look", "blocks.1.rows.look"]
+    assert [layer.name for layer in seen.layers] == [
+        "encoder.blocks.0.rows.look",
+        "encoder.blocks.1.rows.look",
+    ]
     assert seen.layers[0].weights.shape == (2, 5, 5)
     assert list(seen.queries.tokens) == ["M1", "K2", "V3", "L4", "A5"]
     assert "layer 1" in command("look", "bert", "MKVLA")

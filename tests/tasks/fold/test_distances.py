@@ -146,7 +146,7 @@ def test_attention_among_edges(task):
     [record] = random_records(5)
     attention = task.attention_weights({"text": record["text"]})
     assert {tuple(weights.shape) for weights in attention.values()} == {(2, 5, 5)}
-    assert [*attention][:2] == ["blocks.0.edges.0.look", "blocks.0.edges.1.look"]
+    assert [*attention][:2] == ["encoder.blocks.0.edges.0.look", "encoder.blocks.0.edges.1.look"]
     without_attention = build_task(triangles="product")
     with pytest.raises(ValueError, match="model has no attention among pairs"):
         without_attention.attention_weights({"text": record["text"]})

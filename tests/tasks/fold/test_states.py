@@ -149,7 +149,7 @@ def test_attention_among_residues(msa):
     short, birnn = build_msa(4), build_birnn()
     attention = short.attention_weights("MKVLA MRVLA")
     assert {name: tuple(w.shape) for name, w in attention.items()} == {
-        "blocks.0.rows.look": (2, 4, 4)
+        "encoder.blocks.0.rows.look": (2, 4, 4)
     }
     assert birnn.attention_weights("MKV") == {}
     assert (msa.has_attention(), birnn.has_attention()) == (True, False)
