@@ -52,7 +52,7 @@ def test_a_report_with_warnings_ends_well(regard):
     assert "memory       about 346 MB at its peak: 300 for Python and torch, 6 for weights" in out
     warnings = lines[lines.index("Warnings:") + 1 :]
     assert all(line.startswith("- dev: ") for line in warnings)
-    assert "- dev: 1 of 1 pairs are also in train: scores will flatter" in out
+    assert "- dev: 1 of 1 pairs are also in train: scores will be too high" in out
     assert "- dev: 1 pairs have an empty target (first: dev.tsv:2); take them out" in out
 
 

@@ -1,4 +1,4 @@
-"""Batches of what a model has lived through: it plays a round, and learns from it a few times.
+"""Batches of rollouts: the model plays a round of episodes, and trains on it a few times.
 
 e: episodes of a round
 """

@@ -57,10 +57,10 @@ class RandomWindows:
 
 
 class ContiguousWindows:
-    """The text in `rows` equal parts side by side; each window goes on where the last one ended.
+    """The text in `rows` equal parts side by side; each window continues the last one.
 
-    `carried` is for whoever reads them: what the model knew at the end of the last window. It is
-    kept with the place, so that training goes on as if it had never stopped.
+    `carried` holds the state of the model at the end of the last window. It is saved with the
+    position, so that a resumed training continues exactly.
     """
 
     def __init__(self, ids: Int[Tensor, " n"], *, rows: int, context: int):

@@ -49,7 +49,7 @@ COUNT_TITLES = {
     "residues": "residues",
     "aligned": "aligned sequences",
     "other_residues": "unknown residues",
-    "untold": "unknown states",
+    "unknown_states": "unknown states",
     "distances": "distances",
     "worlds": "environments",
     "pieces": "pieces",

@@ -193,7 +193,7 @@ class ActingLearner(Learner, Protocol[StateT]):
 
 
 AnyEncoder = Encoder[EncoderStates | PairStates | SpanStates]
-# Models whose memory and state nobody looks into.
+# Models with any types of memory and state.
 AnySeq2SeqModel = Seq2SeqModel[Any, Any]
 AnyCaptionModel = CaptionModel[Any, Any]
 AnyLanguageModel = LanguageModel[Any]

@@ -79,7 +79,7 @@ class RollRnn(nn.Module):
         self.out = nn.Linear(dim, size)
 
     def begin(self, rows: int) -> RollRnnState:
-        """Nothing heard yet."""
+        """Return the state before the first step."""
         return RollRnnState(self.layers.initial_state(rows), self.layers.draw_masks(rows))
 
     def read(
@@ -155,7 +155,7 @@ class RollGpt(nn.Module):
         self.out = nn.Linear(dim, size)
 
     def begin(self, rows: int) -> RollGptState:
-        """Nothing heard yet."""
+        """Return the state before the first step."""
         return RollGptState(rows, None)
 
     def read(

@@ -1,7 +1,8 @@
-"""Word alignments from the cross-attention of a translation model: who looked at whom.
+"""Word alignments from the cross-attention of a translation model.
 
-A pair of texts is read teacher-forced with somebody looking. Which of the weights become links is a
-`Way`; the best one is found on pairs that people have aligned, or by how well two directions agree.
+The model reads a pair of texts teacher-forced, and its attention is recorded. A `WeightSelection`
+says which of the weights become links. The best one is found on pairs that people have aligned, or
+by the agreement of two directions.
 
 b: batch   l: layers   h: heads   t: target tokens   s: source tokens   m, n: their words
 """
@@ -26,7 +27,7 @@ from regard.tasks.generation import RECORDS_PER_CHUNK, TOKENS_PER_BATCH
 from regard.text.tokenizer import Tokenizer
 
 TextPairs = Sequence[tuple[str, str]]  # source and target
-WordWeights = Float[np.ndarray, "m n"]  # how much each target word looked at each source word
+WordWeights = Float[np.ndarray, "m n"]  # attention of each target word to each source word
 LinkExtractor = Callable[[WordWeights], Links]  # `best_links`, or `strong_links` with a threshold
 ProgressCallback = Callable[[int], None]
 
@@ -47,7 +48,7 @@ class AlignableTask(Protocol):
 
 
 class WeightSelection(NamedTuple):
-    """Which weights are taken: of a layer and a head, counted from 0, or None for the mean of all.
+    """The weights to use: of a layer and a head, counted from 0, or None for the mean of all.
 
     `shift` 0 takes those of the position that predicts a target token; 1 those of the next, which
     reads it: a transformer knows only then what is to be aligned (Chen et al. 2020, 2004.14837).
@@ -66,16 +67,16 @@ class WeightSelection(NamedTuple):
 
 
 class ScoredSelection(NamedTuple):
-    """A way for each of the directions that were tried, and how well it did."""
+    """A selection for each direction, and the agreement of its links with the reference."""
 
     selections: tuple[WeightSelection, ...]
     agreement: Agreement
 
 
 class Aligner:
-    """Links by one model, always as (source word, target word) of the pairs that are given.
+    """Links by one model, always as (source word, target word) of the given pairs.
 
-    `turned` is for a model that translates their targets into their sources.
+    `target_to_source` is for a model that translates their targets into their sources.
     """
 
     def __init__(
@@ -91,11 +92,11 @@ class Aligner:
         self.heads: int = getattr(task.model.get_submodule(names[0]), "heads", 1)
 
     def default_selection(self) -> WeightSelection:
-        """The mean of the heads in the last decoder layer but one (Garg et al. 2019)."""
+        """Return the mean of the heads in the last decoder layer but one (Garg et al. 2019)."""
         return WeightSelection(guided_layer(self.layers))
 
     def selections(self, *, heads: bool = True) -> list[WeightSelection]:
-        """All that may be tried, the default first; without `heads`, means over them only."""
+        """Return all selections, the default first; without `heads`, only means over heads."""
         selections = [self.default_selection()]
         for shift in (0, 1):
             for layer in range(self.layers):
@@ -128,7 +129,7 @@ class Aligner:
         tokens_per_batch: int = TOKENS_PER_BATCH,
         on_progress: ProgressCallback | None = None,
     ) -> list[list[Links]]:
-        """For each way the links of each pair; `told` hears how many pairs are done each time."""
+        """Return the links of each pair, by selection; `on_progress` gets the number of pairs."""
         links_by_selection: list[list[Links]] = [[frozenset()] * len(texts) for _ in selections]
         for index, tables in self.word_weight_tables(
             texts, selections, tokens_per_batch=tokens_per_batch
@@ -150,9 +151,9 @@ class Aligner:
         *,
         tokens_per_batch: int = TOKENS_PER_BATCH,
     ) -> Iterator[tuple[int, list[WordWeights]]]:
-        """The number of each pair, in any order, and its weights between words for each way.
+        """Yield the index of each pair, in any order, and its weights between words by selection.
 
-        The ends of source and target are no words. Rows are of the words that the model writes.
+        The end tokens are no words. Rows are the words that the model writes.
         """
         selections = [self.check(selection) for selection in selections]
         for first in range(0, len(texts), RECORDS_PER_CHUNK):
@@ -189,7 +190,7 @@ def to_word_weights(
 
 
 def guided_layer(layers: int) -> int:
-    """The last but one, or the only one: which aligns best (Garg et al. 2019), and is guided."""
+    """Return the last layer but one, or the only one: it aligns best (Garg et al. 2019)."""
     return max(layers - 2, 0)
 
 
@@ -199,7 +200,7 @@ def rank_by_gold(
     gold: Sequence[GoldAlignment],
     on_progress: ProgressCallback | None = None,
 ) -> list[ScoredSelection]:
-    """Every way, the one with the lowest alignment error rate first."""
+    """Return every selection, the one with the lowest alignment error rate first."""
     selections = aligner.selections()
     selection_links = zip(
         selections, aligner.links(texts, selections, on_progress=on_progress), strict=True
@@ -213,9 +214,10 @@ def rank_by_gold(
 def rank_by_agreement(
     first: Aligner, second: Aligner, texts: TextPairs, on_progress: ProgressCallback | None = None
 ) -> list[ScoredSelection]:
-    """Ways of two directions, those that agree best first: for want of gold (Chen et al. 2020).
+    """Return pairs of selections for two directions, best agreement first (Chen et al. 2020).
 
-    Heads are not tried one by one: every way of the one meets every way of the other.
+    No gold links are needed. Heads are not tried one by one, because every selection of one
+    direction meets every selection of the other.
     """
     selections = first.selections(heads=False), second.selections(heads=False)
     first_links, second_links = (
@@ -231,7 +233,7 @@ def rank_by_agreement(
 
 
 def ranked(scored: Iterator[ScoredSelection]) -> list[ScoredSelection]:
-    """The lowest error rate first; but two that link nothing do not agree, they are silent."""
+    """Sort by error rate; two selections without any link do not agree."""
 
     def error_key(scored: ScoredSelection) -> tuple[bool, float]:
         return not scored.agreement.predicted_possible, scored.agreement.aer
@@ -240,7 +242,7 @@ def ranked(scored: Iterator[ScoredSelection]) -> list[ScoredSelection]:
 
 
 class GoldAlignments(NamedTuple):
-    """Pairs whose word alignment is known."""
+    """Pairs with known word alignments."""
 
     records: Sequence[Record]
     gold: Sequence[GoldAlignment]
@@ -256,7 +258,7 @@ def alignment_error(aligner: Aligner | None, gold: GoldAlignments | None) -> flo
 
 
 def gold_from_records(records: Sequence[Record]) -> GoldAlignments | None:
-    """The truth that the records carry themselves, as those of `reorder` do."""
+    """Return the gold links that the records hold themselves, as those of `reorder` do."""
     if not all("links" in record for record in records):
         return None
     link_sets = [
@@ -266,7 +268,7 @@ def gold_from_records(records: Sequence[Record]) -> GoldAlignments | None:
 
 
 def gold_from_files(gold: Path, pairs: Path, base: int = 0) -> GoldAlignments:
-    """The truth of a gold file, and its pairs in any format that `regard align` reads."""
+    """Return the links of a gold file, with its pairs in any format of `regard align`."""
     records = list(read_pairs([pairs]))
     sizes = [(len(record["source"].split()), len(record["target"].split())) for record in records]
     return GoldAlignments(records, read_gold(gold, base, sizes=sizes))

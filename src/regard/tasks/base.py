@@ -351,7 +351,7 @@ def batches_by_length(
 
 
 AnyTask = Task[Any, Any, Any]
-"""A task whose examples, batches and model nobody looks into."""
+"""A task with any types of examples, batches and model."""
 
 
 class TaskBuilder(ABC, Generic[SettingsT, ModelT]):

@@ -64,7 +64,7 @@ def test_init_and_check(capsys):
     assert re.search(r"^captions +21 +21 +21$", told, re.MULTILINE)
     assert re.search(r"^caption tokens, median +\d+", told, re.MULTILINE)
     assert "an epoch     3 batches" in told
-    assert "dev: 20 of 20 images are also in train: scores will flatter" in told
+    assert "dev: 20 of 20 images are also in train: scores will be too high" in told
     check(Path("all.toml"), ["train.max_tokens=3"])
     assert (
         "of the captions are longer than train.max_tokens = 3; raise it" in capsys.readouterr().out

@@ -82,7 +82,7 @@ def test_texts_with_classes(folder: Path):
         "train: 1 texts hold U+FFFD, where text was decoded wrongly (first: train.tsv:35)",
         "train: label 'rare' has only 1 texts to be learned from; give more",
         "train: the end of 2.9% is cut off by train.max_tokens = 8; raise it",
-        "dev: 2 of 3 texts are also in train: scores will flatter",
+        "dev: 2 of 3 texts are also in train: scores will be too high",
         "dev: only 3 texts",
         "dev: 18.8% of its tokens are unknown",
     ):

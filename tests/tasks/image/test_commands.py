@@ -67,7 +67,7 @@ def test_init_and_check(capsys):
     assert re.search(r"^images also in train +30 +30$", told, re.MULTILINE)
     assert re.search(r"^label ring +\d", told, re.MULTILINE)
     assert "an epoch     4 batches" in told
-    assert "dev: 30 of 30 images are also in train: scores will flatter" in told
+    assert "dev: 30 of 30 images are also in train: scores will be too high" in told
     assert "have another shape, and lose their borders; set image.fit = 'pad'" in told
 
 

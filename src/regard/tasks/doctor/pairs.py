@@ -39,7 +39,7 @@ class PairStatistics:
     stride: int = 1  # one pair in so many was cut
     pair_count: int = 0
     left_out: int = 0
-    length_outliers: int = 0  # of all pairs: it is told by characters
+    length_outliers: int = 0  # of all pairs, measured in characters
     outlier_indices: list[int] = field(default_factory=list)
     source: TokenStatistics = field(default_factory=TokenStatistics)
     target: TokenStatistics = field(default_factory=TokenStatistics)
@@ -116,7 +116,7 @@ def pair_statistics(
     progress: Progress,
     max_target_tokens: Callable[[Any], int] | None,
 ) -> PairStatistics:
-    """The second pass. Lengths far off are told by characters, so that no pair is left out."""
+    """Run the second pass; outliers are measured in characters, so that no pair is left out."""
     statistics, task = PairStatistics(stride=sampling_stride(total)), run.task
     is_cut = max_target_tokens is not None  # a longer side is cut, not left out
     max_tokens = (task.max_tokens, max_target_tokens(task) if is_cut else task.max_tokens)

@@ -213,7 +213,7 @@ def text_anomalies(
 def batch_statistics(
     settings: Settings, run: UntrainedRun, statistics: TextStatistics
 ) -> JsonObject:
-    """An epoch as training would cut it; the padding of tables of sentences is not told."""
+    """Return the batches of an epoch in numbers; tables of sentences have no padding share."""
     train = settings.train
     batches = Batches(
         InMemoryExamples(statistics.examples, settings.seed),

@@ -13,7 +13,7 @@ MAX_PADDING_SHARE = 0.3
 MIN_HELD_OUT_RECORDS = 200  # pairs of dev or test: fewer say little
 MIN_EXAMPLES_PER_LABEL = 5  # texts of a class
 
-# field -> what it is called, from which share of the pairs on it is told, and what to do
+# field -> (description, share of pairs from which it is reported, advice)
 ANOMALIES = {
     "empty_source": ("have an empty source", 0, "take them out"),
     "empty_target": ("have an empty target", 0, "take them out"),
@@ -60,13 +60,13 @@ def pair_duplicate_warnings(split: str, statistics: JsonObject) -> Iterator[str]
     pairs = statistics["pairs"]
     if statistics["duplicates"] > MIN_REPORTED_SHARE * pairs:
         repeated_count = format_count(statistics["duplicates"])
-        yield f"{split}: {repeated_count} pairs were there before; keep one of each, if not wanted"
+        yield f"{split}: {repeated_count} pairs are repeated; keep one of each, if not wanted"
     if statistics.get("leaked_pairs"):
         leaked = (
             f"{format_count(statistics['leaked_pairs'])} of "
             f"{format_count(statistics['compared'])} pairs"
         )
-        yield f"{split}: {leaked} are also in train: scores will flatter; take them out of train"
+        yield f"{split}: {leaked} are also in train: scores will be too high; remove them there"
     elif statistics.get("leaked_sources"):
         leaked = (
             f"{format_count(statistics['leaked_sources'])} of "
@@ -174,7 +174,7 @@ def question_warnings(report: JsonObject, settings: Any) -> Iterator[str]:
                 f"{format_count(statistics['leaked_contexts'])} of "
                 f"{format_count(statistics['contexts'])} contexts"
             )
-            yield f"{split}: {count} are also in train: scores will flatter; split by contexts"
+            yield f"{split}: {count} are also in train: scores will be too high; split by contexts"
         if split != "train" and statistics["questions"] < MIN_HELD_OUT_RECORDS:
             problem = (
                 f"only {statistics['questions']} questions: differences of its score may be chance"
@@ -345,13 +345,13 @@ def character_warnings(
 def duplicate_warnings(split: str, statistics: JsonObject, unit: str) -> Iterator[str]:
     if statistics[f"repeated_{unit}"] > MIN_REPORTED_SHARE * statistics[unit]:
         repeated_count = format_count(statistics[f"repeated_{unit}"])
-        yield f"{split}: {repeated_count} {unit} were there before; keep one of each, if not wanted"
+        yield f"{split}: {repeated_count} {unit} are repeated; keep one of each, if not wanted"
     if statistics.get(f"leaked_{unit}"):
         leaked = (
             f"{format_count(statistics[f'leaked_{unit}'])} of "
             f"{format_count(statistics['compared'])} {unit}"
         )
-        yield f"{split}: {leaked} are also in train: scores will flatter; take them out of train"
+        yield f"{split}: {leaked} are also in train: scores will be too high; remove them there"
 
 
 def format_count(count: int) -> str:

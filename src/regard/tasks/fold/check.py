@@ -49,7 +49,7 @@ def check_proteins(settings: FoldSettings, progress: Progress) -> JsonObject:
         splits[split] = {
             "texts": protein_count,
             **{name: counts[split][name] for name in ("residues", "aligned", "other_residues")},
-            "untold": unknown_states,
+            "unknown_states": unknown_states,
             "windowed": counts[split]["in_windows"] / max(protein_count, 1),
             **{name: value for name, value in anomalies.items() if name in REPORTED_KEYS},
             "labels": dict(states[split].most_common()),
