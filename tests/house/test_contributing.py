@@ -5,12 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from support.warm import start_server, warm_environment
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "extending.md"
@@ -177,18 +176,13 @@ def test_the_commands_of_a_guide_run(section, copy, environment, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def environment(copy, tmp_path_factory) -> Iterator[dict[str, str]]:
+def environment(copy, tmp_path_factory) -> dict[str, str]:
     """A PATH whose `regard` is that of the copy, with torch loaded already."""
-    spec = spec_from_file_location("warm", Path(__file__).with_name("warm.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    warm = module_from_spec(spec)
-    spec.loader.exec_module(warm)
+    folder = tmp_path_factory.mktemp("warm")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(copy / "src"))
-        command = warm.WarmCommand(tmp_path_factory.mktemp("warm") / "bin")
-        yield command.environment()
-        command.close()
+        start_server(folder, os.getpid())
+    return {**warm_environment(folder), "PYTHONPATH": str(copy / "src")}
 
 
 def test_the_tests_of_the_examples_pass(copy):

@@ -29,7 +29,14 @@ MORE = MapAnnotations(GOLD, CHOICES, TREE)
 
 
 def made(more: MapAnnotations = MORE) -> AttentionMap:
-    return AttentionMap({"one": WEIGHTS}, QUERIES, KEYS, title="t", annotations=more)
+    return AttentionMap(
+        {"one": WEIGHTS},
+        QUERIES,
+        KEYS,
+        word_ids=([0, 1, 1, 2], [0, 1, 2]),
+        title="t",
+        annotations=more,
+    )
 
 
 def test_agreement_with_people():

@@ -61,7 +61,20 @@ def predict(
     else:
         lines, location = decoded_lines(sys.stdin.buffer), STDIN_LOCATION
     strict = strict or len(lines) == 1
-    answers = predict_lines(run, lines, location, skip_empty=not inputs, strict=strict)
+    answers, records = parse_lines(run, lines, location, skip_empty=not inputs)
+    if strict and (error := next((a for a in answers if isinstance(a, InputError)), None)):
+        raise error
+    try:
+        predictions: Sequence[Prediction | InputError] = (
+            run.predict(list(records.values())) if records else []
+        )
+    except InputError:
+        if strict:
+            raise
+        predictions = [predict_alone(run, record) for record in records.values()]
+    for (index, record), prediction in zip(records.items(), predictions, strict=True):
+        is_fault = isinstance(prediction, InputError)
+        answers[index] = prediction if is_fault else (record, prediction)
     for number, (line, answer) in enumerate(zip(lines, answers, strict=True), 1):
         report_problem(run, answer, location.format(number))
         if as_json:
@@ -72,15 +85,10 @@ def predict(
         raise typer.Exit(1)
 
 
-def predict_lines(
-    run: Run,
-    lines: Sequence[str | InputError],
-    location: str,
-    *,
-    skip_empty: bool = True,
-    strict: bool = False,
-) -> list[Answer]:
-    """Return an answer for each line; a fault of one line leaves the others as they are."""
+def parse_lines(
+    run: Run, lines: Sequence[str | InputError], location: str, *, skip_empty: bool
+) -> tuple[list[Answer], dict[int, Record]]:
+    """Return the faults of lines, and the records of the other lines by their index."""
     answers: list[Answer] = [line if isinstance(line, InputError) else None for line in lines]
     records: dict[int, Record] = {}
     for index, line in enumerate(lines):
@@ -89,28 +97,15 @@ def predict_lines(
                 records[index] = run.task.parse(line, location.format(index + 1))
             except InputError as error:
                 answers[index] = error
-    if strict and (error := next((a for a in answers if isinstance(a, InputError)), None)):
-        raise error
-    for index, prediction in zip(
-        records, predict_records(run, list(records.values()), strict=strict), strict=True
-    ):
-        is_fault = isinstance(prediction, InputError)
-        answers[index] = prediction if is_fault else (records[index], prediction)
-    return answers
+    return answers, records
 
 
-def predict_records(
-    run: Run, records: Sequence[Record], *, strict: bool
-) -> Sequence[Prediction | InputError]:
-    """Return the predictions of all records together, or one by one if one of them fails."""
+def predict_alone(run: Run, record: Record) -> Prediction | InputError:
+    """Return the prediction of one record, or its fault."""
     try:
-        return run.predict(records) if records else []
+        return run.predict([record])[0]
     except InputError as error:
-        if strict:
-            raise
-        if len(records) == 1:
-            return [error]
-    return [predict_records(run, [record], strict=False)[0] for record in records]
+        return error
 
 
 def report_problem(run: Run, answer: Answer, location: str) -> None:

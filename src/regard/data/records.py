@@ -210,7 +210,9 @@ def write_image(value: Any, folder: Path, name: str) -> str:
 
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    image = value if hasattr(value, "getexif") else Image.fromarray(value)
+    if not hasattr(value, "getexif"):
+        value = Image.fromarray(value[..., 0] if value.shape[2:] == (1,) else value)
+    image = value
     image.save(path)
     return name
 

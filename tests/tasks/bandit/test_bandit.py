@@ -219,7 +219,7 @@ def test_an_environment_is_played_and_a_history_is_continued(kind):
     assert sum(fields["probabilities"].values()) == pytest.approx(1)
     assert task.attention_map(records[0]).title == task.attention_map(line).title == history
     surface = Surface.from_console(Console(width=80, color_system=None))
-    assert task.render(line, surface).startswith(f"next: {mixed[1].text}\n\nlayers.")
+    assert task.render(line, surface).startswith(f"next: {mixed[1].text}\n\nLayer ")
     scores = task.score(records)
     assert scores["return"] == pytest.approx(returns.mean())
     assert scores["return"] == task.validation_metric("return", records)

@@ -99,7 +99,7 @@ def test_histories_in_choices_out(command):
 def test_where_each_step_looked(command):
     output = command("look", "bandit", "1:1 2:0 2:1")
     assert output.startswith("next: ")
-    assert output.count("\nlayers.") == 2
+    assert output.count("\nLayer ") == 2
     for step in ("(begin)", "1:1", "2:0", "2:1"):
         assert f"\n{step} " in output
     assert "\n2:0.7 3 " in command("look", "mdp", "1 2:0.7 3")

@@ -125,6 +125,6 @@ def test_the_builder_reads_settings(task_name, width):
     assert attention.title == record["source"]
     text = task.render(line, Surface.from_console(Console(width=80, color_system=None)))
     assert text.startswith(f"{prediction.text} ({prediction.wrong} bit")
-    assert "reader, head 2" in text
+    assert "Reader, head 2" in text
     with pytest.raises(ValueError, match="here: 'x' is not a vector"):
         task.parse("x ? x", "here") if task_name == "recall" else task.parse("x", "here")

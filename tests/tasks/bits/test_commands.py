@@ -91,11 +91,11 @@ def test_lines_in_lines_out(task, command):
 def test_what_the_heads_did(command):
     output = command("look", "copy", ASKED["copy"])
     assert "bits wrong)" in output or "bit wrong)" in output
-    assert "reader, head 1" in output
-    assert "writer, head 1" in output
+    assert "Reader, head 1" in output
+    assert "Writer, head 1" in output
     for step in ("011", "(end)", "·"):
         assert f"\n{step} " in output
-    assert "reader, head 2" in command("look", "recall", ASKED["recall"])
+    assert "Reader, head 2" in command("look", "recall", ASKED["recall"])
 
 
 def test_a_page_and_a_record(command, tmp_path):

@@ -177,7 +177,7 @@ def test_out_to_hugging_face_and_back(tmp_path, capsys, error_line):
     square = ["image.size=[16,16]", "train.steps=1"]
     train(Path("pets.toml"), square, folder=tmp_path / "run")
     export(tmp_path / "run", tmp_path / "folder")
-    import_(tmp_path / "folder", tmp_path / "back")
+    import_(str(tmp_path / "folder"), tmp_path / "back")
     one, back = Run.load(tmp_path / "run"), Run.load(tmp_path / "back")
     assert back.task.labels.names == one.task.labels.names
     pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)

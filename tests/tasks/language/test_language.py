@@ -128,7 +128,9 @@ def language_settings(tmp_path: Path, kind: str, steps: int, carry_state: bool =
                 "save_every": 3,
                 "validate_every": 4,
                 "learning_rate": 0.01,
+                "keep_finished": True,
             },
+            "text": {"kind": "characters"},
             "decode": {"kind": "greedy", "max_length": 12},
         }
     )

@@ -106,7 +106,7 @@ def test_loss_is_that_of_the_masked_words(task):
 def train_run(folder: Path, name: str, steps: int) -> Path:
     """Train, or continue to train, the run `name` up to `steps` steps."""
     settings = build_settings(folder)
-    train = settings.train.model_copy(update={"steps": steps})
+    train = settings.train.model_copy(update={"steps": steps, "keep_finished": True})
     list(Trainer(settings.model_copy(update={"train": train}), folder / name, ignore))
     return folder / name
 

@@ -226,7 +226,10 @@ def test_the_best_score_without_coverage_does_not_count(tmp_path):
 @pytest.mark.parametrize(
     ("tables", "message"),
     [
-        ({"text": {"kind": "words"}}, "needs one vocabulary: set text.joint = true"),
+        (
+            {"text": {"kind": "words", "joint": False}},
+            "needs one vocabulary: set text.joint = true",
+        ),
         ({"train": {"label_smoothing": 0.1}}, "label_smoothing is not for a pointer that copies"),
         (
             {"train": {"steps": 100, "validate_every": 30, "coverage_after": 95}},
