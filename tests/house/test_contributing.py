@@ -196,5 +196,5 @@ def test_the_tests_of_the_examples_pass(copy):
 
 def test_the_examples_have_the_form_of_the_house(copy):
     files = [b.path for b in BLOCKS if b.path.endswith(".py")]
-    run_in(copy, "ruff", "check", *files)
-    run_in(copy, "ruff", "format", "--diff", *files)
+    run_in(copy, sys.executable, "-m", "ruff", "check", *files)
+    run_in(copy, sys.executable, "-m", "ruff", "format", "--diff", *files)

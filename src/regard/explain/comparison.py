@@ -7,31 +7,23 @@ import torch
 
 from regard.config.settings import Settings
 from regard.config.train import TrainConfig
-from regard.data.database import Database
 from regard.errors import InputError
 from regard.metrics.comparison import ModelResult, Number
 from regard.run import Run
 from regard.tasks.base import ProgressCallback
 from regard.tasks.catalogue import find_task
 from regard.tasks.comparison import Comparison
-from regard.text.labels import Labels
-from regard.text.train import train_tokenizer
 from regard.training.build import with_rate_multipliers
 from regard.training.log import LogEntry, entry_step, read_log
 
 
 def check_models(models: Mapping[str, Settings]) -> None:
     """Build every model on the meta device, to find errors before the first one is trained."""
-    tokenizer, labels = train_tokenizer("wordpiece", ["ab"], 8), Labels(["a", "b"])
-    others = {"labels": labels, "tags": labels, "states": labels, "database": Database([], [])}
     for name, settings in models.items():
         builder = find_task(settings.task).builder()
         try:
             settings = builder.resolve_settings(settings)
-            vocabularies = {
-                vocabulary: others.get(vocabulary, tokenizer)
-                for vocabulary in builder.vocabulary_loaders(settings)
-            }
+            vocabularies = builder.placeholder_vocabularies(settings)
             with torch.device("meta"):
                 task = Run(settings, vocabularies).task
                 groups = task.parameter_groups()

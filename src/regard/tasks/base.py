@@ -34,6 +34,7 @@ from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
+from regard.data.database import Database
 from regard.data.formats.images import Pixels
 from regard.decoding.listen import listen
 from regard.errors import InputError
@@ -42,6 +43,8 @@ from regard.models.protocols import Model
 from regard.tasks.comparison import Comparison
 from regard.tasks.doctor.counts import MemoryProbe, Progress
 from regard.tasks.loss import Loss
+from regard.text.labels import Labels
+from regard.text.train import train_tokenizer
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
@@ -370,6 +373,12 @@ class TaskBuilder(ABC, Generic[SettingsT, ModelT]):
     @abstractmethod
     def build_vocabularies(self, settings: SettingsT, corpus: Corpus) -> dict[str, RunAsset]:
         """Build vocabularies from the training data."""
+
+    def placeholder_vocabularies(self, settings: SettingsT) -> dict[str, RunAsset]:
+        """Return tiny vocabularies, to build a model where there is no data."""
+        tokenizer, labels = train_tokenizer("wordpiece", ["ab"], 8), Labels(["a", "b"])
+        others = {"labels": labels, "tags": labels, "states": labels, "database": Database([], [])}
+        return {name: others.get(name, tokenizer) for name in self.vocabulary_loaders(settings)}
 
     @abstractmethod
     def build_model(self, settings: SettingsT, vocabularies: Vocabularies) -> ModelT:

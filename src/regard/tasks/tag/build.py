@@ -63,6 +63,11 @@ class TagBuilder(EncoderBuilder[TagSettings | UnderstandSettings, SequenceTagger
             )
         return vocabularies
 
+    def placeholder_vocabularies(
+        self, settings: TagSettings | UnderstandSettings
+    ) -> dict[str, RunAsset]:
+        return {**super().placeholder_vocabularies(settings), "words": WordSplitter()}
+
     def build_head(
         self,
         settings: TagSettings | UnderstandSettings,
