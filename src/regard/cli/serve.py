@@ -15,7 +15,7 @@ BROWSER_DELAY_SECONDS = 1.0
 
 
 def serve(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of runs.")],
     host: Annotated[
         str, typer.Option(help="Address to listen on; 0.0.0.0 for all networks.")
     ] = DEFAULT_HOST,
@@ -23,7 +23,9 @@ def serve(
     key: Annotated[
         str | None,
         typer.Option(
-            envvar="REGARD_KEY", help="Key that every request must send. Default: none is needed."
+            metavar="KEY",
+            envvar="REGARD_KEY",
+            help="Key that every request must send. Default: none is needed.",
         ),
     ] = None,
     workers: Annotated[
