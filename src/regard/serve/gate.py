@@ -33,6 +33,11 @@ SECURITY_HEADERS = [
 log = logging.getLogger("regard.serve")
 
 
+def matches_key(candidate: str, key: str | None) -> bool:
+    """Return whether a request has the key, in a time that does not depend on it."""
+    return key is None or hmac.compare_digest(candidate.encode(), key.encode())
+
+
 class Gate:
     """Checks each request before the application sees it, and logs it afterwards."""
 
@@ -95,10 +100,7 @@ class Gate:
             *query.get("api_key", []),
             cookie.value if cookie is not None else "",
         ]
-        return any(self.matches_key(candidate) for candidate in candidates)
-
-    def matches_key(self, candidate: str) -> bool:
-        return self.key is None or hmac.compare_digest(candidate.encode(), self.key.encode())
+        return any(matches_key(candidate, self.key) for candidate in candidates)
 
     def bounded(self, receive: Receive) -> Receive:
         """Return a `receive` that ends a body without a length when it grows too large."""

@@ -12,7 +12,7 @@ from regard.errors import InputError
 from regard.explain.counterfactual import predict_edited
 from regard.files import JsonObject
 from regard.serve.limits import ApiError, Limits
-from regard.serve.served import ServedRun, preview, read_pixels
+from regard.serve.served import InputValue, ServedRun, preview, read_pixels
 from regard.serve.work import finish, in_thread, server_event, stream_texts
 from regard.tasks.base import Prediction
 from regard.view.attention_map import AttentionMap
@@ -20,7 +20,6 @@ from regard.view.export import as_json, as_npz
 from regard.view.page import html_page
 
 RunName = Annotated[str, Path(description="Name of a run, from GET /api/runs.")]
-InputValue = str | dict[str, str | list[str]]
 
 
 class Body(BaseModel):

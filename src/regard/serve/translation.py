@@ -3,7 +3,6 @@
 Both have /translate, /languages and /detect; a request of Azure has `api-version` in its query.
 """
 
-import hmac
 import json
 import math
 import re
@@ -15,6 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.datastructures import FormData, UploadFile
 
 from regard.files import JsonObject
+from regard.serve.gate import matches_key
 from regard.serve.limits import ApiError, Limits
 from regard.serve.served import ServedRun
 from regard.serve.work import finish, in_thread
@@ -154,10 +154,6 @@ class TranslationRoutes:
                 "target": {"code": target, "name": language_name(target)},
             },
         }
-
-
-def matches_key(candidate: str, key: str | None) -> bool:
-    return key is None or hmac.compare_digest(candidate.encode(), key.encode())
 
 
 def is_azure(request: Request) -> bool:
