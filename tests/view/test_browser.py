@@ -8,7 +8,7 @@ import pytest
 from regard.metrics.alignment_files import GoldAlignment
 from regard.view.annotations import MapAnnotations, SearchTreeNode, TokenChoice
 from regard.view.attention_map import AttentionMap
-from regard.view.page import html_page, side_by_side_page
+from regard.view.page import html_page, side_by_side_page, viewer_data
 from regard.view.structure import clearest_head
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -65,7 +65,7 @@ def page(open_map):
 
 
 def status(page) -> str:
-    return page.inner_text("#status")
+    return page.inner_text("[data-part=status]")
 
 
 def test_a_token_is_text(page):
@@ -75,27 +75,27 @@ def test_a_token_is_text(page):
 
 
 def test_the_mouse_shows_a_weight(page):
-    page.select_option("#layer", label="layer 2")
-    page.select_option("#head", label="3")
-    box = page.locator("#view canvas").bounding_box()
+    page.select_option("[data-part=layer]", label="layer 2")
+    page.select_option("[data-part=head]", label="3")
+    box = page.locator("[data-part=view] canvas").bounding_box()
     cell = box["width"] / 5
     page.mouse.move(box["x"] + 4.5 * cell, box["y"] + 1.5 * cell)
     weight = float(weights(2, 3, 5, 5)[1, 2, 1, 4])
     text = status(page)
     assert text.startswith("“play” attends to “[SEP]”: ")
     assert float(text.split(": ")[1].rstrip(" %")) == pytest.approx(100 * weight, abs=1.0)
-    lines = page.locator("#view svg line")
+    lines = page.locator("[data-part=view] svg line")
     assert [lines.nth(n).get_attribute("visibility") for n in (0, 1)] == ["visible", "visible"]
 
 
 def test_subwords_are_merged(page):
-    assert page.text_content("#view svg").count("##ing") >= 1
-    page.check("#words")
-    labels = page.text_content("#view svg")
+    assert page.text_content("[data-part=view] svg").count("##ing") >= 1
+    page.check("[data-part=words]")
+    labels = page.text_content("[data-part=view] svg")
     assert "playing" in labels
     assert "##ing" not in labels
-    page.evaluate("document.getElementById('table-of').open = true")
-    rows = page.locator("#table tr").all_inner_texts()[1:]
+    page.evaluate("document.querySelector('[data-part=table-of]').open = true")
+    rows = page.locator("[data-part=table] tr").all_inner_texts()[1:]
     assert len(rows) == 4
     for row in rows:
         assert sum(map(float, row.split("\t")[1:])) == pytest.approx(1, abs=0.03)
@@ -104,28 +104,31 @@ def test_subwords_are_merged(page):
 def test_a_page_opens_on_the_sharpest_head(page, open_map):
     map_ = AttentionMap(weights(2, 3, 5, 5), TOKENS)
     layer, head, bits = clearest_head(map_)
-    assert (page.input_value("#layer"), page.input_value("#head")) == (str(layer), str(head))
+    assert (page.input_value("[data-part=layer]"), page.input_value("[data-part=head]")) == (
+        str(layer),
+        str(head),
+    )
     opening = f"The page opens on layer {layer + 1}, head {head + 1}, the sharpest of this map"
-    assert page.inner_text("#opening").startswith(opening)
-    assert f"({bits:.2f} bits)" in page.inner_text("#opening")
-    page.select_option("#head", "mean")
-    assert page.inner_text("#opening") == ""
-    assert open_map(map_.pick(1, 1)).input_value("#head") == "mean"
+    assert page.inner_text("[data-part=opening]").startswith(opening)
+    assert f"({bits:.2f} bits)" in page.inner_text("[data-part=opening]")
+    page.select_option("[data-part=head]", "mean")
+    assert page.inner_text("[data-part=opening]") == ""
+    assert open_map(map_.pick(1, 1)).input_value("[data-part=head]") == "mean"
 
 
 def test_the_keyboard(page):
-    page.select_option("#layer", "0")
-    page.select_option("#head", "mean")
-    page.focus("#view")
+    page.select_option("[data-part=layer]", "0")
+    page.select_option("[data-part=head]", "mean")
+    page.focus("[data-part=view]")
     page.keyboard.press("ArrowDown")
-    assert page.input_value("#layer") == "1"
+    assert page.input_value("[data-part=layer]") == "1"
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
-    assert page.input_value("#head") == "0"
+    assert page.input_value("[data-part=head]") == "0"
     page.keyboard.press("w")
-    assert page.is_checked("#words")
+    assert page.is_checked("[data-part=words]")
     page.keyboard.press("2")
-    assert page.get_attribute("#tab-lines", "aria-selected") == "true"
+    assert page.get_attribute("[data-part=tab-lines]", "aria-selected") == "true"
     page.keyboard.press("j")
     assert status(page).startswith("“playing” attends to ")
     page.keyboard.press("3")
@@ -135,28 +138,33 @@ def test_the_keyboard(page):
 
 
 def test_a_thumbnail_opens_its_head(page):
-    page.click("#tab-model")
+    page.click("[data-part=tab-model]")
     page.click("[aria-label='layer 2, head 3']")
-    assert (page.input_value("#layer"), page.input_value("#head")) == ("1", "2")
-    assert page.get_attribute("#tab-matrix", "aria-selected") == "true"
+    assert (page.input_value("[data-part=layer]"), page.input_value("[data-part=head]")) == (
+        "1",
+        "2",
+    )
+    assert page.get_attribute("[data-part=tab-matrix]", "aria-selected") == "true"
 
 
 def test_lines_of_a_token(page):
-    page.click("#tab-lines")
-    page.hover("#view svg text >> nth=1")
+    page.click("[data-part=tab-lines]")
+    page.hover("[data-part=view] svg text >> nth=1")
     assert status(page).startswith("“play” attends to ")
-    strokes = page.locator("#view svg g line")
+    strokes = page.locator("[data-part=view] svg g line")
     assert 0 < strokes.count() <= 5
 
 
 def test_find_marks_a_token(page):
-    page.fill("#find", "SEP")
-    marked = page.locator("#view svg text[fill='var(--mark)']")
+    page.fill("[data-part=find]", "SEP")
+    marked = page.locator("[data-part=view] svg text[fill='var(--mark)']")
     assert marked.count() == 2
     assert "[SEP]" in marked.nth(0).text_content()
 
 
-@pytest.mark.parametrize(("button", "begins"), [("#svg", b"<svg"), ("#png", b"\x89PNG")])
+@pytest.mark.parametrize(
+    ("button", "begins"), [("[data-part=svg]", b"<svg"), ("[data-part=png]", b"\x89PNG")]
+)
 def test_the_matrix_can_be_saved(page, button, begins, tmp_path):
     with page.expect_download() as download:
         page.click(button)
@@ -171,7 +179,7 @@ def test_144_heads_of_512_tokens(open_map):
     page = open_map(AttentionMap(weights(12, 12, 512, 512), tokens))
     paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
     assert page.evaluate(paint) < 10_000  # 1.5 s on a quiet machine: benchmarks/page.py
-    page.click("#tab-model")
+    page.click("[data-part=tab-model]")
     assert page.locator(".grid button").count() == 144
 
 
@@ -220,17 +228,19 @@ def annotated_page(open_map):
 
 
 def test_gold_links(annotated_page):
-    assert "1 found (●), 1 false (✕), 1 missed; AER 0.500" in annotated_page.inner_text("#gold")
-    annotated_page.check("#words")
-    assert annotated_page.locator("#view rect.gold").count() == 3
-    assert annotated_page.locator("#view rect.gold[stroke-dasharray]").count() == 1
-    marks = annotated_page.locator("#view svg text").all_text_contents()
+    assert "1 found (●), 1 false (✕), 1 missed; AER 0.500" in annotated_page.inner_text(
+        "[data-part=gold]"
+    )
+    annotated_page.check("[data-part=words]")
+    assert annotated_page.locator("[data-part=view] rect.gold").count() == 3
+    assert annotated_page.locator("[data-part=view] rect.gold[stroke-dasharray]").count() == 1
+    marks = annotated_page.locator("[data-part=view] svg text").all_text_contents()
     assert (marks.count("●"), marks.count("✕")) == (1, 1)
 
 
 def test_steps(annotated_page):
     annotated_page.keyboard.press("4")
-    assert annotated_page.get_attribute("#tab-steps", "aria-selected") == "true"
+    assert annotated_page.get_attribute("[data-part=tab-steps]", "aria-selected") == "true"
     assert annotated_page.inner_text(".steps .now") == "▁ein"
     annotated_page.keyboard.press("j")
     assert annotated_page.inner_text(".steps .now") == "▁H"
@@ -244,20 +254,21 @@ def test_steps(annotated_page):
 
 def test_the_tree_of_a_search(annotated_page):
     annotated_page.keyboard.press("5")
-    nodes = annotated_page.locator("#view svg text")
+    nodes = annotated_page.locator("[data-part=view] svg text")
     assert nodes.count() == 3
-    assert annotated_page.locator("#view svg path").count() == 1
+    assert annotated_page.locator("[data-part=view] svg path").count() == 1
     assert "log p -0.50" in nodes.nth(2).text_content()
 
 
 def test_tabs_without_annotations_are_hidden(page):
-    assert not page.is_visible("#tab-steps")
-    assert not page.is_visible("#tab-tree")
+    assert not page.is_visible("[data-part=tab-steps]")
+    assert not page.is_visible("[data-part=tab-tree]")
     page.keyboard.press("4")
-    assert page.get_attribute("#tab-matrix", "aria-selected") == "true"
+    assert page.get_attribute("[data-part=tab-matrix]", "aria-selected") == "true"
 
 
 def test_side_by_side(browser, tmp_path):
+    """Two viewers on one page: keys of one leave the other as it is."""
     attention = AttentionMap(weights(3, 5, 5), TOKENS)
     (tmp_path / "both.html").write_text(
         side_by_side_page([("first", attention), (ATTACK, attention)]), "utf-8"
@@ -266,14 +277,42 @@ def test_side_by_side(browser, tmp_path):
     page, messages = context.new_page(), []
     page.on("console", lambda message: messages.append(message.text))
     page.goto((tmp_path / "both.html").as_uri())
-    for number in (0, 1):
-        frame = page.frame_locator("iframe").nth(number)
-        frame.locator("body[data-ready=yes]").wait_for()
-        assert frame.locator("#view canvas").count() == 1
+    page.wait_for_selector("body[data-ready=yes]")
+    first, second = (page.locator(".viewer").nth(number) for number in (0, 1))
+    for viewer in (first, second):
+        viewer.locator("[data-part=head]").select_option("mean")
+    first.locator("[data-part=view]").press("ArrowRight")
+    heads = [viewer.locator("[data-part=head]").input_value() for viewer in (first, second)]
+    assert heads == ["max", "mean"]
     assert page.title() == "Side by side"
     assert page.locator("h2").all_inner_texts() == ["first", ATTACK]
     assert messages == []
     context.close()
+
+
+CONTRACT = """async (data) => {
+  const container = document.createElement("div"), events = [];
+  document.body.append(container);
+  const viewer = createViewer(container, data, {
+    actions: [{ label: "Act", run: (selection) => events.push(["act", selection]) }],
+    onSelect: (selection) => events.push(["select", selection]),
+  });
+  await viewer.ready;
+  viewer.select(3);
+  [...container.querySelectorAll("button")].find((node) => node.textContent === "Act").click();
+  await viewer.show(data);
+  const { layer, head } = viewer.state();
+  viewer.destroy();
+  return { events, layer, head, left: container.childNodes.length };
+}"""
+
+
+def test_a_page_can_embed_a_viewer(page):
+    result = page.evaluate(CONTRACT, viewer_data(AttentionMap(weights(2, 3, 5, 5), TOKENS)))
+    ((kind, selection),) = [event for event in result["events"] if event[0] == "act"]
+    assert (kind, selection["query"]) == ("act", 3)
+    assert (selection["layer"], selection["head"]) == (result["layer"], result["head"])
+    assert result["left"] == 0
 
 
 def test_a_script_that_is_not_ours_is_blocked(browser, tmp_path):

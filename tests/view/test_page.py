@@ -35,7 +35,7 @@ class Scripts(html.parser.HTMLParser):
 
 
 def told(text):
-    start = text.index('id="data">') + len('id="data">')
+    start = text.index('type="application/json">') + len('type="application/json">')
     return json.loads(text[start : text.index("</script>", start)])
 
 

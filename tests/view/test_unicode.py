@@ -58,7 +58,7 @@ def test_on_a_page():
     text = html_page(AttentionMap(row, ["all"], tokens, kind="pool", title=tokens[0]))
     plain = html_page(AttentionMap(row[..., :1] * 0, ["all"], ["a"], kind="pool", title="t"))
     assert Tags(text).tags == Tags(plain).tags
-    told = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    told = re.search(r'<script type="application/json">(.*?)</script>', text, re.DOTALL)
     assert told is not None
     assert json.loads(told[1])["keys"]["tokens"] == [escape_invisible(token) for token in tokens]
     assert not STEERING.search(text.replace("\n", ""))

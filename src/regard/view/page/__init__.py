@@ -26,22 +26,15 @@ MAX_DENSE_KEYS = 64
 MAX_KEYS = 65_536  # an index has two bytes
 
 
-def html_page(map_: AttentionMap) -> str:
-    """Return the page as text."""
+def viewer_data(map_: AttentionMap) -> JsonObject:
+    """Return what `createViewer` of the viewer's script draws, as JSON."""
     keys = len(map_.keys.tokens)
     if keys > MAX_KEYS:
         raise InputError(f"a page shows at most {MAX_KEYS} keys, not {keys}; give a shorter input")
     weights_per_row = keys if keys <= MAX_DENSE_KEYS else MAX_KEPT_WEIGHTS
-    packed, dropped = bytearray(), 0.0
-    for layer in map_.layers:
-        top_indices = np.argpartition(-layer.weights, weights_per_row - 1, -1)[
-            ..., :weights_per_row
-        ]
-        values = np.take_along_axis(layer.weights, top_indices, -1)
-        dropped += float((layer.weights.sum(-1) - values.sum(-1)).mean())
-        packed += top_indices.astype("<u2").tobytes()
-        packed += np.rint(255 * np.sqrt(values.clip(0, 1))).astype(np.uint8).tobytes()
-    page_data: JsonObject = {
+    packed, dropped = pack_weights(map_, weights_per_row)
+    return {
+        "title": escape_invisible(map_.title),
         "queries": token_data(map_.queries),
         "keys": token_data(map_.keys),
         "layers": [
@@ -53,8 +46,8 @@ def html_page(map_: AttentionMap) -> str:
         "kind": map_.layers[0].kind,
         "image": None if map_.image is None else base64.b64encode(map_.image).decode(),
         "kept": weights_per_row,
-        "dropped": dropped / len(map_.layers),
-        "packed": base64.b64encode(zlib.compress(bytes(packed), 6)).decode(),
+        "dropped": dropped,
+        "packed": base64.b64encode(zlib.compress(packed, 6)).decode(),
         "gold": gold_links(map_),
         "choices": [
             [(escape_invisible(item.token), item.probability) for item in row]
@@ -64,21 +57,75 @@ def html_page(map_: AttentionMap) -> str:
             item._replace(token=escape_invisible(item.token)) for item in map_.annotations.tree
         ],
     }
-    resources = files(__name__)
-    return Template(resources.joinpath("page.html").read_text("utf-8")).substitute(
-        title=html.escape(escape_invisible(map_.title or "attention")),
-        style=resources.joinpath("page.css").read_text("utf-8"),
-        data=json.dumps(page_data, ensure_ascii=True).replace("<", "\\u003c"),
+
+
+def pack_weights(map_: AttentionMap, weights_per_row: int) -> tuple[bytes, float]:
+    """Return the greatest weights of each row, and the mean weight of a row that is left out.
+
+    Each layer has the indices of its keys in two bytes, then square roots of weights in one.
+    """
+    packed, dropped = bytearray(), 0.0
+    for layer in map_.layers:
+        top_indices = np.argpartition(-layer.weights, weights_per_row - 1, -1)[
+            ..., :weights_per_row
+        ]
+        values = np.take_along_axis(layer.weights, top_indices, -1)
+        dropped += float((layer.weights.sum(-1) - values.sum(-1)).mean())
+        packed += top_indices.astype("<u2").tobytes()
+        packed += np.rint(255 * np.sqrt(values.clip(0, 1))).astype(np.uint8).tobytes()
+    return bytes(packed), dropped / len(map_.layers)
+
+
+@cache
+def viewer_script() -> str:
+    """Return the script that defines `createViewer(container, data, options)`."""
+    return join_files("viewer.js")
+
+
+@cache
+def viewer_style() -> str:
+    """Return the colors and type of all pages, and the style of the viewer."""
+    return join_files("theme.css", "viewer.css")
+
+
+def join_files(*names: str) -> str:
+    return "".join(files(__name__).joinpath(name).read_text("utf-8") for name in names)
+
+
+def html_page(map_: AttentionMap) -> str:
+    """Return a page that shows one map."""
+    return page_text(map_.title or "attention", map_element(map_))
+
+
+def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
+    """Return a page that shows several maps, each below its name."""
+    sections = (
+        f"<section><h2>{html.escape(escape_invisible(name))}</h2>\n{map_element(map_)}</section>"
+        for name, map_ in maps
+    )
+    return page_text("Side by side", "\n".join(sections))
+
+
+def page_text(title: str, maps: str) -> str:
+    return Template(join_files("page.html")).substitute(
+        title=html.escape(escape_invisible(title)),
+        style=viewer_style() + join_files("page.css"),
+        maps=maps,
         script=page_script(),
         policy=security_policy(page_script()),
     )
 
 
+def map_element(map_: AttentionMap) -> str:
+    """Return the element that the page's script turns into a viewer."""
+    data = json.dumps(viewer_data(map_), ensure_ascii=True).replace("<", "\\u003c")
+    return f'<div class="map"><script type="application/json">{data}</script></div>'
+
+
 @cache
 def page_script() -> str:
-    """Return the script of the page, which is the same for all maps."""
-    names = ("annotations.js", "page.js")
-    return "".join(files(__name__).joinpath(name).read_text("utf-8") for name in names)
+    """Return the script of a page, which is the same for all maps."""
+    return viewer_script() + join_files("page.js")
 
 
 def html_frame(map_: AttentionMap, height: int = 560) -> str:
@@ -87,26 +134,6 @@ def html_frame(map_: AttentionMap, height: int = 560) -> str:
     inner = html.escape(html_page(map_), quote=True)
     permissions = "allow-scripts allow-downloads"
     return f'<iframe sandbox="{permissions}" style="{style}" srcdoc="{inner}"></iframe>'
-
-
-def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
-    """Return a page with several maps, each in a frame below its name."""
-    frames = "\n".join(
-        f"<section><h2>{html.escape(escape_invisible(name))}</h2>"
-        f"{html_frame(map_, height=760)}</section>"
-        for name, map_ in maps
-    )
-    policy = security_policy(page_script())  # the frames inherit it
-    style = (
-        ":root{color-scheme:light dark} body{font:14px system-ui,sans-serif;margin:1rem;"
-        "display:grid;gap:1rem;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr))}"
-        "h2{font-size:1rem;margin:.2rem 0;overflow-wrap:anywhere}"
-    )
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{policy}'
-        '<meta name="viewport" content="width=device-width"><title>Side by side</title>'
-        f"<style>{style}</style></head>\n<body>\n{frames}\n</body></html>\n"
-    )
 
 
 def gold_links(map_: AttentionMap) -> JsonObject | None:
