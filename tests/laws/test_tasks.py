@@ -15,9 +15,11 @@ from rich.cells import cell_len
 from rich.text import Text
 
 import regard
+from regard.decoding.listen import listen
 from regard.run import Run
 from regard.tasks.catalogue import TASKS
 from regard.tasks.protocols import TextEmbedder
+from regard.text.special import END
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
@@ -270,3 +272,42 @@ def test_input_fields_make_records(run):
     values = {field.name: record.get(field.name, field.example) for field in fields}
     if all(isinstance(value, str | list) and value for value in values.values()):
         assert run.predict([run.task.to_record(values, "form")])
+
+
+def output_tokens(run: Run, record: dict[str, Any]) -> list[str]:
+    """Return the tokens that a search has written for one record, without the end."""
+    steps: list[list[int]] = []
+    with listen(steps.append):
+        run(record)
+    vocabulary = getattr(run.task, "target", None) or run.task.text
+    ids = [token_id for token_id in steps[-1] if token_id != END]
+    return [vocabulary.token(token_id) for token_id in ids if token_id < vocabulary.size]
+
+
+def test_a_prefix_begins_the_output(run):
+    """A prefix that the model would write changes nothing; another one begins the output."""
+    record = records_of(run)[0]
+    if not run.task.accepts_prefix:
+        return
+    if run.settings.decode.kind == "beam":
+        run = run.override(["decode.kind=greedy"])
+    expected, tokens = run(record).as_dict(), output_tokens(run, record)
+    for length in (1, len(tokens)):
+        again = run({**record, "prefix": tokens[:length]}).as_dict()
+        assert as_json_data(again) == as_json_data(expected), length
+    if run.settings.decode.kind != "greedy":
+        return
+    choices = run.attention(record, target="").annotations.choices
+    start = run.attention(record, target="").annotations.output_start
+    other = next(c.token for c in choices[start] if c.token not in (*tokens[:1], "</s>", "<s>"))
+    assert output_tokens(run, {**record, "prefix": [other]})[0] == other
+    ended = {**record, "prefix": [*tokens[:1], "</s>"]}
+    assert output_tokens(run, ended) == tokens[:1]
+    with pytest.raises(ValueError, match=r"prefix: token 1 .'no such token'. is not in the voc"):
+        run({**record, "prefix": ["no such token"]})
+    with pytest.raises(ValueError, match="prefix: 2000 tokens, but this output has at most"):
+        run({**record, "prefix": tokens[:1] * 2000})
+
+
+def as_json_data(data: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(data), parse_float=lambda x: round(float(x), 4))

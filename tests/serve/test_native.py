@@ -12,7 +12,9 @@ from PIL import Image
 
 import regard
 from regard.serve.limits import ApiError
+from regard.serve.native import visible_token
 from regard.serve.served import read_pixels
+from regard.view.page import viewer_data
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +71,39 @@ def test_attention_in_three_formats(http, runs):
     assert page.text.startswith("<!doctype html>")
 
 
+def test_attention_for_the_viewer(http, runs):
+    answer = post(http, "translator/attention", input="the cat", format="viewer").json()
+    expected = viewer_data(runs["translator"].attention("the cat"))
+    assert answer == json.loads(json.dumps(expected))
+    assert len(answer["choices"]) == len(answer["queries"]["tokens"])
+    talk = post(http, "talker/attention", input="the cat", target="the", format="viewer").json()
+    tokens, start = talk["queries"]["tokens"], talk["output_start"]
+    assert tokens[start] == "</s>"
+    assert "".join(tokens[start + 1 :]).strip("▁") == "the"
+
+
+@pytest.mark.parametrize("name", ["translator", "writer", "talker"])
+def test_a_prefix_begins_the_output(http, runs, name):
+    plain = post(http, f"{name}/predict", inputs=["the cat"]).json()["predictions"][0]
+    shown = post(http, f"{name}/attention", input="the cat", format="viewer").json()
+    start = shown["output_start"]
+    tokens = shown["queries"]["tokens"][start if name == "translator" else start + 1 :]
+    again = post(http, f"{name}/predict", inputs=["the cat"], prefix=tokens[:2]).json()
+    assert again["predictions"][0]["text"] == plain["text"]
+    other = next(token for token, _ in shown["choices"][start] if token not in (tokens[0], "</s>"))
+    chosen = post(http, f"{name}/predict", inputs=["the cat"], prefix=[other]).json()
+    assert chosen["predictions"][0] != plain
+    events = post(http, f"{name}/predict", inputs=["the cat"], prefix=[other], stream=True).text
+    assert json.loads(events.split("data: ")[-1]) == chosen["predictions"][0]
+    edited = post(http, f"{name}/counterfactual", input="the cat", prefix=[other], ablate=["L1"])
+    assert edited.json()["original"] == chosen["predictions"][0]
+
+
+def test_tokens_of_the_viewer_are_those_of_the_vocabulary():
+    assert visible_token(r"a\u000ab") == "a\nb"
+    assert visible_token(r"\u0041 \u12") == r"\u0041 \u12"
+
+
 def test_a_counterfactual_has_both_predictions(http, runs):
     answer = post(http, "translator/counterfactual", input="the cat", ablate=["L1"]).json()
     assert answer["original"]["text"] == runs["translator"]("the cat").text
@@ -94,6 +129,9 @@ def test_scores(http):
         ("translator/predict", {"inputs": ["x"], "set": ["decode.kind=none"]}, 400, "decode"),
         ("translator/predict", {"examples": [999]}, 404, "no example 999"),
         ("translator/attention", {}, 422, "an input or an example"),
+        ("judge/predict", {"inputs": ["x"], "prefix": "y"}, 400, "does not write tokens"),
+        ("talker/predict", {"inputs": ["x"], "prefix": ["nothing"]}, 400, "not in the vocabulary"),
+        ("talker/predict", {"inputs": ["x"], "prefix": "the cat " * 30}, 400, "at most 8"),
         ("translator/counterfactual", {"input": "x"}, 422, "heads to ablate"),
         ("translator/counterfactual", {"input": "x", "ablate": ["L9"]}, 400, "L1 to L1"),
         ("judge/attention", {"input": "x", "target": "y"}, 400, "does not write text"),

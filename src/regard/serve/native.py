@@ -1,10 +1,11 @@
 """The API of regard itself: /api/runs."""
 
+import re
 from collections.abc import AsyncGenerator, Sequence
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, File, Path, Query, Request, Response, UploadFile
-from fastapi.responses import StreamingResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from regard.data.corpus import Record
@@ -17,8 +18,11 @@ from regard.serve.work import finish, in_thread, server_event, stream_texts
 from regard.tasks.base import Prediction
 from regard.view.attention_map import AttentionMap
 from regard.view.export import as_json, as_npz
-from regard.view.page import html_page
+from regard.view.page import html_page, viewer_data
 
+MAX_PREFIX_TOKENS = 4096
+ESCAPED_CHARACTER = re.compile(r"\\u([0-9a-f]{4})")
+MapFormat = Literal["json", "viewer", "npz", "html"]
 RunName = Annotated[str, Path(description="Name of a run, from GET /api/runs.")]
 
 
@@ -28,7 +32,25 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class PredictBody(Body):
+class SearchBody(Body):
+    """A body that may say how an output is found, and how it begins."""
+
+    set: list[str] = Field(
+        default=[],
+        max_length=16,
+        description="Settings to change for this call.",
+        examples=[["decode.kind=greedy"]],
+    )
+
+    prefix: str | Annotated[list[str], Field(max_length=MAX_PREFIX_TOKENS)] | None = Field(
+        default=None,
+        description="Beginning of the output: a text, or output tokens of an attention map, "
+        "for runs with `accepts_prefix`. The token of the end completes the output.",
+        examples=["1994-", ["1", "9", "9"]],
+    )
+
+
+class PredictBody(SearchBody):
     """Inputs for a run, or the numbers of examples of its data."""
 
     inputs: list[InputValue] = Field(
@@ -39,28 +61,30 @@ class PredictBody(Body):
     examples: list[Annotated[int, Field(ge=0)]] = Field(
         default=[], description="Indices of examples, from GET /api/runs/{name}/examples."
     )
-    set: list[str] = Field(
-        default=[],
-        max_length=16,
-        description="Settings to change for this call.",
-        examples=[["decode.kind=greedy"]],
-    )
     stream: bool = Field(
         default=False, description="Send the text of one input as server-sent events."
     )
 
 
-class AttentionBody(Body):
-    """One input whose attention is wanted."""
+class OneInputBody(SearchBody):
+    """One input, or one example of the data."""
 
     input: InputValue | None = Field(default=None, examples=["3 May 1994"])
     example: Annotated[int, Field(ge=0)] | None = None
+
+
+class AttentionBody(OneInputBody):
+    """One input whose attention is wanted."""
+
+    format: MapFormat | None = Field(
+        default=None, description="Format of the map; the query may say it too."
+    )
     target: str | None = Field(
         default=None, description="Output to show instead of the prediction of the model."
     )
 
 
-class CounterfactualBody(AttentionBody):
+class CounterfactualBody(OneInputBody):
     """One input, and edits of the attention."""
 
     ablate: list[str] = Field(
@@ -181,7 +205,7 @@ class NativeRoutes:
         self, request: Request, name: RunName, body: PredictBody
     ) -> Response | JsonObject:
         served = self.find_run(name)
-        records = input_records(served, body.inputs, body.examples)
+        records = input_records(served, body.inputs, body.examples, body.prefix)
         run = served.variant(body.set)
         if body.stream:
             if len(records) != 1:
@@ -213,26 +237,30 @@ class NativeRoutes:
         request: Request,
         name: RunName,
         body: AttentionBody,
-        format: Annotated[Literal["json", "npz", "html"], Query()] = "json",  # noqa: A002
+        format: Annotated[MapFormat, Query()] = "json",  # noqa: A002
     ) -> Response:
         served = self.find_run(name)
-        record = input_record(served, body)
-        attention_map = await finish(
-            request, self.limits, in_thread(lambda: served.run.attention(record, body.target))
-        )
-        return map_response(attention_map, format, self.limits)
+        run, record = served.variant(body.set), input_record(served, body)
+
+        def compute_map() -> AttentionMap:
+            if body.target is None:
+                return run.task.output_map(record)
+            return run.attention(record, body.target)
+
+        attention_map = await finish(request, self.limits, in_thread(compute_map))
+        return map_response(attention_map, body.format or format, self.limits)
 
     async def counterfactual(
         self, request: Request, name: RunName, body: CounterfactualBody
     ) -> JsonObject:
         served = self.find_run(name)
-        record = input_record(served, body)
+        run, record = served.variant(body.set), input_record(served, body)
         if not body.ablate and not body.force:
             raise ApiError(422, "give heads to ablate or links to force")
         original, edited = await finish(
             request,
             self.limits,
-            in_thread(lambda: predict_edited(served.run, record, body.ablate, body.force)),
+            in_thread(lambda: predict_edited(run, record, body.ablate, body.force)),
         )
         return {"original": prediction_dict(original), "edited": prediction_dict(edited)}
 
@@ -254,7 +282,10 @@ def score_records(served: ServedRun, records: Sequence[Record]) -> JsonObject:
 
 
 def input_records(
-    served: ServedRun, inputs: Sequence[InputValue], examples: Sequence[int]
+    served: ServedRun,
+    inputs: Sequence[InputValue],
+    examples: Sequence[int],
+    prefix: str | Sequence[str] | None = None,
 ) -> list[Record]:
     """Return the records of a request, after a check of its size."""
     check_count(len(inputs) + len(examples), served.limits)
@@ -262,6 +293,7 @@ def input_records(
         raise ApiError(422, "inputs: give at least one")
     is_image = any(field.kind == "image" for field in served.run.task.input_fields)
     characters = 0 if is_image else sum(len(str(value)) for value in inputs)
+    characters += len("".join(prefix or ""))
     if characters > served.limits.max_characters:
         raise ApiError(413, f"inputs: more than {served.limits.max_characters:,} characters")
     records = [served.to_record(value, f"input {n}") for n, value in enumerate(inputs, 1)]
@@ -269,16 +301,35 @@ def input_records(
         if index >= len(served.examples):
             raise ApiError(404, f"examples: there is no example {index}")
         records.append(served.examples[index])
-    return records
+    return records if not prefix else [with_prefix(served, record, prefix) for record in records]
 
 
-def input_record(served: ServedRun, body: AttentionBody) -> Record:
+def with_prefix(served: ServedRun, record: Record, prefix: str | Sequence[str]) -> Record:
+    """Return a record whose output begins with a prefix."""
+    task = served.run.task
+    if not task.accepts_prefix:
+        raise ApiError(400, f"prefix: the task {task.name} does not write tokens; leave it out")
+    is_text = isinstance(prefix, str)
+    return {**record, "prefix": prefix if is_text else [visible_token(token) for token in prefix]}
+
+
+def visible_token(token: str) -> str:
+    """Return a token of the viewer's data as the vocabulary has it: `\\u000a` is a line break."""
+
+    def character(match: re.Match[str]) -> str:
+        original = chr(int(match[1], 16))
+        return match[0] if original.isprintable() else original
+
+    return ESCAPED_CHARACTER.sub(character, token)
+
+
+def input_record(served: ServedRun, body: OneInputBody) -> Record:
     """Return the one record of a request."""
     if (body.input is None) == (body.example is None):
         raise ApiError(422, "give an input or an example")
     inputs = [] if body.input is None else [body.input]
     examples = [] if body.example is None else [body.example]
-    return input_records(served, inputs, examples)[0]
+    return input_records(served, inputs, examples, body.prefix)[0]
 
 
 def check_count(count: int, limits: Limits) -> None:
@@ -313,6 +364,8 @@ def map_response(attention_map: AttentionMap, format_name: str, limits: Limits) 
     if format_name == "npz":
         headers = {"Content-Disposition": 'attachment; filename="attention.npz"'}
         return Response(as_npz(attention_map), media_type="application/zip", headers=headers)
+    if format_name == "viewer":
+        return JSONResponse(viewer_data(attention_map))
     if format_name == "html":
         return Response(html_page(attention_map), media_type="text/html")
     return Response(as_json(attention_map), media_type="application/json")

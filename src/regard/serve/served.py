@@ -78,6 +78,7 @@ class ServedRun:
             "fields": [field._asdict() for field in task.input_fields],
             "has_attention": task.has_attention(),
             "accepts_target": task.accepts_target,
+            "accepts_prefix": task.accepts_prefix,
             "languages": list(self.languages) if self.languages else None,
             "apis": self.apis(),
         }

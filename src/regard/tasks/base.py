@@ -163,6 +163,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     unit: ClassVar[str] = "tokens"  # what Loss.count counts
     example_unit: ClassVar[str] = "texts"  # what `score` counts
     accepts_target: ClassVar[bool] = False  # whether `attention_map` can show a given output
+    accepts_prefix: ClassVar[bool] = False  # whether the `prefix` of a record begins its output
     accepts_layer: ClassVar[bool] = False  # whether `render` can show one layer
     best_resets_after: int = 0  # step after which the objective changes and the best score restarts
     model: ModelT
@@ -285,6 +286,13 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     @abstractmethod
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
         """Return the attention weights of every layer and head for a record."""
+
+    def output_map(self, record: Record) -> AttentionMap:
+        """Return the attention for a record and the output that the model writes, for a page.
+
+        Language models differ here: their `attention_map` shows the input alone.
+        """
+        return self.attention_map(record)
 
     @abstractmethod
     def render(

@@ -7,10 +7,9 @@ b: rows   t: positions   n: rows of a search
 import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, islice
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -42,6 +41,7 @@ from regard.tasks.next_words import (
     PREFIXES_PER_BATCH,
     NextWordSearch,
 )
+from regard.tasks.prefix import NO_PREFIX, OutputPrefix, find_prefix, limit_outputs
 from regard.text.special import END
 from regard.text.special_ids import AnyTokenizer
 from regard.text.token_bytes import TokenBytes
@@ -50,6 +50,9 @@ from regard.text.tokenizer import Tokenizer
 
 class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
     """A language model, its vocabulary, and how continuations are found."""
+
+    accepts_target: ClassVar = True
+    accepts_prefix: ClassVar = True
 
     def __init__(
         self,
@@ -101,6 +104,7 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         self,
         prompts: Sequence[str],
         *,
+        prefixes: Sequence[OutputPrefix] = (),
         decoding: Decoding | None = None,
         on_progress: ProgressCallback | None = None,
     ) -> list[list[TextOutput]]:
@@ -111,13 +115,16 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         cut so that both fit; else as much is read as fits alone (see `PromptStepper`).
         """
         prompt_ids = [self.text_ids(prompt) for prompt in prompts]
-        return self.complete_ids(prompt_ids, decoding=decoding, on_progress=on_progress)
+        return self.complete_ids(
+            prompt_ids, prefixes=prefixes, decoding=decoding, on_progress=on_progress
+        )
 
     @torch.no_grad()
     def complete_ids(
         self,
         prompt_ids: Sequence[Sequence[int]],
         *,
+        prefixes: Sequence[OutputPrefix] = (),
         decoding: Decoding | None = None,
         on_progress: ProgressCallback | None = None,
         on_tokens: TokenCallback | None = None,
@@ -126,7 +133,7 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         self.model.eval()
         decoding = decoding or self.decoding
         max_length = decoding.max_length
-        constraints = replace(decoding.constraints, max_length=max_length)
+        prefixes = prefixes or [NO_PREFIX] * len(prompt_ids)
         kept_slice = self.prompt_slice(max_length if max_length <= self.max_positions / 2 else 0)
         seeds, outputs = sampling_seeds(prompt_ids), [list[TextOutput]() for _ in prompt_ids]
         prompts = [ids[kept_slice] for ids in prompt_ids]
@@ -137,7 +144,11 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
                 hypotheses = search(
                     self.build_stepper(on_tokens),
                     prompt_state(torch.tensor([prompts[index] for index in indices])),
-                    constraints=constraints,
+                    constraints=limit_outputs(
+                        decoding.constraints,
+                        [max_length] * len(indices),
+                        [prefixes[index] for index in indices],
+                    ),
                 )
                 for index, best in zip(indices, hypotheses, strict=True):
                     outputs[index] = [self.to_output(hypothesis) for hypothesis in best]
@@ -163,6 +174,17 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         """Convert the ids of a search to those of the vocabulary."""
         is_ours = isinstance(self.text, Tokenizer)
         return search_ids if is_ours else [token_id - ID_SHIFT for token_id in search_ids]
+
+    def prefix(self, record: Record) -> OutputPrefix:
+        """Return the beginning of the output that a record prescribes, as ids of a search."""
+        prefix = find_prefix(
+            record,
+            lambda text: self.text.encode_ids([text])[0],
+            self.text.token_id,
+            self.end,
+        )
+        shift = 0 if isinstance(self.text, Tokenizer) else ID_SHIFT
+        return prefix._replace(ids=[token_id + shift for token_id in prefix.ids])
 
     def join_continuation(self, prompt: str, output: TextOutput) -> str:
         """Return prompt and continuation as one text, with the space that belongs between them."""
@@ -206,11 +228,15 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
     def token_bytes(self) -> TokenBytes:
         return TokenBytes(self.text)
 
-    @torch.no_grad()
     def next_tokens(self, text: str, count: int = 10) -> list[tuple[str, float]]:
         """Return the likeliest next tokens with their probabilities; "</s>" is the end."""
+        return self.next_tokens_of_ids(self.text_ids(text), count)
+
+    @torch.no_grad()
+    def next_tokens_of_ids(self, row: Sequence[int], count: int = 10) -> list[tuple[str, float]]:
+        """Return the likeliest tokens after a row of ids."""
         self.model.eval()
-        ids = torch.tensor([self.text_ids(text)[self.prompt_slice(0)]])
+        ids = torch.tensor([row[self.prompt_slice(0)]])
         log_probs, _ = PromptStepper(self.model, self.max_positions).step(
             prompt_state(ids), ids[:, -1]
         )
@@ -220,16 +246,13 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
 
     # --- inspection
 
-    def text_attention(self, text: str) -> tuple[list[str], Float[Tensor, "t t"]]:
-        """Return the tokens of a text after END, and the attention of each to those before it.
-
-        It is the last attention of the model, averaged over its heads.
-        """
-        return self.ids_attention(self.text_ids(text))
-
     @torch.no_grad()
     def ids_attention(self, ids: Sequence[int]) -> tuple[list[str], Float[Tensor, "t t"]]:
-        """Return tokens and attention of the last ids of a row, as many as the model can read."""
+        """Return the tokens of a row of ids, and the attention of each to those before it.
+
+        It is the last attention of the model, averaged over its heads. Of a long row, the end is
+        taken that the model can read.
+        """
         ids = ids[self.prompt_slice(0)]
         with observe(self.model.eval()) as recorded:
             self.model.teacher_forced(None, torch.tensor([ids]))

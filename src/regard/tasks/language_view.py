@@ -16,9 +16,15 @@ from regard.view.terminal import Surface, render_heatmap, render_legend
 NEXT_TOKENS_SHOWN = 5
 
 
-def language_map(task: LanguageModelTask[ExampleT], ids: Sequence[int], title: str) -> AttentionMap:
-    """Return the attention of each token to those before it, and the likeliest next tokens."""
+def language_map(
+    task: LanguageModelTask[ExampleT], ids: Sequence[int], title: str, output_tokens: int = 0
+) -> AttentionMap:
+    """Return the attention of each token to those before it, and the likeliest next tokens.
+
+    The last `output_tokens` ids are an output of the model.
+    """
     ids = ids[task.prompt_slice(0)]
+    output_start = max(0, len(ids) - output_tokens - 1)  # the query that writes the first of them
     with torch.no_grad(), observe(task.model.eval()) as recorded:
         states = task.model.teacher_forced(None, torch.tensor([ids]))
         choices = token_choices(task.model.logits(states)[0], task.text.token)
@@ -28,14 +34,16 @@ def language_map(task: LanguageModelTask[ExampleT], ids: Sequence[int], title: s
         for name, table in recorded.joined().items()
     }
     tokens = [task.text.token(n) for n in ids]
-    return token_map(weights, tokens, title, MapAnnotations(choices=choices))
+    return token_map(
+        weights, tokens, title, MapAnnotations(choices=choices, output_start=output_start)
+    )
 
 
-def render_language(task: LanguageModelTask[ExampleT], text: str, surface: Surface) -> str:
+def render_language(task: LanguageModelTask[ExampleT], ids: Sequence[int], surface: Surface) -> str:
     """Return a heat map and the next tokens: rows are tokens, columns those they attend to."""
-    tokens, weights = task.text_attention(text)
+    tokens, weights = task.ids_attention(ids)
     following = ", ".join(
-        f"{token!r} {p:.1%}" for token, p in task.next_tokens(text, NEXT_TOKENS_SHOWN)
+        f"{token!r} {p:.1%}" for token, p in task.next_tokens_of_ids(ids, NEXT_TOKENS_SHOWN)
     )
     return (
         f"{render_heatmap(weights.tolist(), tokens, tokens, surface)}\n\n"

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
+from regard.decoding.stepper import MemoryT, StateT, Stepper
 from regard.errors import InputError
+from regard.text.special import START
 from regard.view.annotations import MapAnnotations, TokenChoice
 from regard.view.attention_map import AttentionMap
 
@@ -21,6 +23,17 @@ def word_indices(words: Sequence[int | None]) -> list[int]:
         indices.append(indices[-1] + (not is_same) if indices else 0)
         previous = word
     return indices
+
+
+def step_log_probs(
+    stepper: Stepper[MemoryT, StateT], memory: MemoryT, ids: Sequence[int]
+) -> torch.Tensor:
+    """Return the log-probabilities [t v] of a search that writes these ids and then ends."""
+    state, rows = stepper.start(memory), list[torch.Tensor]()
+    for token_id in (START, *ids):
+        log_probs, state = stepper.step(state, torch.tensor([token_id]))
+        rows.append(log_probs[0])
+    return torch.stack(rows)
 
 
 def token_choices(

@@ -41,6 +41,7 @@ from regard.tasks.generation import (
     sampling_seeds,
 )
 from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.prefix import NO_PREFIX, OutputPrefix, find_prefix, limit_outputs
 from regard.text.special import END
 from regard.text.tokenizer import Tokenizer
 
@@ -60,6 +61,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
 
     fields = SIDES
     accepts_target: ClassVar = True
+    accepts_prefix: ClassVar = True
 
     def __init__(
         self,
@@ -112,13 +114,23 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
         Texts of about equal length are decoded together; neither this nor the order of the records
         changes an output.
         """
-        return self.decode([record["source"] for record in records], on_progress=on_progress)
+        return self.decode(
+            [record["source"] for record in records],
+            prefixes=[self.prefix(record) for record in records],
+            on_progress=on_progress,
+        )
+
+    def prefix(self, record: Record) -> OutputPrefix:
+        """Return the beginning of the output that a record prescribes; usually none."""
+        target = self.target
+        return find_prefix(record, lambda text: target.encode_ids([text])[0], target.token_id, END)
 
     @torch.no_grad()
     def decode(
         self,
         texts: Sequence[str],
         *,
+        prefixes: Sequence[OutputPrefix] = (),
         decoding: Decoding | None = None,
         stepper: Stepper[Any, Any] | None = None,
         tokens_per_batch: int = TOKENS_PER_BATCH,
@@ -129,6 +141,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
         self.model.eval()
         decoding = decoding or self.decoding
         examples = self.source_examples(texts)
+        prefixes = prefixes or [NO_PREFIX] * len(examples)
         seeds = sampling_seeds([example.source for example in examples])
         predictions: list[TextPrediction] = [TextPrediction("")] * len(examples)
         batches = iterate_by_length(
@@ -145,7 +158,9 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
             hypotheses = search(
                 stepper or self.model,
                 memory,
-                constraints=replace(decoding.constraints, max_length=max_lengths),
+                constraints=limit_outputs(
+                    decoding.constraints, max_lengths, [prefixes[index] for index in indices]
+                ),
             )
             if decoding.rerank is not None:
                 sources = [examples[index].source for index in indices]

@@ -177,19 +177,28 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
 
     # --- inspection
 
-    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
+    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
+        """Return the attention of a prompt, or of a prompt and its continuation `target`."""
+        prompt, target_ids = self.prompt(record), self.text.encode_ids([target or ""])[0]
+        ids = [*self.text_ids(prompt), *target_ids]
+        return language_map(self, ids, prompt + (target or ""), len(target_ids))
+
+    def output_map(self, record: Record) -> AttentionMap:
         prompt = self.prompt(record)
-        return language_map(self, self.text_ids(prompt), prompt)
+        [[best, *_]] = self.complete([prompt], prefixes=[self.prefix(record)])
+        ids = [*self.text_ids(prompt), *best.ids]
+        return language_map(self, ids, self.join_continuation(prompt, best), len(best.ids))
 
     def render(
         self,
         record: Record,
         surface: Surface,
         *,
-        target: str | None = None,  # noqa: ARG002
+        target: str | None = None,
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
-        return render_language(self, self.prompt(record), surface)
+        ids = [*self.text_ids(self.prompt(record)), *self.text.encode_ids([target or ""])[0]]
+        return render_language(self, ids, surface)
 
 
 def stream_options(settings: Any) -> Mapping[str, Any]:

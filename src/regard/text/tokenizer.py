@@ -106,6 +106,10 @@ class Vocabulary:
         """Return the token with this id, or "" if the vocabulary has a gap there."""
         return self._inner.id_to_token(self._check_ids([token_id])[0]) or ""
 
+    def token_id(self, token: str) -> int | None:
+        """Return the id of a token, or None if the vocabulary does not have it."""
+        return self._inner.token_to_id(token)
+
     def save(self, path: Path | str) -> None:
         """Write a `tokenizer.json`, atomically."""
         write_atomic(Path(path), self.to_json().encode())

@@ -30,12 +30,14 @@ class MapAnnotations:
     """Annotations of a map.
 
     `gold` links (key, query), which count words without special tokens. `choices` has the
-    alternatives at each query, best first.
+    alternatives at each query, best first; in a map of kind "grid", at each layer.
+    `output_start` is the first query that writes a token of the output.
     """
 
     gold: GoldAlignment | None = None
     choices: tuple[tuple[TokenChoice, ...], ...] = ()
     tree: tuple[SearchTreeNode, ...] = ()
+    output_start: int = 0
 
     def __post_init__(self) -> None:
         for number, node in enumerate(self.tree):
@@ -46,7 +48,12 @@ class MapAnnotations:
 
     def as_dict(self) -> JsonObject:
         gold = self.gold and [sorted(self.gold.sure), sorted(self.gold.possible)]
-        return {"gold": gold, "choices": self.choices, "tree": self.tree}
+        return {
+            "gold": gold,
+            "choices": self.choices,
+            "tree": self.tree,
+            "output_start": self.output_start,
+        }
 
 
 NO_ANNOTATIONS = MapAnnotations()
@@ -58,9 +65,8 @@ def annotations_from_dict(data: JsonObject | None) -> MapAnnotations:
         return NO_ANNOTATIONS
     gold = data["gold"] and GoldAlignment(*(link_set(pairs) for pairs in data["gold"]))
     choices = tuple(tuple(TokenChoice(*choice) for choice in row) for row in data["choices"])
-    return MapAnnotations(
-        gold or None, choices, tuple(SearchTreeNode(*node) for node in data["tree"])
-    )
+    tree = tuple(SearchTreeNode(*node) for node in data["tree"])
+    return MapAnnotations(gold or None, choices, tree, data.get("output_start", 0))
 
 
 def link_set(pairs: Sequence[Sequence[int]]) -> frozenset[tuple[int, int]]:

@@ -139,10 +139,12 @@ class AttentionMap:
         if not self.layers:
             raise InputError("weights has no layer; give at least one")
         self.annotations = annotations
-        if annotations.choices and len(annotations.choices) != len(sides[0]):
+        steps = len(self.layers if resolved_kind == "grid" else sides[0])
+        if annotations.choices and len(annotations.choices) != steps:
+            steps_name = "layers" if resolved_kind == "grid" else "queries"
             raise InputError(
-                f"annotations.choices has {len(annotations.choices)} steps for {len(sides[0])} "
-                "queries; give one each"
+                f"annotations.choices has {len(annotations.choices)} steps for {steps} "
+                f"{steps_name}; give one each"
             )
         if annotations.gold is not None:
             check_gold_links(
@@ -311,8 +313,9 @@ class AttentionMap:
         word_ids, annotations = None, self.annotations
         if (queries, keys) == self._tokens():
             word_ids = (self.queries.word_ids, self.keys.word_ids)
-        elif len(queries) != len(annotations.choices):
-            annotations = replace(annotations, choices=())  # they belong to subwords
+        steps = len(layers if self.layers[0].kind == "grid" else queries)
+        if steps != len(annotations.choices):
+            annotations = replace(annotations, choices=())  # they belong to subwords, or layers
         return AttentionMap(
             layers,
             queries,

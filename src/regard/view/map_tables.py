@@ -10,7 +10,7 @@ MAX_ALTERNATIVES = 4  # alternatives of a step that are shown
 
 def render_step_table(map_: AttentionMap, surface: Surface) -> str:
     """Return a row for each step: the token, its alternatives, and the most attended key."""
-    if not map_.annotations.choices:
+    if not map_.annotations.choices or map_.layers[0].kind == "grid":
         raise InputError("--step-table is for runs that generate text; leave it out")
     mean_weights = map_.mean().layers[0].weights[0]
     is_language_model = map_.layers[0].kind == "self"  # a query predicts the next token

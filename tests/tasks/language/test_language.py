@@ -183,7 +183,7 @@ def test_tensors_of_a_state_can_be_replaced():
 @pytest.mark.parametrize("kind", ["gpt2", "lstmn"])
 def test_attention_of_a_text(kind):
     task = build_task(kind)
-    tokens, weights = task.text_attention("the")
+    tokens, weights = task.ids_attention(task.text_ids("the"))
     assert tokens == ["</s>", "t", "h", "e"]
     assert weights.shape == (4, 4)
     assert torch.equal(weights, weights.tril(0 if kind == "gpt2" else -1))
@@ -198,4 +198,4 @@ def test_attention_of_a_text(kind):
 def test_a_model_without_attention():
     task = build_task("rnnlm")
     with pytest.raises(ValueError, match="model Rnnlm has no attention to observe"):
-        task.text_attention("the")
+        task.ids_attention(task.text_ids("the"))

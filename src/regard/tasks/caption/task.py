@@ -5,7 +5,7 @@ b: captions of a batch   t: words   k: regions of an image
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -46,8 +46,11 @@ from regard.tasks.caption.examples import CaptionBatch, CaptionExample
 from regard.tasks.caption.pointing import measure_pointing
 from regard.tasks.generation import Decoding, TextOutput, TextPrediction
 from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.map_tools import step_log_probs, token_choices
+from regard.tasks.prefix import NO_PREFIX, OutputPrefix, find_prefix, limit_outputs
 from regard.text.special import END, START
 from regard.text.tokenizer import Tokenizer
+from regard.view.annotations import TokenChoice
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
@@ -82,6 +85,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     input_fields = (InputField("image", "Image", "image"),)
     example_unit: ClassVar = "images"
     accepts_target: ClassVar = True
+    accepts_prefix: ClassVar = True
     fields: tuple[str, ...] = ()
     packed: bool = False
     streamed: bool = False
@@ -231,19 +235,30 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[CaptionPrediction]:
         """Return the n best captions of each image."""
-        return self.decode([record["image"] for record in records], on_progress=on_progress)
+        return self.decode(
+            [record["image"] for record in records],
+            prefixes=[self.prefix(record) for record in records],
+            on_progress=on_progress,
+        )
+
+    def prefix(self, record: Record) -> OutputPrefix:
+        """Return the beginning of the caption that a record prescribes; usually none."""
+        text = self.text
+        return find_prefix(record, lambda words: text.encode_ids([words])[0], text.token_id, END)
 
     @torch.no_grad()
     def decode(
         self,
         images: Sequence[ImageLike],
         *,
+        prefixes: Sequence[OutputPrefix] = (),
         decoding: Decoding | None = None,
         on_progress: ProgressCallback | None = None,
     ) -> list[CaptionPrediction]:
         """Return the n best captions of each image, which is a path or an array."""
         self.model.eval()
         decoding = decoding or self.decoding
+        prefixes = prefixes or [NO_PREFIX] * len(images)
         predictions: list[CaptionPrediction] = []
         for start in range(0, len(images), IMAGES_PER_BATCH):
             chunk = images[start : start + IMAGES_PER_BATCH]
@@ -254,7 +269,9 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
             hypotheses = search(
                 self.model,
                 memory,
-                constraints=replace(decoding.constraints, max_length=max_lengths),
+                constraints=limit_outputs(
+                    decoding.constraints, max_lengths, prefixes[start : start + len(pixels)]
+                ),
             )
             for best in hypotheses:
                 outputs = tuple(self.to_output(hypothesis) for hypothesis in best)
@@ -306,6 +323,14 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         return CaptionAttention([self.text.token(n) for n in [*ids, END]], weights)
 
     @torch.no_grad()
+    def word_choices(
+        self, image: ImageLike, ids: Sequence[int]
+    ) -> tuple[tuple[TokenChoice, ...], ...]:
+        """Return the likeliest words at each step of a caption and at its end."""
+        memory = self.model.eval().remember(self.images.to_tensor([self.images.read(image)]))
+        return token_choices(step_log_probs(self.model, memory, ids), self.text.token)
+
+    @torch.no_grad()
     def attention_weights(
         self, examples: Sequence[CaptionExample]
     ) -> list[Float[Tensor, "t rows columns"]]:
@@ -335,7 +360,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         return self.cross_attentions
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
-        return view.caption_map(self, record["image"], target)
+        return view.caption_map(self, record, target)
 
     def render(
         self,
@@ -345,7 +370,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         target: str | None = None,
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
-        return view.render_caption(self, record["image"], surface, target)
+        return view.render_caption(self, record, surface, target)
 
 
 def sampling_seed(pixels: Pixels) -> int:

@@ -3,21 +3,25 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from regard.data.corpus import Record
 from regard.data.formats.images import ImageLike, Pixels
 from regard.tasks.image_tools import patch_colors, png_bytes
+from regard.view.annotations import MapAnnotations
 from regard.view.attention_map import AttentionMap
 from regard.view.grid import render_grids, render_thumbnail
 from regard.view.structure import scale_top
 from regard.view.terminal import Surface, render_legend
 
 if TYPE_CHECKING:
-    from regard.tasks.caption.task import CaptionAttention, CaptionTask
+    from regard.tasks.caption.task import CaptionTask
 
 
-def caption_map(task: "CaptionTask", image: ImageLike, target: str | None = None) -> AttentionMap:
+def caption_map(task: "CaptionTask", record: Record, target: str | None = None) -> AttentionMap:
     """Return a layer for each word: its attention to rows and columns of regions."""
+    image: ImageLike = record["image"]
     pixels = task.images.read(image)
-    caption, attention = caption_and_attention(task, pixels, target)
+    caption, ids = caption_and_ids(task, record, target)
+    attention = task.caption_attention(pixels, ids)
     rows, columns = attention.weights.shape[1:]
     return AttentionMap(
         {f"{n} {word}": attention.weights[n - 1] for n, word in enumerate(attention.words, 1)},
@@ -26,15 +30,17 @@ def caption_map(task: "CaptionTask", image: ImageLike, target: str | None = None
         kind="grid",
         title=f"{caption}: {image}" if isinstance(image, str | Path) else caption,
         image=png_bytes(pixels),
+        annotations=MapAnnotations(choices=task.word_choices(pixels, ids)),
     )
 
 
 def render_caption(
-    task: "CaptionTask", image: ImageLike, surface: Surface, target: str | None = None
+    task: "CaptionTask", record: Record, surface: Surface, target: str | None = None
 ) -> str:
     """Return the caption, the image, and a small map for each word."""
-    pixels = task.images.read(image)
-    caption, attention = caption_and_attention(task, pixels, target)
+    pixels = task.images.read(record["image"])
+    caption, ids = caption_and_ids(task, record, target)
+    attention = task.caption_attention(pixels, ids)
     maps = {
         f"{n} {word}": attention.weights[n - 1].tolist()
         for n, word in enumerate(attention.words, 1)
@@ -59,12 +65,12 @@ def cropped_to_grid(pixels: Pixels, grid: tuple[int, int]) -> Pixels:
     return pixels[: height // rows * rows, : width // columns * columns]
 
 
-def caption_and_attention(
-    task: "CaptionTask", pixels: Pixels, target: str | None
-) -> tuple[str, "CaptionAttention"]:
-    """Return the model's best caption, or the given one, and the attention of its words."""
+def caption_and_ids(
+    task: "CaptionTask", record: Record, target: str | None
+) -> tuple[str, list[int]]:
+    """Return the model's best caption, or the given one, and its ids."""
     _ = task.cross_attentions  # raises an error if there is no attention
     if target is None:
-        best = task.decode([pixels])[0].best
-        return best.text, task.caption_attention(pixels, best.ids)
-    return target, task.caption_attention(pixels, task.text.encode_ids([target])[0])
+        best = task.predict([record])[0].best
+        return best.text, best.ids
+    return target, task.text.encode_ids([target])[0]

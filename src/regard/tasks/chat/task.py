@@ -47,9 +47,10 @@ from regard.tasks.chat.turns import (
     is_in_loss,
     parse_belief,
 )
-from regard.tasks.generation import TOKENS_PER_BATCH, Decoding
+from regard.tasks.generation import TOKENS_PER_BATCH, Decoding, TextOutput
 from regard.tasks.language_model import LanguageModelTask
 from regard.tasks.loss import Loss
+from regard.tasks.prefix import PREFIX_FIELD, OutputPrefix
 from regard.text.special_ids import AnyTokenizer
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -173,15 +174,26 @@ class ChatTask(LanguageModelTask[ChatExample]):
         """Return the reply to the last turn of each record."""
         predictions = list[ChatPrediction]()
         for record in records:
-            replies = self.generate_replies([self.history(record["turns"])])
+            replies = self.generate_replies(
+                [self.history(record["turns"])], prefixes=[self.prefix(record)]
+            )
             predictions.append(ChatPrediction.from_replies(replies))
             if on_progress is not None:
                 on_progress(1)
         return predictions
 
     def stream(self, record: Record, on_text: TextCallback) -> ChatPrediction:
-        replies = self.generate_replies([self.history(record["turns"])], on_text)
+        replies = self.generate_replies(
+            [self.history(record["turns"])], on_text, [self.prefix(record)]
+        )
         return ChatPrediction.from_replies(replies)
+
+    def prefix(self, record: Record) -> OutputPrefix:
+        """Return the beginning of the reply that a record prescribes, with placeholders."""
+        prefix = record.get(PREFIX_FIELD)
+        if isinstance(prefix, str) and self.database:
+            record = {**record, PREFIX_FIELD: self.database.delexicalize(prefix)}
+        return super().prefix(record)
 
     def history(self, turns: Sequence[str]) -> list[Turn]:
         """Return turns with roles, the last a user's; predict the beliefs before replies."""
@@ -189,18 +201,22 @@ class ChatTask(LanguageModelTask[ChatExample]):
         for index, text in enumerate(turns):
             if (len(turns) - index) % 2:
                 history.append(Turn("user", text))
-            elif self.database:
-                [belief] = self.find_beliefs([history])
-                reply_turn = Turn("reply", self.database.delexicalize(text))
-                history += [*belief_turns(belief, self.database), reply_turn]
             else:
-                history.append(Turn("reply", text))
+                history = self.with_reply(history, text)
         return history
+
+    def with_reply(self, history: Sequence[Turn], reply: str) -> list[Turn]:
+        """Return the history with a reply of a user's choice, after the belief of the model."""
+        if not self.database:
+            return [*history, Turn("reply", reply)]
+        [belief] = self.find_beliefs([history])
+        reply_turn = Turn("reply", self.database.delexicalize(reply))
+        return [*history, *belief_turns(belief, self.database), reply_turn]
 
     def find_beliefs(self, histories: Sequence[Sequence[Turn]]) -> list[dict[str, str]]:
         """Return the predicted belief of each conversation: the slots that the user requests."""
-        texts = self.generate_turns(histories, self.belief_decoding)
-        return [parse_belief(text, self.database) for text in texts]
+        outputs = self.generate_turns(histories, self.belief_decoding)
+        return [parse_belief(output.text, self.database) for output in outputs]
 
     def check_can_reply(self, location: str) -> None:
         """Raise an error if the model reads turns in reverse."""
@@ -219,15 +235,19 @@ class ChatTask(LanguageModelTask[ChatExample]):
         return f"({format_belief(reply.belief)}: {len(reply.rows)} found)"
 
     def generate_replies(
-        self, histories: Sequence[Sequence[Turn]], on_text: TextCallback | None = None
+        self,
+        histories: Sequence[Sequence[Turn]],
+        on_text: TextCallback | None = None,
+        prefixes: Sequence[OutputPrefix] = (),
     ) -> list[ChatReply]:
         """Return the reply to the last turn of each history, which is a user's.
 
-        If there is one history, `on_text` is called with each prefix of the reply.
+        If there is one history, `on_text` is called with the reply as far as it is written.
         """
         database = self.database
         if not database:
-            return [ChatReply(text, text) for text in self.generate_texts(histories, on_text)]
+            texts = self.generate_texts(histories, on_text, prefixes)
+            return [ChatReply(text, text) for text in texts]
         beliefs = self.find_beliefs(histories)
         rows = [database.find_rows(belief) for belief in beliefs]
         extended_histories = [
@@ -244,7 +264,7 @@ class ChatTask(LanguageModelTask[ChatExample]):
                 on_text(lexicalize(text, 0))
 
         texts = self.generate_texts(
-            extended_histories, None if on_text is None else emit_partial_text
+            extended_histories, None if on_text is None else emit_partial_text, prefixes
         )
         return [
             ChatReply(lexicalize(text, index), text, beliefs[index], rows[index])
@@ -259,10 +279,14 @@ class ChatTask(LanguageModelTask[ChatExample]):
         return [*history, *belief_turns(reply.belief, self.database), reply_turn]
 
     def generate_texts(
-        self, histories: Sequence[Sequence[Turn]], on_text: TextCallback | None = None
+        self,
+        histories: Sequence[Sequence[Turn]],
+        on_text: TextCallback | None = None,
+        prefixes: Sequence[OutputPrefix] = (),
     ) -> list[str]:
         """Return the text of the best reply to each history."""
-        return self.generate_turns(histories, self.decoding, self.reranker, on_text)
+        outputs = self.generate_turns(histories, self.decoding, self.reranker, on_text, prefixes)
+        return [output.text for output in outputs]
 
     def generate_turns(
         self,
@@ -270,20 +294,22 @@ class ChatTask(LanguageModelTask[ChatExample]):
         decoding: Decoding,
         reranker: ReplyReranker | None = None,
         on_text: TextCallback | None = None,
-    ) -> list[str]:
+        prefixes: Sequence[OutputPrefix] = (),
+    ) -> list[TextOutput]:
         """Return the next turn of each history."""
         can_stream = on_text is not None and reranker is None and len(histories) == 1
         half_context = int(min(self.max_positions, UNLIMITED_TOKENS)) // 2
         max_length = min(decoding.max_length, half_context)
         outputs = self.complete_ids(
             [self.prompt_ids(turns, max_length) for turns in histories],
+            prefixes=prefixes,
             decoding=decoding,
             on_tokens=self.build_token_callback(on_text) if can_stream and on_text else None,
         )
         if reranker is None:
-            return [best[0].text for best in outputs]
+            return [best[0] for best in outputs]
         return [
-            reranker.best(turns, candidates).text
+            reranker.best(turns, candidates)
             for turns, candidates in zip(histories, outputs, strict=True)
         ]
 
@@ -392,18 +418,22 @@ class ChatTask(LanguageModelTask[ChatExample]):
 
     # --- inspection
 
-    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
-        return view.chat_map(self, record)
+    def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
+        """Return the attention of a conversation, or of it and the reply `target`."""
+        return view.chat_map(self, record, target)
+
+    def output_map(self, record: Record) -> AttentionMap:
+        return view.reply_map(self, record)
 
     def render(
         self,
         record: Record,
         surface: Surface,
         *,
-        target: str | None = None,  # noqa: ARG002
+        target: str | None = None,
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
-        return view.render_chat(self, record, surface)
+        return view.render_chat(self, record, surface, target)
 
 
 def without_open_placeholder(text: str) -> str:

@@ -26,7 +26,8 @@ class LanguageTask(TextStreamTask):
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[CompletionPrediction]:
         prompts = [self.prompt(record) for record in records]
-        outputs = self.complete(prompts, on_progress=on_progress)
+        prefixes = [self.prefix(record) for record in records]
+        outputs = self.complete(prompts, prefixes=prefixes, on_progress=on_progress)
         return [
             CompletionPrediction(self.join_continuation(prompt, best[0]), tuple(best))
             for prompt, best in zip(prompts, outputs, strict=True)

@@ -12,9 +12,12 @@ from regard.files import JsonObject
 from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import InputField, ProgressCallback
 from regard.tasks.generation import Decoding, TextOutput
+from regard.tasks.language_view import language_map
 from regard.tasks.music.composition import Composer, MusicPrediction
+from regard.tasks.prefix import OutputPrefix
 from regard.tasks.text_stream import TextStreamTask
 from regard.text.special_ids import AnyTokenizer
+from regard.view.attention_map import AttentionMap
 from regard.view.midi import MidiNote
 
 QUARTERS_PER_WHOLE = 4  # notes of a tune have lengths in whole notes
@@ -93,13 +96,14 @@ class TuneTask(TextStreamTask, Composer):
         if voices is not None:
             raise InputError(f"voices = {voices} is for piano rolls, not for tunes; leave it out")
         prompts = [normalize_beginning(self.prompt(record)) for record in records]
+        prefixes = [self.prefix(record) for record in records]
         tunes: dict[int, TunePrediction] = {}
         problems: dict[int, str] = {}
         for attempt, decoding in enumerate(self.decodings, 1):
             if len(tunes) == len(prompts):
                 break
             # all tunes are sampled again, so that none depends on the other records
-            for row, (text, output) in enumerate(self.sample_tunes(prompts, decoding)):
+            for row, (text, output) in enumerate(self.sample_tunes(prompts, decoding, prefixes)):
                 problem = self.playback_error(text, output)
                 if problem is not None:
                     problems[row] = problem
@@ -117,11 +121,20 @@ class TuneTask(TextStreamTask, Composer):
             on_progress(len(records))
         return [tunes[row] for row in range(len(prompts))]
 
+    def output_map(self, record: Record) -> AttentionMap:
+        tune, beginning = self.predict([record])[0].tune, normalize_beginning(self.prompt(record))
+        ids = self.text_ids(tune)
+        return language_map(self, ids, tune, len(ids) - len(self.text_ids(beginning)))
+
     def sample_tunes(
-        self, beginnings: Sequence[str], decoding: Decoding | None = None
+        self,
+        beginnings: Sequence[str],
+        decoding: Decoding | None = None,
+        prefixes: Sequence[OutputPrefix] = (),
     ) -> list[tuple[str, TextOutput]]:
         """Return one tune for each beginning, whether it can be played or not."""
-        outputs = [best[0] for best in self.complete(beginnings, decoding=decoding)]
+        completed = self.complete(beginnings, prefixes=prefixes, decoding=decoding)
+        outputs = [best[0] for best in completed]
         pairs = zip(beginnings, outputs, strict=True)
         return [(self.join_continuation(beginning, best), best) for beginning, best in pairs]
 

@@ -30,6 +30,8 @@ from regard.models.protocols import AnySeq2SeqModel
 from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback
 from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding, TextOutput, TextPrediction
 from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.map_tools import step_log_probs, token_choices
+from regard.tasks.prefix import NO_PREFIX, PREFIX_FIELD, OutputPrefix, find_prefix
 from regard.tasks.seq2seq import Alignment, Seq2SeqTask
 from regard.tasks.summarize import view
 from regard.text.copy_vocabulary import (
@@ -41,6 +43,7 @@ from regard.text.copy_vocabulary import (
 )
 from regard.text.special import END
 from regard.text.tokenizer import Tokenizer
+from regard.view.annotations import TokenChoice
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
@@ -221,9 +224,27 @@ class SummarizeTask(Seq2SeqTask):
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[TextPrediction]:
         """Return the n best summaries of each document; print how many were truncated."""
-        texts = [document_text(record) for record in records]
+        texts = [self.document_text(record) for record in records]
         self.warn_truncated_documents(texts)
-        return self.decode(texts, on_progress=on_progress)
+        prefixes = [self.prefix(record) for record in records]
+        return self.decode(texts, prefixes=prefixes, on_progress=on_progress)
+
+    def document_text(self, record: Record) -> str:
+        """Return the document of a record: "document" on the command line, "source" in data."""
+        return record["document"] if "document" in record else record["source"]
+
+    def prefix(self, record: Record) -> OutputPrefix:
+        """Return the beginning of the summary that a record prescribes; it may copy words."""
+        if not record.get(PREFIX_FIELD):
+            return NO_PREFIX
+        [document] = self.encode_documents([self.document_text(record)])
+        copy_ids = {word: self.target.size + n for n, word in enumerate(document.words)}
+        return find_prefix(
+            record,
+            lambda text: self.encode_summaries([text], [document.words])[0],
+            lambda token: copy_ids.get(token, self.target.token_id(token)),
+            END,
+        )
 
     def warn_truncated_documents(self, texts: Sequence[str]) -> None:
         """Print a notice if documents are truncated."""
@@ -245,7 +266,7 @@ class SummarizeTask(Seq2SeqTask):
         return [max_length] * len(batch.indices)
 
     def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:
-        [example] = self.source_examples([document_text(record)])
+        [example] = self.source_examples([self.document_text(record)])
         output_ids = [token_id for token_id in ids if token_id != END]
         return self.to_output(Hypothesis(output_ids, 0.0, 0.0), example).text
 
@@ -258,8 +279,9 @@ class SummarizeTask(Seq2SeqTask):
         """Return the origin of each word of the best summary, if the model copies."""
         if not self.can_copy:
             return {}
-        text = document_text(record)
-        traces = self.copy_traces(text, self.decode([text])[0].best.ids)
+        text = self.document_text(record)
+        best = self.decode([text], prefixes=[self.prefix(record)])[0].best
+        traces = self.copy_traces(text, best.ids)
         return {"words": [trace._asdict() for trace in traces]}
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:
@@ -272,7 +294,7 @@ class SummarizeTask(Seq2SeqTask):
             metrics[name], metrics[f"{name}_signature"] = value, signature
         metrics["exact"] = exact_match(outputs, references)
         metrics["repeated"] = repetition_rate(outputs)
-        texts = [document_text(record) for record in records]
+        texts = [self.document_text(record) for record in records]
         metrics["copied"] = self.copied_percentage(
             texts, cast("Sequence[TextPrediction]", predictions)
         )
@@ -312,6 +334,20 @@ class SummarizeTask(Seq2SeqTask):
         )
 
     @torch.no_grad()
+    def word_choices(
+        self, source: str, target: Sequence[int]
+    ) -> tuple[tuple[TokenChoice, ...], ...]:
+        """Return the likeliest words at each step of a summary and at its end."""
+        [example] = self.source_examples([source])
+        batch = collate([example])
+        memory = self.model.eval().remember(batch.source, batch.source_valid)
+
+        def token(token_id: int) -> str:
+            return tokens_with_copies(self.target, [token_id], example.words)[0]
+
+        return token_choices(step_log_probs(self.model, memory, target), token)
+
+    @torch.no_grad()
     def copy_traces(self, source: str, target: Sequence[int]) -> list[CopyTrace]:
         """Return the origin of each word of a summary and of its end; none without copying."""
         model = self.model.eval()
@@ -338,9 +374,9 @@ class SummarizeTask(Seq2SeqTask):
         ]
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
-        text = document_text(record)
+        text = self.document_text(record)
         self.warn_truncated_documents([text])
-        return view.summary_map(self, text, target)
+        return view.summary_map(self, record, target)
 
     def render(
         self,
@@ -350,14 +386,9 @@ class SummarizeTask(Seq2SeqTask):
         target: str | None = None,
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
-        text = document_text(record)
+        text = self.document_text(record)
         self.warn_truncated_documents([text])
-        return view.render_summary(self, text, surface, target)
-
-
-def document_text(record: Record) -> str:
-    """Return the document of a record: "document" on the command line, "source" in data."""
-    return record["document"] if "document" in record else record["source"]
+        return view.render_summary(self, record, surface, target)
 
 
 def copy_weights(

@@ -3,7 +3,9 @@
 import textwrap
 from typing import TYPE_CHECKING
 
+from regard.data.corpus import Record
 from regard.errors import InputError
+from regard.view.annotations import MapAnnotations
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import (
     MAX_ROW_LABEL_CELLS,
@@ -20,16 +22,21 @@ MIN_VISIBLE_WEIGHT = 0.05  # document words whose weights are all smaller are no
 P_GEN_CELLS = 5  # width of p_gen in a row label: a space and four characters
 
 
-def summary_map(task: "SummarizeTask", text: str, target: str | None) -> AttentionMap:
+def summary_map(task: "SummarizeTask", record: Record, target: str | None) -> AttentionMap:
     """Return the attention of each summary word, averaged over layers and heads."""
-    summary, ids = summary_and_ids(task, text, target)
+    text, summary, ids = summary_and_ids(task, record, target)
     alignment = task.alignment(text, ids)
-    layers = {"attention": alignment.weights}
-    return AttentionMap(layers, alignment.target, alignment.source, title=summary)
+    return AttentionMap(
+        {"attention": alignment.weights},
+        alignment.target,
+        alignment.source,
+        title=summary,
+        annotations=MapAnnotations(choices=task.word_choices(text, ids)),
+    )
 
 
 def render_summary(
-    task: "SummarizeTask", text: str, surface: Surface, target: str | None = None
+    task: "SummarizeTask", record: Record, surface: Surface, target: str | None = None
 ) -> str:
     """Return the summary and a heat map of the document words that it attends to.
 
@@ -37,7 +44,7 @@ def render_summary(
     """
     if not task.model.cross_attentions:
         raise InputError(f"model {type(task.model).__name__} has no attention to the document")
-    summary, ids = summary_and_ids(task, text, target)
+    text, summary, ids = summary_and_ids(task, record, target)
     alignment, copy_traces = task.alignment(text, ids), task.copy_traces(text, ids)
     table = alignment.weights.tolist()
     attended = [
@@ -63,11 +70,14 @@ def render_summary(
     return f"{summary}\n\n{heatmap}\n\nweight: {render_legend(surface)}\n{note}"
 
 
-def summary_and_ids(task: "SummarizeTask", text: str, target: str | None) -> tuple[str, list[int]]:
-    """Return the model's best summary, or the given one, and its ids."""
+def summary_and_ids(
+    task: "SummarizeTask", record: Record, target: str | None
+) -> tuple[str, str, list[int]]:
+    """Return the document, the model's best summary or the given one, and its ids."""
+    text = task.document_text(record)
     if target is None:
-        best = task.decode([text])[0].best
-        return best.text, best.ids
+        best = task.decode([text], prefixes=[task.prefix(record)])[0].best
+        return text, best.text, best.ids
     [document] = task.encode_documents([text])
     [ids] = task.encode_summaries([target], [document.words])
-    return target, ids
+    return text, target, ids

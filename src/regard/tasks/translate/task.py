@@ -195,7 +195,7 @@ class TranslateTask(Seq2SeqTask):
     # --- inspection
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:
-        return view.translation_map(self, record["source"], target)
+        return view.translation_map(self, record, target)
 
     def render(
         self,
@@ -205,12 +205,15 @@ class TranslateTask(Seq2SeqTask):
         target: str | None = None,
         layer: int | None = None,  # noqa: ARG002
     ) -> str:
-        return view.render_translation(self, record["source"], surface, target)
+        return view.render_translation(self, record, surface, target)
 
-    def trace(self, text: str) -> tuple[TextOutput, TracingStepper]:
-        """Return the best output for a text, and every hypothesis that the search tried."""
+    def trace(self, record: Record) -> tuple[TextOutput, TracingStepper]:
+        """Return the best output for a record, and every hypothesis that the search tried."""
         stepper = TracingStepper(self.model)
-        return self.decode([text], stepper=stepper)[0].best, stepper
+        [prediction] = self.decode(
+            [record["source"]], prefixes=[self.prefix(record)], stepper=stepper
+        )
+        return prediction.best, stepper
 
     def aligner(self) -> Aligner | None:
         return Aligner(self) if self.model.cross_attentions else None
@@ -219,4 +222,4 @@ class TranslateTask(Seq2SeqTask):
         return view.translation_readout(self, record["source"])
 
     def forced_attention(self, record: Record, links: Sequence[str]) -> dict[str, Edit]:
-        return view.forced_attention(self, record["source"], links)
+        return view.forced_attention(self, record, links)

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard.attention.observe import Edit
 from regard.batching.example import Example, collate
+from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.tasks.base import Readout
 from regard.tasks.map_tools import token_choices, word_indices
@@ -21,14 +22,15 @@ if TYPE_CHECKING:
 ARROW = "->"
 
 
-def translation_map(task: "TranslateTask", text: str, target: str | None) -> AttentionMap:
+def translation_map(task: "TranslateTask", record: Record, target: str | None) -> AttentionMap:
     """Return the map of every layer and head.
 
     For the model's own output it also holds alternative tokens and the search tree.
     """
+    text: str = record["source"]
     source, tree = task.source.encode(text), tuple[SearchTreeNode, ...]()
     if target is None:
-        best, stepper = task.trace(text)
+        best, stepper = task.trace(record)
         target, ids = best.text, best.ids
         chosen, token = stepper.path(ids), task.target.token
         tree = tuple(
@@ -54,12 +56,13 @@ def translation_map(task: "TranslateTask", text: str, target: str | None) -> Att
 
 
 def render_translation(
-    task: "TranslateTask", text: str, surface: Surface, target: str | None = None
+    task: "TranslateTask", record: Record, surface: Surface, target: str | None = None
 ) -> str:
     """Return the output and a heat map: rows are target tokens, columns source tokens."""
     _ = task.cross_attentions  # raises an error if there are none
+    text: str = record["source"]
     if target is None:
-        best = task.decode([text])[0].best
+        best = task.predict([record])[0].best
         target, ids = best.text, best.ids
     else:
         ids = task.target.encode_ids([target])[0]
@@ -85,10 +88,13 @@ def translation_readout(task: "TranslateTask", text: str) -> Readout:
     return Readout(ids, tokens, range(len(ids)), output.text, log_prob, task.cross_attentions)
 
 
-def forced_attention(task: "TranslateTask", text: str, links: Sequence[str]) -> dict[str, Edit]:
+def forced_attention(
+    task: "TranslateTask", record: Record, links: Sequence[str]
+) -> dict[str, Edit]:
     """Return edits for TARGET->SOURCE: the step that writes TARGET attends to SOURCE only."""
+    text: str = record["source"]
     source = task.source.encode(text)
-    target = task.target.encoding_from_ids(task.decode([text])[0].best.ids)
+    target = task.target.encoding_from_ids(task.predict([record])[0].best.ids)
     positions_by_step: dict[int, list[int]] = {}
     for link in links:
         target_word, arrow, source_word = link.partition(ARROW)

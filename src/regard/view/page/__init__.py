@@ -53,6 +53,7 @@ def viewer_data(map_: AttentionMap) -> JsonObject:
             [(escape_invisible(item.token), item.probability) for item in row]
             for row in map_.annotations.choices
         ],
+        "output_start": map_.annotations.output_start,
         "tree": [
             item._replace(token=escape_invisible(item.token)) for item in map_.annotations.tree
         ],
