@@ -22,7 +22,7 @@ SURFACE = {
     "train": {"config", "changes", "--run", "--threads", "--accept-changed-data", "--skip-bad"},
     "verify": {"folder", "--update"},
     "score": {"folder", "--split", "--json", "--set", "--skip-bad"},
-    "predict": {"folder", "inputs", "--json", "--set", "--strict"},
+    "predict": {"folder", "inputs", "--json", "--prefix", "--set", "--strict"},
     "embed": {"folder", "inputs", "--json", "--output", "--set"},
     "chat": {"folder", "--seed", "--show-belief"},
     "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}

@@ -56,8 +56,15 @@ def test_next_words_are_for_json_only(tmp_path, monkeypatch, capsys):
     assert all(found["word"].startswith("c") for found in full[0]["next"])
 
 
+def test_a_prefix_begins_every_output(stub_run, capsys):
+    stub_run(b"one\ntwo\n", prefix="a b")
+    assert capsys.readouterr().out.splitlines() == [r"<one>\nend a b", r"<two>\nend a b"]
+
+
 class StubTask:
     """A task that fails for long texts, and answers with two lines."""
+
+    accepts_prefix = True
 
     def parse(self, line, location):
         if line == "wrong":
@@ -67,7 +74,10 @@ class StubTask:
     def predict(self, records):
         if any(len(record["text"]) > 9 for record in records):
             raise InputError("the text has 10 tokens, but the model reads 9; shorten it")
-        return [Prediction(f"<{record['text']}>\nend") for record in records]
+        return [
+            Prediction(f"<{record['text']}>\nend {record.get('prefix', '')}".rstrip())
+            for record in records
+        ]
 
     def details(self, _record):
         return {}

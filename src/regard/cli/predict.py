@@ -47,6 +47,10 @@ def predict(
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first input that has no prediction.")
     ] = False,
+    prefix: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Beginning of every output; the model writes the rest."),
+    ] = None,
     overrides: SetOption = None,
 ) -> None:
     r"""Print one prediction for each INPUT, or for each line of standard input, in order.
@@ -61,9 +65,13 @@ def predict(
     else:
         lines, location = decoded_lines(sys.stdin.buffer), STDIN_LOCATION
     strict = strict or len(lines) == 1
+    if prefix and not run.task.accepts_prefix:
+        raise InputError(f"--prefix does not support the task {run.task.name}; leave it out")
     answers, records = parse_lines(run, lines, location, skip_empty=not inputs)
     if strict and (error := next((a for a in answers if isinstance(a, InputError)), None)):
         raise error
+    if prefix:
+        records = {index: {**record, "prefix": prefix} for index, record in records.items()}
     try:
         predictions: Sequence[Prediction | InputError] = (
             run.predict(list(records.values())) if records else []

@@ -51,7 +51,7 @@ def limit_outputs(
     constraints: Constraints, max_lengths: Sequence[int], prefixes: Sequence[OutputPrefix]
 ) -> Constraints:
     """Return the constraints of a batch, with the maximum length and the prefix of each output."""
-    if all(prefix == NO_PREFIX for prefix in prefixes):
+    if not any(prefix.ids or prefix.is_complete for prefix in prefixes):
         return replace(constraints, max_length=max_lengths)
     lengths = list[int]()
     for max_length, prefix in zip(max_lengths, prefixes, strict=True):

@@ -38,7 +38,7 @@ def test_beginnings_are_normalized():
 def script_attempts(task, texts):
     """Let the n-th attempt write the n-th text, whatever the prompt."""
 
-    def complete(prompts, *, decoding, on_progress=None):
+    def complete(prompts, *, decoding, prefixes=(), on_progress=None):
         text = texts[min(task.decodings.index(decoding), len(texts) - 1)]
         return [
             [

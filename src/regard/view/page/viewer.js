@@ -522,7 +522,7 @@ const KEYS = {
   ArrowLeft: () => move(-1, "head"), ArrowRight: () => move(1, "head"),
   ArrowUp: () => move(-1, "layer"), ArrowDown: () => move(1, "layer"),
   1: () => setView("matrix"), 2: () => { if (!GRID) setView("lines"); }, 3: () => setView("model"),
-  4: () => { if (data.choices.length) setView("steps"); }, 5: () => { if (data.tree.length) setView("tree"); },
+  4: () => { if (data.choices.length && data.kind !== "grid") setView("steps"); }, 5: () => { if (data.tree.length) setView("tree"); },
   j: () => moveRow(1), k: () => moveRow(-1), d: toggleTheme,
   w: () => { if (!$("words").disabled) { state.words = !state.words; show(); } },
   "/": () => $("find").focus(),
@@ -585,7 +585,7 @@ for (const action of options.actions ?? []) {
 }
 if (options.compact) for (const part of ["png", "svg", "theme"]) $(part).hidden = true;
 if (GRID) $("tab-lines").hidden = true;
-$("tab-steps").hidden = !data.choices.length;
+$("tab-steps").hidden = !data.choices.length || data.kind === "grid";
 $("tab-tree").hidden = !data.tree.length;
 if (data.queries.words.length === data.queries.tokens.length && data.keys.words.length === data.keys.tokens.length) {
   $("words").disabled = true; // tokens are words
