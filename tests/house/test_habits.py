@@ -26,6 +26,9 @@ OTHER_NAMES = {
 }
 NO_ROOM = {"utils", "util", "helpers", "helper", "constants", "common", "misc"}
 
+MIN_TIME_LIMIT = 600  # seconds; a busy machine may take long, and a test that hangs must end
+WALL_CLOCK = "perf_counter"
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -50,6 +53,17 @@ def long_functions(text: str, limit: int) -> Iterator[tuple[str, int]]:
             size = sum(node.lineno <= line <= (node.end_lineno or 0) for line in lines)
             if size > limit:
                 yield node.name, size
+
+
+def time_limits(text: str) -> Iterator[str]:
+    """Yield what would fail on a busy machine: short time limits, and measured time."""
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.keyword(arg="timeout", value=ast.Constant(value=int() | float() as limit)):
+                if limit < MIN_TIME_LIMIT:
+                    yield f"timeout={limit}"
+            case ast.Attribute(attr=name) | ast.Name(id=name) if name == WALL_CLOCK:
+                yield name
 
 
 def unsafe(text: str) -> Iterator[str]:
@@ -212,7 +226,18 @@ def test_unsafe_is_found(text):
     assert list(unsafe(text))
 
 
+def test_tests_do_not_depend_on_speed():
+    paths = sorted((ROOT / "tests").rglob("*.py"))
+    found = {str(path): list(time_limits(path.read_text())) for path in paths}
+    assert not {path: limits for path, limits in found.items() if limits}
+
+
 def test_the_rules_find_what_they_forbid():
+    assert list(time_limits("run(timeout=60)\nt = time.perf_counter()")) == [
+        "timeout=60",
+        "perf_counter",
+    ]
+    assert list(time_limits("run(timeout=600)\nrun(timeout=None)")) == []
     assert list(open_signatures("def f(**kwargs): ...")) == ["f"]
     assert list(open_signatures("class C:\n    def __init__(self, **kwargs): ...")) == ["__init__"]
     assert list(open_signatures("def _f(**kwargs): ...")) == []

@@ -8,9 +8,9 @@ from torch import nn
 from regard.data.build import build_corpus
 from regard.layers.lora import add_lora
 from regard.tasks.base import ParameterGroup
-from regard.tasks.building import build_untrained_run
+from regard.tasks.building import batch_options, build_untrained_run
 from regard.tasks.pretrained import layer_decay_groups
-from regard.training.build import build_optimizer, with_rate_multipliers
+from regard.training.build import build_optimizer, build_training, with_rate_multipliers
 from regard.training.weight_decay import parameter_kinds, without_decay
 
 ADAMW = {"optimizer": {"kind": "adamw", "weight_decay": 0.3}, "learning_rate": 1e-3}
@@ -43,10 +43,23 @@ def test_each_parameter_is_in_one_group(tiny, tiny_settings, unchecked):
             assert module.weight not in decayed
 
 
+CLASSIFIER = SimpleNamespace(task="classify", kind="bert", example="classify")
+
+
+def test_a_training_excludes_them_by_default(tiny_settings):
+    settings = tiny_settings(CLASSIFIER, ADAMW)
+    corpus = build_corpus(settings.data)
+    task = build_untrained_run(settings, corpus).task
+    training = build_training(settings, task, task.batches(corpus, batch_options(settings)))
+    decay = {p: g["weight_decay"] for g in training.optimizer.param_groups for p in g["params"]}
+    expected = {p: 0.0 if kind in NO_DECAY else 0.3 for p, kind in parameter_kinds(task.model)}
+    assert decay == expected
+    assert set(decay.values()) == {0.0, 0.3}
+
+
 @pytest.fixture
 def classifier(tiny_settings):
-    tiny = SimpleNamespace(task="classify", kind="bert", example="classify")
-    settings = tiny_settings(tiny, ADAMW)
+    settings = tiny_settings(CLASSIFIER, ADAMW)
     return build_untrained_run(settings, build_corpus(settings.data)).model
 
 

@@ -19,7 +19,7 @@ from regard.view.page import viewer_data
 
 @pytest.fixture(scope="module")
 def http(server):
-    with httpx.Client(base_url=server.url, timeout=60) as client:
+    with httpx.Client(base_url=server.url, timeout=600) as client:
         yield client
 
 
