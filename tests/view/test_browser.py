@@ -1,5 +1,6 @@
 """The page in a real browser, offline: mouse, keyboard, controls and downloads."""
 
+import os
 import shutil
 
 import numpy as np
@@ -68,52 +69,92 @@ def status(page) -> str:
     return page.inner_text("[data-part=status]")
 
 
+def head(page) -> tuple[str, str]:
+    """The layer and the head that are selected."""
+    return page.input_value("[data-part=layer]"), page.input_value("[data-part=head]")
+
+
+def view(page) -> str:
+    return page.get_attribute("[data-part=view]", "data-view")
+
+
+def use_subwords(page) -> None:
+    page.click("[data-words=no]")
+
+
 def test_a_token_is_text(page):
     assert page.title() == f"a {ATTACK}"
     assert ATTACK in page.inner_text("h1")
-    assert page.locator("text >> nth=0").count() == 1
+    assert ATTACK in page.text_content(".stage .labels")
 
 
 def test_the_mouse_shows_a_weight(page):
-    page.select_option("[data-part=layer]", label="layer 2")
+    page.select_option("[data-part=layer]", label="Layer 2")
     page.select_option("[data-part=head]", label="3")
-    box = page.locator("[data-part=view] canvas").bounding_box()
-    cell = box["width"] / 5
-    page.mouse.move(box["x"] + 4.5 * cell, box["y"] + 1.5 * cell)
+    use_subwords(page)
+    row = page.locator(".labels [data-row='1']").bounding_box()
+    column = page.locator(".labels [data-column='4']").bounding_box()
+    page.mouse.move(column["x"] + 6, row["y"] + row["height"] / 2)
     weight = float(weights(2, 3, 5, 5)[1, 2, 1, 4])
     text = status(page)
     assert text.startswith("“play” attends to “[SEP]”: ")
     assert float(text.split(": ")[1].rstrip(" %")) == pytest.approx(100 * weight, abs=1.0)
-    lines = page.locator("[data-part=view] svg line")
-    assert [lines.nth(n).get_attribute("visibility") for n in (0, 1)] == ["visible", "visible"]
+    assert page.inner_text(".row-title") == "“play” attends to"
+    numbers = page.locator(".bars .number").all_inner_texts()
+    assert sum(float(number.strip("< %")) for number in numbers) == pytest.approx(100, abs=2)
 
 
-def test_subwords_are_merged(page):
-    assert page.text_content("[data-part=view] svg").count("##ing") >= 1
-    page.check("[data-part=words]")
-    labels = page.text_content("[data-part=view] svg")
+def test_words_first_and_subwords_one_click_away(page):
+    labels = page.text_content(".stage .labels")
     assert "playing" in labels
-    assert "##ing" not in labels
-    page.evaluate("document.querySelector('[data-part=table-of]').open = true")
-    rows = page.locator("[data-part=table] tr").all_inner_texts()[1:]
+    assert "##" not in labels
+    use_subwords(page)
+    labels = page.text_content(".stage .labels")
+    assert "·ing" in labels
+    assert "##" not in labels
+    page.click("[data-words=yes]")
+    page.click("summary:text('Table')")
+    page.wait_for_selector("[data-part=numbers] tbody")
+    rows = page.locator("[data-part=numbers] tbody tr").all_inner_texts()
     assert len(rows) == 4
     for row in rows:
         assert sum(map(float, row.split("\t")[1:])) == pytest.approx(1, abs=0.03)
 
 
-def test_a_page_opens_on_the_sharpest_head(page, open_map):
+def test_characters_are_not_merged_first(open_map):
+    tokens = [*"▁2026", "</s>"]
+    page = open_map(AttentionMap(weights(6, 6), tokens, word_ids=([0] * 5 + [1],) * 2))
+    assert page.locator(".labels [data-row]").count() == 6
+    assert "each row is a character" in page.inner_text("[data-part=lead]")
+
+
+def test_a_page_opens_on_the_sharpest_head_and_says_why(page):
     map_ = AttentionMap(weights(2, 3, 5, 5), TOKENS)
-    layer, head, bits = clearest_head(map_)
-    assert (page.input_value("[data-part=layer]"), page.input_value("[data-part=head]")) == (
-        str(layer),
-        str(head),
+    layer, sharpest, bits = clearest_head(map_)
+    assert head(page) == (str(layer), str(sharpest))
+    assert page.inner_text("[data-part=lead]") == (
+        f"Layer {layer + 1}, head {sharpest + 1}: each row is a word; "
+        "darker cells are the words that it attends to more."
     )
-    opening = f"The page opens on layer {layer + 1}, head {head + 1}, the sharpest of this map"
-    assert page.inner_text("[data-part=opening]").startswith(opening)
-    assert f"({bits:.2f} bits)" in page.inner_text("[data-part=opening]")
+    assert page.inner_text("[data-part=opening]").startswith("Opened on the sharpest of 6 heads")
+    assert f"({bits:.2f} bits" in page.inner_text("[data-part=opening]")
     page.select_option("[data-part=head]", "mean")
     assert page.inner_text("[data-part=opening]") == ""
-    assert open_map(map_.pick(1, 1)).input_value("[data-part=head]") == "mean"
+    assert "mean of 3 heads" in page.inner_text("[data-part=lead]")
+
+
+def test_the_scale_is_labeled(page):
+    ticks = page.locator("[data-part=scale] text").all_text_contents()
+    assert "0 %" in ticks
+    assert "even: 25 %" in ticks  # of four words
+    top = max(float(weight) for weight in weights(2, 3, 5, 5).flat)
+    assert any(tick.startswith(f"{100 * top:.0f} %") for tick in ticks)
+
+
+def test_nearly_equal_weights_are_pale(open_map):
+    """The strongest color is at least four times an even weight."""
+    page = open_map(AttentionMap(np.full((1, 8, 8), 1 / 8), [f"w{n}" for n in range(8)]))
+    assert "50 %" in page.locator("[data-part=scale] text").all_text_contents()
 
 
 def test_the_keyboard(page):
@@ -126,38 +167,61 @@ def test_the_keyboard(page):
     page.keyboard.press("ArrowRight")
     assert page.input_value("[data-part=head]") == "0"
     page.keyboard.press("w")
-    assert page.is_checked("[data-part=words]")
+    assert page.get_attribute("[data-words=no]", "aria-pressed") == "true"
+    page.keyboard.press("w")
     page.keyboard.press("2")
-    assert page.get_attribute("[data-part=tab-lines]", "aria-selected") == "true"
+    assert view(page) == "lines"
+    page.keyboard.press("k")
     page.keyboard.press("j")
     assert status(page).startswith("“playing” attends to ")
-    page.keyboard.press("3")
-    assert page.locator(".grid button").count() == 6
+    page.keyboard.press("l")
+    assert status(page).startswith("“playing” attends to “[CLS]”: ")
+    page.keyboard.press("4")
+    assert page.locator(".overview .head").count() == 6
     page.keyboard.press("d")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 def test_a_thumbnail_opens_its_head(page):
-    page.click("[data-part=tab-model]")
-    page.click("[aria-label='layer 2, head 3']")
-    assert (page.input_value("[data-part=layer]"), page.input_value("[data-part=head]")) == (
-        "1",
-        "2",
-    )
-    assert page.get_attribute("[data-part=tab-matrix]", "aria-selected") == "true"
+    page.click("[data-view=heads]")
+    page.click(".overview [aria-label^='Layer 2, Head 3']")
+    assert head(page) == ("1", "2")
+    assert view(page) == "matrix"
+    page.click(".miniature [aria-label^='Layer 1, Head 1']")
+    assert head(page) == ("0", "0")
 
 
-def test_lines_of_a_token(page):
-    page.click("[data-part=tab-lines]")
-    page.hover("[data-part=view] svg text >> nth=1")
-    assert status(page).startswith("“play” attends to ")
-    strokes = page.locator("[data-part=view] svg g line")
-    assert 0 < strokes.count() <= 5
+def test_heads_have_entropy_and_role(open_map):
+    previous = np.eye(6, k=-1) + np.outer(np.arange(6) == 0, np.arange(6) == 0)
+    even = np.full((6, 6), 1 / 6)
+    page = open_map(AttentionMap(np.stack([previous, even])[None], list("abcdef")))
+    page.click("[data-view=heads]")
+    captions = page.locator(".overview .caption").all_inner_texts()
+    assert captions[0].split("\n") == ["Head 1", "prev. 83 %", "0.0 bits", "sharpest"]
+    assert captions[1].split("\n") == ["Head 2", "2.6 bits"]
+
+
+def test_lines_of_a_word(page):
+    page.click("[data-view=lines]")
+    page.hover(".lines [data-row='1']")
+    assert status(page).startswith("“playing” attends to ")
+    assert "".join(page.locator(".lines .number").all_text_contents())
+    page.hover(".lines [data-column='2']")
+    assert "is attended to by" in status(page)
+
+
+def test_only_lines_above_the_threshold_are_drawn(page):
+    page.click("[data-view=lines]")
+    first = page.locator(".lines path").count()
+    assert 0 < first <= 8  # two for each of four words
+    page.locator("[data-part=threshold]").fill("95")
+    assert page.locator(".lines path").count() < first
+    assert "95 %: " in page.inner_text("[data-part=threshold-text]")
 
 
 def test_find_marks_a_token(page):
     page.fill("[data-part=find]", "SEP")
-    marked = page.locator("[data-part=view] svg text[fill='var(--mark)']")
+    marked = page.locator(".labels text[text-decoration=underline]")
     assert marked.count() == 2
     assert "[SEP]" in marked.nth(0).text_content()
 
@@ -172,6 +236,11 @@ def test_the_matrix_can_be_saved(page, button, begins, tmp_path):
     data = (tmp_path / "saved").read_bytes()
     assert data.startswith(begins)
     assert b"<script" not in data
+    if begins == b"<svg":  # title, sentence, labels and scale
+        text = data.decode()
+        assert all(
+            part in text for part in ("&lt;/script", "each row is a word", "playing", "even")
+        )
 
 
 def test_144_heads_of_512_tokens(open_map):
@@ -179,8 +248,13 @@ def test_144_heads_of_512_tokens(open_map):
     page = open_map(AttentionMap(weights(12, 12, 512, 512), tokens))
     paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
     assert page.evaluate(paint) < 10_000  # 1.5 s on a quiet machine: benchmarks/page.py
-    page.click("[data-part=tab-model]")
-    assert page.locator(".grid button").count() == 144
+    assert page.locator(".labels text").count() < 200  # only visible ones
+    for _ in range(8):
+        page.keyboard.press("+")
+    page.locator("[data-part=view]").evaluate("node => { node.scrollTop = node.scrollHeight }")
+    page.wait_for_selector(".labels [data-row='511']")
+    page.click("[data-view=heads]")
+    assert page.locator(".overview .head").count() == 144
 
 
 def test_a_grid_and_its_image(open_map):
@@ -189,20 +263,39 @@ def test_a_grid_and_its_image(open_map):
     grid = AttentionMap(table, rows, columns, kind="grid", image=PNG, reader="the class token")
     page = open_map(grid)
     assert status(page) == "The class token attends most to row 2, column 1: 50 %"
-    assert "30 % on the class token itself" in page.inner_text("body")
-    assert page.locator("img[src^='data:image/png;base64,']").count() == 1
+    assert "The class token keeps 30 % for itself." in page.inner_text("[data-part=statistics]")
+    assert page.locator(".large canvas").count() == 1
+    page.hover(".large canvas", position={"x": 5, "y": 5})
+    assert status(page) == "Row 1, column 1: 10 %"
 
 
-def test_a_word_of_a_caption_attends_to_an_image(open_map):
-    """A layer is a word: its weights sum to 1, and nothing else attends or is attended to."""
-    table = np.full((1, 4, 4), 1 / 16, np.float32)
+def test_words_of_a_caption_look_at_an_image(open_map):
+    """A layer is a word: no menu calls it a layer, and nothing else attends or is attended to."""
+    tables = {"1 a": np.full((1, 4, 4), 1 / 16), "2 ring": np.eye(16)[5].reshape(1, 4, 4)}
     sides = [f"row {n}" for n in range(1, 5)], [f"column {n}" for n in range(1, 5)]
-    page = open_map(AttentionMap({"1 ring": table}, *sides, kind="grid", image=PNG))
-    assert status(page) == "“1 ring” attends most to row 1, column 1: 6.3 %"
+    page = open_map(AttentionMap(tables, *sides, kind="grid", image=PNG))
+    assert "While it writes “ring”" in page.inner_text("[data-part=lead]")
+    assert status(page) == "“ring” attends most to row 2, column 2: 100 %"
+    assert page.locator(".strip .frame").all_inner_texts() == ["a", "ring"]
+    page.keyboard.press("k")
+    assert status(page) == "“a” attends most to row 1, column 1: 6.3 %"
+    page.keyboard.press("p")
+    assert page.inner_text("[data-part=play]") == "❚❚ Pause"
+    page.wait_for_selector("[data-part=lead]:has-text('ring')")
+    page.click("[data-part=play]")
     body = page.inner_text("body")
     assert "class token" not in body
+    assert "Layer" not in body
     assert "-0" not in body
-    assert "bright is 25 %, equal weights would be 6.3 %" in body
+
+
+def test_a_pooled_text_is_shaded(open_map):
+    document = np.array([[0.9, 0.1, 0, 0], [0, 0, 0.5, 0.5]], np.float32)
+    names = ["sentence 1: 80%", "sentence 2: 20%"]
+    page = open_map(AttentionMap(document, names, ["good", "film", "we", "slept"], kind="pool"))
+    assert view(page) == "text"
+    lines = page.locator(".pooled .running").all_inner_texts()
+    assert [line.split() for line in lines] == [["good", "film"], ["we", "slept"]]
 
 
 ANNOTATIONS = MapAnnotations(
@@ -228,43 +321,78 @@ def annotated_page(open_map):
 
 
 def test_gold_links(annotated_page):
-    assert "1 found (●), 1 false (✕), 1 missed; AER 0.500" in annotated_page.inner_text(
-        "[data-part=gold]"
-    )
-    annotated_page.check("[data-part=words]")
-    assert annotated_page.locator("[data-part=view] rect.gold").count() == 3
-    assert annotated_page.locator("[data-part=view] rect.gold[stroke-dasharray]").count() == 1
-    marks = annotated_page.locator("[data-part=view] svg text").all_text_contents()
-    assert (marks.count("●"), marks.count("✕")) == (1, 1)
+    text = annotated_page.inner_text("[data-part=gold]")
+    assert "1 found (●), 1 false (✕), 1 missed; AER 0.500" in text
+    assert annotated_page.locator(".labels rect.gold").count() == 3
+    assert annotated_page.locator(".labels rect.gold[stroke-dasharray]").count() == 1
+    marks = annotated_page.locator(".labels text.link").all_text_contents()
+    assert sorted(marks) == ["●", "✕"]
 
 
-def test_steps(annotated_page):
-    annotated_page.keyboard.press("4")
-    assert annotated_page.get_attribute("[data-part=tab-steps]", "aria-selected") == "true"
-    assert annotated_page.inner_text(".steps .now") == "▁ein"
+def test_steps_with_alternatives(annotated_page):
+    annotated_page.keyboard.press("3")
+    use_subwords(annotated_page)
+    chosen = annotated_page.locator(".query[aria-pressed=true]")
+    assert chosen.inner_text() == "ein"
     annotated_page.keyboard.press("j")
-    assert annotated_page.inner_text(".steps .now") == "▁H"
+    assert chosen.inner_text() == "H"
     choices = annotated_page.inner_text(".choices")
     assert "75 %" in choices
     assert ATTACK in choices
-    assert annotated_page.inner_text(".choices .chosen") == "▁H"
-    annotated_page.click(".steps button >> nth=3")
+    assert annotated_page.inner_text(".choices .chosen span >> nth=0") == "H"
+    annotated_page.click(".query >> nth=3")
     assert status(annotated_page).startswith("“</s>” attends to “</s>”")
 
 
 def test_the_tree_of_a_search(annotated_page):
-    annotated_page.keyboard.press("5")
-    nodes = annotated_page.locator("[data-part=view] svg text")
-    assert nodes.count() == 3
-    assert annotated_page.locator("[data-part=view] svg path").count() == 1
-    assert "log p -0.50" in nodes.nth(2).text_content()
+    annotated_page.keyboard.press("4")
+    nodes = annotated_page.locator(".stage svg text >> visible=true")
+    assert [text for text in nodes.all_text_contents() if text.startswith("Step")] == [
+        "Step 1",
+        "Step 2",
+    ]
+    assert annotated_page.locator(".stage svg path").count() == 1
+    assert "log p -0.50" in nodes.last.text_content()
 
 
-def test_tabs_without_annotations_are_hidden(page):
-    assert not page.is_visible("[data-part=tab-steps]")
-    assert not page.is_visible("[data-part=tab-tree]")
-    page.keyboard.press("4")
-    assert page.get_attribute("[data-part=tab-matrix]", "aria-selected") == "true"
+def test_views_that_a_map_does_not_have_are_left_out(page):
+    names = page.locator("[data-part=views] button").all_inner_texts()
+    assert names == ["Matrix", "Lines", "Text", "All heads"]
+    page.keyboard.press("5")
+    assert view(page) == "matrix"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_narrow_and_accessible(browser, tmp_path, scheme):
+    """No sideways scroll on a phone; axe finds nothing serious, if REGARD_AXE is its script."""
+    map_ = AttentionMap(weights(2, 2, 5, 5), TOKENS, title="a title that is long " * 9)
+    map_.save(tmp_path / "map.html")
+    context = browser.new_context(
+        bypass_csp=True, color_scheme=scheme, viewport={"width": 360, "height": 740}
+    )
+    page = context.new_page()
+    page.goto((tmp_path / "map.html").as_uri())
+    page.wait_for_selector("body[data-ready=yes]")
+    names = page.locator("[data-part=views] button").all_inner_texts()
+    for number, name in enumerate(names, 1):
+        page.keyboard.press(str(number))
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+        assert axe_violations(page) == [], name
+    assert page.locator("h1").bounding_box()["height"] < 40
+    context.close()
+
+
+def axe_violations(page) -> list[str]:
+    script = os.environ.get("REGARD_AXE")
+    if script is None:
+        return []
+    page.add_script_tag(path=script)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    return [
+        f"{item['id']}: {item['nodes'][0]['html']}"
+        for item in found
+        if item["impact"] in ("serious", "critical")
+    ]
 
 
 def test_side_by_side(browser, tmp_path):

@@ -64,7 +64,8 @@ def test_the_weights_are_in_it():
         np.testing.assert_allclose(mine, true, atol=0.005)
 
 
-def test_long_rows_are_sparse_and_say_so():
+def test_long_rows_are_sparse_and_say_so(monkeypatch):
+    monkeypatch.setattr("regard.view.page.MAX_PACKED_BYTES", 1000)
     weights = softmax(1, 2, 100, 100)
     facts = told(html_page(AttentionMap(weights, [f"t{n}" for n in range(100)])))
     assert facts["kept"] == 16

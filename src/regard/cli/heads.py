@@ -23,12 +23,10 @@ from regard.files import JsonObject, write_atomic
 from regard.run import Run
 from regard.view.chart import line_chart_png
 from regard.view.curve import ChartLabels, check_path
+from regard.view.head_roles import ROLES, dominant_role
 from regard.view.layer_names import layer_label
 from regard.view.progress import progress_bar
 from regard.view.report import render_table
-
-PATTERNS = ("previous", "same", "next", "first", "last", "separator")  # the first wins a tie
-MIN_PATTERN_SHARE = 0.4  # smallest share of a head's weight that the table names
 
 
 class CurvePoint(NamedTuple):
@@ -164,9 +162,8 @@ def heads_table(measured_heads: list[HeadReport], full_loss: float) -> str:
 
 
 def dominant_pattern(head: HeadReport) -> str:
-    shares = {kind: getattr(head.pattern, kind) for kind in PATTERNS}
-    best = max(PATTERNS, key=shares.__getitem__)
-    return f"{best} {shares[best]:.0%}" if shares[best] >= MIN_PATTERN_SHARE else "-"
+    role = dominant_role({name: getattr(head.pattern, name) for name in ROLES})
+    return f"{role.name} {role.share:.0%}" if role.name else "-"
 
 
 def curve_table(curve: list[CurvePoint]) -> str:

@@ -185,12 +185,13 @@ class AttentionMap:
 
     def merge_subwords(self) -> "AttentionMap":
         """Return the map by words: the mean over the subwords of a query, the sum over a key."""
-        query_groups, key_groups = (
-            word_token_matrix(self.queries.word_ids),
-            word_token_matrix(self.keys.word_ids),
-        )
-        mean = query_groups / query_groups.sum(1, keepdims=True)
-        layers = {layer.name: mean @ layer.weights @ key_groups.T for layer in self.layers}
+        queries, keys = word_starts(self.queries.word_ids), word_starts(self.keys.word_ids)
+        lengths = np.diff(np.append(queries, len(self.queries.tokens)))[:, None]
+        layers = {
+            layer.name: np.add.reduceat(np.add.reduceat(layer.weights, keys, -1), queries, -2)
+            / lengths.astype(np.float32)
+            for layer in self.layers
+        }
         return self._with_layers(layers, self.queries.words(), self.keys.words())
 
     def mean(self) -> "AttentionMap":
@@ -405,11 +406,7 @@ def to_numpy(array: WeightsLike) -> WeightArray:
     return np.asarray(array if detach is None else detach().cpu().float(), dtype=np.float32)
 
 
-def word_token_matrix(word_ids: Sequence[int]) -> WeightArray:
-    """Return a matrix [words, tokens] with 1 where a token belongs to a word."""
-    numbers = np.asarray(word_ids) - (word_ids[0] if len(word_ids) else 0)
-    return (
-        (np.arange(numbers[-1] + 1)[:, None] == numbers).astype(np.float32)
-        if len(word_ids)
-        else (np.zeros((0, 0), np.float32))
-    )
+def word_starts(word_ids: Sequence[int]) -> NDArray[np.intp]:
+    """Return the index of the first token of each word."""
+    numbers = np.asarray(word_ids, dtype=np.intp)
+    return np.flatnonzero(np.diff(numbers, prepend=-1))

@@ -7,6 +7,7 @@ set tokens only as text, so that a token never becomes code.
 import base64
 import html
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from functools import cache
@@ -17,13 +18,39 @@ import numpy as np
 
 from regard.errors import InputError
 from regard.files import JsonObject
-from regard.view.attention_map import AttentionMap, TokenSequence
+from regard.view.attention_map import (
+    AttentionLayer,
+    AttentionMap,
+    TokenSequence,
+    attention_rows,
+)
+from regard.view.head_roles import head_roles
 from regard.view.sanitize import security_policy
-from regard.view.structure import MIN_PEAK_RATIO, clearest_head
+from regard.view.structure import clearest_head, scale_top
 
-MAX_KEPT_WEIGHTS = 16  # weights of a row with more than MAX_DENSE_KEYS keys
-MAX_DENSE_KEYS = 64
+MAX_PACKED_BYTES = 3_600_000  # before compression; the rows of a larger map are sparse
+MIN_KEPT_WEIGHTS = 16  # of a sparse row
+BYTES_PER_WEIGHT = 3
 MAX_KEYS = 65_536  # an index has two bytes
+VIEWER_PARTS = (
+    "elements",
+    "theme",
+    "scale",
+    "weights",
+    "sentences",
+    "matrix",
+    "lines",
+    "overview",
+    "text",
+    "search_tree",
+    "picture",
+    "gold",
+    "details",
+    "export",
+    "controls",
+    "viewer",
+)
+"""Scripts of the viewer, in src/regard/view/page."""
 
 
 def viewer_data(map_: AttentionMap) -> JsonObject:
@@ -31,18 +58,17 @@ def viewer_data(map_: AttentionMap) -> JsonObject:
     keys = len(map_.keys.tokens)
     if keys > MAX_KEYS:
         raise InputError(f"a page shows at most {MAX_KEYS} keys, not {keys}; give a shorter input")
-    weights_per_row = keys if keys <= MAX_DENSE_KEYS else MAX_KEPT_WEIGHTS
+    weights_per_row = kept_weights(map_)
     packed, dropped = pack_weights(map_, weights_per_row)
     return {
-        "title": escape_invisible(map_.title),
+        "title": one_line(map_.title),
         "queries": token_data(map_.queries),
         "keys": token_data(map_.keys),
-        "layers": [
-            {"name": escape_invisible(item.label), "heads": item.heads} for item in map_.layers
-        ],
+        "layers": layer_data(map_),
+        "layers_are_words": layers_are_words(map_),
         "clearest": clearest_head(map_)._asdict(),
         "reader": escape_invisible(map_.reader),
-        "peak": MIN_PEAK_RATIO,
+        "top": [scale_maximum(map_), scale_maximum(map_.merge_subwords())],
         "kind": map_.layers[0].kind,
         "image": None if map_.image is None else base64.b64encode(map_.image).decode(),
         "kept": weights_per_row,
@@ -58,6 +84,47 @@ def viewer_data(map_: AttentionMap) -> JsonObject:
             item._replace(token=escape_invisible(item.token)) for item in map_.annotations.tree
         ],
     }
+
+
+def layer_data(map_: AttentionMap) -> list[JsonObject]:
+    """Return the name, the number of heads, and the entropy and the role of each head."""
+    return [
+        {
+            "name": escape_invisible(layer_name(map_, layer)),
+            "heads": layer.heads,
+            "entropy": [round(float(bits), 3) for bits in entropies],
+            "roles": roles,
+        }
+        for layer, entropies, roles in zip(
+            map_.layers, map_.entropy(), head_roles(map_), strict=True
+        )
+    ]
+
+
+def layers_are_words(map_: AttentionMap) -> bool:
+    """Return whether each layer is the look of one word of a caption at a picture."""
+    return map_.layers[0].kind == "grid" and not map_.reader
+
+
+def layer_name(map_: AttentionMap, layer: AttentionLayer) -> str:
+    """Return a readable name; the word alone for a word of a caption, as in `2 red`."""
+    if layers_are_words(map_):
+        return re.sub(r"^\d+ ", "", layer.name)
+    return layer.label[:1].upper() + layer.label[1:]
+
+
+def scale_maximum(map_: AttentionMap) -> float:
+    """Return the weight of the strongest color, which is the same for all heads of a map."""
+    rows = [attention_rows(layer) for layer in map_.layers]
+    max_weight = max((float(layer.max()) for layer in rows if layer.size), default=0.0)
+    return round(scale_top(max_weight, 1 / max(1, rows[0].shape[-1])), 6)
+
+
+def kept_weights(map_: AttentionMap) -> int:
+    """Return how many weights of each row a page holds: all, or as many as the limit allows."""
+    rows = sum(layer.heads for layer in map_.layers) * max(1, len(map_.queries.tokens))
+    affordable = MAX_PACKED_BYTES // (BYTES_PER_WEIGHT * rows)
+    return min(len(map_.keys.tokens), max(MIN_KEPT_WEIGHTS, affordable))
 
 
 def pack_weights(map_: AttentionMap, weights_per_row: int) -> tuple[bytes, float]:
@@ -79,8 +146,9 @@ def pack_weights(map_: AttentionMap, weights_per_row: int) -> tuple[bytes, float
 
 @cache
 def viewer_script() -> str:
-    """Return the script that defines `createViewer(container, data, options)`."""
-    return join_files("viewer.js")
+    """Return the script that defines `createViewer(container, data, options)` and nothing else."""
+    parts = join_files(*(f"{name}.js" for name in VIEWER_PARTS))
+    return f'"use strict";\n(() => {{\n{parts}globalThis.createViewer = createViewer;\n}})();\n'
 
 
 @cache
@@ -109,7 +177,7 @@ def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
 
 def page_text(title: str, maps: str) -> str:
     return Template(join_files("page.html")).substitute(
-        title=html.escape(escape_invisible(title)),
+        title=html.escape(one_line(title)),
         style=viewer_style() + join_files("page.css"),
         maps=maps,
         script=page_script(),
@@ -151,11 +219,37 @@ def gold_links(map_: AttentionMap) -> JsonObject | None:
 
 
 def token_data(sequence: TokenSequence) -> JsonObject:
+    """Return tokens, their labels, words, and the word of each token."""
     return {
         "tokens": [escape_invisible(token) for token in sequence.tokens],
+        "labels": [escape_invisible(label) for label in piece_labels(sequence)],
         "words": [escape_invisible(word) for word in sequence.words()],
         "word": list(sequence.word_ids),
     }
+
+
+def piece_labels(sequence: TokenSequence) -> list[str]:
+    """Return tokens without the marks of their tokenizer; a dot means: the word goes on.
+
+    Single characters have no dot.
+
+    >>> piece_labels(TokenSequence(("▁play", "ing", "▁"), (0, 0, 1)))
+    ['play', '·ing', '␣']
+    """
+    word_ids = sequence.word_ids
+    pieces = [
+        (token.removeprefix("##").lstrip("▁Ġ"), index > 0 and word == word_ids[index - 1])
+        for index, (token, word) in enumerate(zip(sequence.tokens, word_ids, strict=True))
+    ]
+    has_dots = any(goes_on and len(text) > 1 for text, goes_on in pieces)
+    return [
+        f"·{text}" if goes_on and has_dots and text.strip() else text if text.strip() else "␣"
+        for text, goes_on in pieces
+    ]
+
+
+def one_line(text: str) -> str:
+    return escape_invisible(" ".join(text.split()))
 
 
 def escape_invisible(text: str) -> str:

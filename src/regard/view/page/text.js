@@ -1,0 +1,105 @@
+// The words in reading order: the keys are shaded by the weight of the selected query, which can be played.
+
+function shadedWord(viewer, parent, text, weight, top, attributes = {}) {
+  const word = element("span", { class: "word", title: percent(weight), ...attributes }, parent, text || "·");
+  if (weight >= 0.0005) {
+    word.style.background = weightColor(viewer.theme, weight, top);
+    word.style.color = inkOn(viewer.theme, weight, top);
+  }
+  if (viewer.isFound(text)) word.classList.add("found");
+  parent.append(" ");
+  return word;
+}
+
+function drawText(viewer, stage) {
+  const board = element("div", { class: "text" }, stage);
+  const draw = () => {
+    board.replaceChildren();
+    if (viewer.data.kind === "pool") drawPooledText(viewer, board);
+    else if (viewer.data.kind === "self") drawOneText(viewer, board);
+    else drawTwoTexts(viewer, board);
+    drawChoices(viewer, board);
+  };
+  draw();
+  return { highlight: draw, toSvg: () => matrixSvg(viewer) };
+}
+
+function queryWord(viewer, parent, text, row) {
+  const { state, data } = viewer;
+  const isWritten = data.choices.length && row > state.row; // an output is written from left to right
+  const attributes = { class: `word query${isWritten ? " later" : ""}`, "aria-pressed": String(row === state.row), "data-row": row };
+  const node = button(text || "·", attributes, parent, () => {
+    viewer.point(row, null, { isClick: true });
+    viewer.clickQuery(row, viewer.parts.view.querySelector(`.query[data-row="${row}"]`) ?? node);
+    viewer.parts.view.querySelector(`.query[data-row="${row}"]`)?.focus();
+  });
+  node.addEventListener("pointerenter", () => {
+    if (viewer.player.isPlaying || viewer.state.row === row) return;
+    viewer.point(row, null, { isQuiet: true });
+  });
+  if (viewer.isFound(text)) node.classList.add("found");
+  parent.append(" ");
+  return node;
+}
+
+function drawTwoTexts(viewer, board) {
+  const [rows, columns] = labelsOf(viewer);
+  const [query, key] = nouns(viewer);
+  const { state, weights } = viewer;
+  element("h3", {}, board, `${capitalized(key)}s, shaded by their weight`);
+  const keyLine = element("p", { class: "running", dir: "auto" }, board);
+  columns.forEach((token, k) => shadedWord(viewer, keyLine, token, weights[state.row * columns.length + k], scaleTop(viewer)));
+  element("h3", {}, board, `${capitalized(query)}s: select one`);
+  const queryLine = element("p", { class: "running", dir: "auto" }, board);
+  rows.forEach((token, q) => queryWord(viewer, queryLine, token, q));
+}
+
+function drawOneText(viewer, board) { // queries and keys are the same words
+  const [rows] = labelsOf(viewer);
+  const { state, weights, theme } = viewer;
+  const line = element("p", { class: "running", dir: "auto" }, board);
+  rows.forEach((token, n) => {
+    const node = queryWord(viewer, line, token, n);
+    node.classList.remove("later");
+    const weight = weights[state.row * rows.length + n];
+    node.title = percent(weight);
+    if (weight < 0.0005) return;
+    node.style.background = weightColor(theme, weight, scaleTop(viewer));
+    node.style.color = inkOn(theme, weight, scaleTop(viewer));
+  });
+}
+
+function drawPooledText(viewer, board) { // a paragraph for each row, with the keys that it has weights for
+  const [rows, columns] = labelsOf(viewer);
+  const { weights } = viewer;
+  const top = Math.max(scaleTop(viewer) * 0.999, 1e-6);
+  rows.forEach((name, q) => {
+    const row = weights.subarray(q * columns.length, (q + 1) * columns.length);
+    const used = range(columns.length).filter((k) => row[k] > 0);
+    if (!used.length) return;
+    const group = element("div", { class: "pooled" }, board);
+    if (rows.length > 1) element("h3", {}, group, capitalized(name));
+    const line = element("p", { class: "running", dir: "auto" }, group);
+    for (let k = used[0]; k <= used.at(-1); k++) shadedWord(viewer, line, columns[k], row[k], top);
+  });
+}
+
+function drawChoices(viewer, board) { // what else could have been written here
+  const { data, state } = viewer;
+  if (!data.choices.length) return;
+  const positions = showsWords(viewer) ? range(data.queries.tokens.length).filter((n) => data.queries.word[n] === state.row) : [state.row];
+  const row = element("div", { class: "choices-row" }, board);
+  for (const position of positions) {
+    const group = element("div", {}, row);
+    element("h3", {}, group, `Likeliest ${positions.length > 1 ? `for ${quoted(data.queries.labels[position])}` : "here"}`);
+    const list = element("ol", { class: "choices" }, group);
+    const choices = data.choices[position].filter(([token, probability]) => probability >= 0.001 || token === data.queries.tokens[position]);
+    for (const [token, probability] of choices) {
+      const isChosen = token === data.queries.tokens[position];
+      const item = element("li", { class: isChosen ? "chosen" : "" }, list);
+      element("span", {}, item, token.replace(/^[▁Ġ]|^##/, "") || "␣");
+      element("i", { class: "bar" }, item).style.setProperty("--share", probability);
+      element("span", { class: "number" }, item, percent(probability));
+    }
+  }
+}
