@@ -74,7 +74,7 @@ def test_two_runs_and_two_texts(folder, record, tmp_path, capsys):
         compare_text=other,
         files=[tmp_path / "all.html"],
     )
-    assert (tmp_path / "all.html").read_text().count("<iframe") == 3
+    assert (tmp_path / "all.html").read_text().count('<div class="map">') == 3
     capsys.readouterr()
     look(folder, record["source"], compare_text=other)
     assert capsys.readouterr().out.count(" -> ") == 2

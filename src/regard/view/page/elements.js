@@ -62,6 +62,7 @@ function label(text, attributes, parent, width = 160) {
 }
 
 const quoted = (token) => `“${token}”`;
+const plainToken = (token) => token.replace(/^[▁Ġ]|^##/, ""); // without the mark of a tokenizer
 const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function percent(weight) { // two digits that matter

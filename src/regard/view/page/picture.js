@@ -91,7 +91,9 @@ function drawPicture(viewer, stage) {
     const [row, column] = [Math.floor(state.cell / grid.columns), state.cell % grid.columns];
     box.style.cssText = `left:${column * width / grid.columns}px;top:${row * height / grid.rows}px;width:${width / grid.columns}px;height:${height / grid.rows}px`;
   };
-  const strip = hasStrip ? drawStrip(viewer, board, grid, isWide ? 112 : 84) : null;
+  const beside = element("div", { class: "beside" }, board);
+  const strip = hasStrip ? drawStrip(viewer, beside, grid, isWide ? 112 : 84) : null;
+  drawChoices(viewer, beside);
   return { highlight, destroy: () => strip?.disconnect(), toSvg: () => pictureSvg(viewer) };
 }
 

@@ -22,19 +22,17 @@ function buildTree(viewer) {
   data.tree.forEach(([parent, , , isBest], n) => {
     if (parent < 0) return;
     const [[x1, y1], [x2, y2]] = [at(parent), at(n)];
-    const from = x1 + Math.min(84, textWidth(cutText(treeToken(data.tree[parent][1]), 84))) + 5;
+    const from = x1 + Math.min(84, textWidth(cutText(plainToken(data.tree[parent][1]) || "␣", 84))) + 5;
     svg("path", { d: `M${from},${y1} C${x2 - 30},${y1} ${from + 12},${y2} ${x2 - 5},${y2}`, fill: "none", stroke: isBest ? theme.mark : theme.faint, "stroke-opacity": isBest ? 1 : 0.55, "stroke-width": isBest ? 2.5 : 1 }, board);
   });
   data.tree.forEach(([, token, logProb, isBest], n) => {
     const [x, y] = at(n);
-    const text = treeToken(token);
+    const text = plainToken(token) || "␣";
     const node = svg("text", { x, y: y + 4.5, "font-size": 13, "font-weight": isBest ? 650 : 400, fill: isBest ? theme.mark : theme.ink }, board, cutText(text, 84));
     svg("title", {}, node, `${text}: log p ${logProb.toFixed(2)}`);
   });
   return board;
 }
-
-const treeToken = (token) => token.replace(/^[▁Ġ]|^##/, "") || "␣";
 
 function drawSearchTree(viewer, stage) {
   const board = buildTree(viewer);

@@ -26,8 +26,8 @@ function drawText(viewer, stage) {
 
 function queryWord(viewer, parent, text, row) {
   const { state, data } = viewer;
-  const isWritten = data.choices.length && row > state.row; // an output is written from left to right
-  const attributes = { class: `word query${isWritten ? " later" : ""}`, "aria-pressed": String(row === state.row), "data-row": row };
+  const isLater = data.choices.length && data.kind !== "self" && row > state.row; // an output is written from left to right
+  const attributes = { class: `word query${isLater ? " later" : ""}`, "aria-pressed": String(row === state.row), "data-row": row };
   const node = button(text || "·", attributes, parent, () => {
     viewer.point(row, null, { isClick: true });
     viewer.clickQuery(row, viewer.parts.view.querySelector(`.query[data-row="${row}"]`) ?? node);
@@ -60,7 +60,6 @@ function drawOneText(viewer, board) { // queries and keys are the same words
   const line = element("p", { class: "running", dir: "auto" }, board);
   rows.forEach((token, n) => {
     const node = queryWord(viewer, line, token, n);
-    node.classList.remove("later");
     const weight = weights[state.row * rows.length + n];
     node.title = percent(weight);
     if (weight < 0.0005) return;
@@ -84,20 +83,29 @@ function drawPooledText(viewer, board) { // a paragraph for each row, with the k
   });
 }
 
-function drawChoices(viewer, board) { // what else could have been written here
+function choicePositions(viewer) { // steps of the selected query: [step, the token that was written]
   const { data, state } = viewer;
+  if (data.layers_are_words) return [[state.layer, data.layers[state.layer].name]];
+  const { tokens, word } = data.queries;
+  const positions = viewer.state.words && hasWords(data) ? range(tokens.length).filter((n) => word[n] === state.row) : [state.row];
+  if (data.kind === "self") return [[positions.at(-1), tokens[positions.at(-1) + 1] ?? null]]; // it predicts the next token
+  return positions.map((n) => [n, tokens[n]]);
+}
+
+function drawChoices(viewer, board) { // what else could have been written
+  const { data } = viewer;
   if (!data.choices.length) return;
-  const positions = showsWords(viewer) ? range(data.queries.tokens.length).filter((n) => data.queries.word[n] === state.row) : [state.row];
   const row = element("div", { class: "choices-row" }, board);
-  for (const position of positions) {
+  const positions = choicePositions(viewer);
+  for (const [position, written] of positions) {
     const group = element("div", {}, row);
-    element("h3", {}, group, `Likeliest ${positions.length > 1 ? `for ${quoted(data.queries.labels[position])}` : "here"}`);
+    const place = data.kind === "self" ? `after ${quoted(data.queries.labels[position])}` : positions.length > 1 ? `for ${quoted(data.queries.labels[position])}` : "here";
+    element("h3", {}, group, `Likeliest ${place}`);
     const list = element("ol", { class: "choices" }, group);
-    const choices = data.choices[position].filter(([token, probability]) => probability >= 0.001 || token === data.queries.tokens[position]);
+    const choices = data.choices[position].filter(([token, probability]) => probability >= 0.001 || token === written);
     for (const [token, probability] of choices) {
-      const isChosen = token === data.queries.tokens[position];
-      const item = element("li", { class: isChosen ? "chosen" : "" }, list);
-      element("span", {}, item, token.replace(/^[▁Ġ]|^##/, "") || "␣");
+      const item = element("li", { class: plainToken(token) === plainToken(written ?? "") ? "chosen" : "" }, list);
+      element("span", {}, item, plainToken(token) || "␣");
       element("i", { class: "bar" }, item).style.setProperty("--share", probability);
       element("span", { class: "number" }, item, percent(probability));
     }
