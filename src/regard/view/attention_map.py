@@ -187,11 +187,10 @@ class AttentionMap:
         """Return the map by words: the mean over the subwords of a query, the sum over a key."""
         queries, keys = word_starts(self.queries.word_ids), word_starts(self.keys.word_ids)
         lengths = np.diff(np.append(queries, len(self.queries.tokens)))[:, None]
-        layers = {
-            layer.name: np.add.reduceat(np.add.reduceat(layer.weights, keys, -1), queries, -2)
-            / lengths.astype(np.float32)
-            for layer in self.layers
-        }
+        layers: dict[str, WeightArray] = {}
+        for layer in self.layers:
+            sums = np.add.reduceat(np.add.reduceat(layer.weights, keys, -1), queries, -2)
+            layers[layer.name] = (sums / lengths).astype(np.float32)
         return self._with_layers(layers, self.queries.words(), self.keys.words())
 
     def mean(self) -> "AttentionMap":

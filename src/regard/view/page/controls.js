@@ -1,6 +1,6 @@
 // Controls of a viewer: views, layer and head, words, threshold, zoom, play, search, theme and pictures.
 
-const VIEW_NAMES = { matrix: "Matrix", picture: "Picture", lines: "Lines", text: "Text", heads: "All heads", search: "Search" };
+const VIEW_NAMES = { matrix: "Matrix", picture: "Picture", lines: "Lines", text: "Text", search: "Search" };
 
 function availableViews(viewer) {
   const { data } = viewer;
@@ -24,7 +24,7 @@ function buildControls(viewer, tools) {
   const group = (part, name) => { parts[part] = element("div", { class: "segments", role: "group", "aria-label": name, "data-part": part }, tools); return parts[part]; };
   const views = group("views", "View");
   for (const view of viewer.views) {
-    button(VIEW_NAMES[view], { "data-view": view }, views, () => viewer.change({ view }));
+    button(view === "heads" ? `All ${viewer.headNoun}s` : VIEW_NAMES[view], { "data-view": view }, views, () => viewer.change({ view }));
   }
   field("layer", data.layers_are_words ? "Word" : "Layer", element("select", { "data-part": "layer" }));
   field("head", "Head", element("select", { "data-part": "head" }));

@@ -14,7 +14,7 @@ function drawDetails(viewer, parent) {
     showRowBars(viewer, parent);
   }
   if (viewer.headCount < 2) return null;
-  element("h3", {}, parent, `All ${viewer.headCount} heads`);
+  element("h3", {}, parent, `All ${viewer.headCount} ${viewer.headNoun}s`);
   return drawMiniature(viewer, parent);
 }
 

@@ -49,7 +49,7 @@ function thumbnail(viewer, parent, layer, head, width) {
 function headWords(viewer, layer, head) { // as they stand below a thumbnail
   const { data } = viewer;
   const isClearest = data.clearest.layer === layer && data.clearest.head === head;
-  return [`Head ${head + 1}`, ...headFacts(viewer, layer, head), ...(isClearest ? ["sharpest"] : [])];
+  return [viewer.headNoun === "head" ? `Head ${head + 1}` : data.layers[layer].name, ...headFacts(viewer, layer, head), ...(isClearest ? ["sharpest"] : [])];
 }
 
 function headFacts(viewer, layer, head) {

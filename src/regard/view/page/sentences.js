@@ -35,7 +35,7 @@ function leadSentence(viewer) {
   const stronger = theme.isDark ? "brighter" : "darker";
   const [row, column] = nouns(viewer);
   const name = capitalized(headName(viewer));
-  if (state.view === "heads") return `All heads: one small matrix each, ${stronger} where a ${row} attends more. Select one to enlarge it.`;
+  if (state.view === "heads") return `All ${viewer.headNoun}s: one small matrix each, ${stronger} where ${article(row)} ${row} attends more. Select one to enlarge it.`;
   if (state.view === "search") return "The search: each column is a step, with the likeliest hypothesis on top. The output is bold.";
   if (viewer.isPicture && data.layers_are_words) return `While it writes ${quoted(data.layers[state.layer].name)}, the model attends to the clear regions of the picture.`;
   if (viewer.isPicture) return `${name}: the clear regions of the picture are those that ${data.reader} attends to.`;
@@ -55,7 +55,7 @@ function openingReason(viewer) {
   if (count < 2 || state.layer !== layer || state.head !== head || ["heads", "search"].includes(state.view)) return "";
   const amount = `${bits.toFixed(2)} bits above an even pattern`;
   if (data.layers_are_words) return `Opened on the word with the sharpest look of ${count} (${amount}).`;
-  return `Opened on the sharpest of ${count} heads: its rows attend to few ${viewer.isPicture ? "regions" : "places, and each to its own"} (${amount}).`;
+  return `Opened on the sharpest of ${count} ${viewer.headNoun}s: its rows attend to few ${viewer.isPicture ? "regions" : "places, and each to its own"} (${amount}).`;
 }
 
 function statisticsSentence(viewer) {

@@ -133,6 +133,7 @@ function viewerMethods(viewer) {
       viewer.player.stop();
       viewer.parts = {};
       Object.assign(viewer, { data, layers, picture: null, hovered: null, isPicture: data.kind === "grid" });
+      viewer.headNoun = data.layers.every(({ heads }) => heads === 1) ? "layer" : "head";
       viewer.headCount = data.layers.reduce((sum, { heads }) => sum + heads, 0);
       viewer.views = availableViews(viewer);
       viewer.firstView = viewer.views[0];

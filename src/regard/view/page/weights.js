@@ -78,7 +78,13 @@ function strongestKeys(weights, columns, row, count) { // [key, weight], the gre
   return order.sort((a, b) => b[1] - a[1]).slice(0, count);
 }
 
-const evenWeight = (viewer) => 1 / (viewer.isPicture ? viewer.weights.length : Math.max(1, labelsOf(viewer)[1].length));
+function evenWeight(viewer) { // of a row, over the keys that it may attend to
+  if (viewer.isPicture) return 1 / viewer.weights.length;
+  const [rows, columns] = labelsOf(viewer);
+  if (viewer.data.kind !== "pool") return 1 / Math.max(1, columns.length);
+  const used = viewer.weights.reduce((sum, weight) => sum + (weight > 0), 0); // a sentence has weights for its own words
+  return Math.max(1, rows.length) / Math.max(1, used);
+}
 const scaleTop = (viewer) => viewer.data.top[showsWords(viewer) ? 1 : 0];
 
 function rowEntropy(weights) { // bits
