@@ -70,6 +70,11 @@ def name(file: Path) -> str:
 ALL = [block for file in DOCUMENTS for block in blocks(file.read_text(), name(file))]
 SHELL = [block for block in ALL if block.info == "sh"]
 SKIPPED = [block for block in ALL if NOT_RUN in block.info]
+# What `regard score` must print at least: a page whose example ends at chance teaches nothing.
+LEAST_SCORES = {
+    'task = "fewshot"\nembed': ("accuracy", 60.0),  # chance: 33.3
+    "arms = 3": ("return", 3.2),  # chance: 2.89, best: 3.68
+}
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=name)
@@ -93,6 +98,20 @@ def test_commands_run(block, tmp_path, warm):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    for example, (metric, least) in LEAST_SCORES.items():
+        if example in block.text:
+            assert printed_score(metric, done.stdout) > least, done.stdout
+
+
+def printed_score(metric: str, output: str) -> float:
+    [score] = re.findall(rf"^{metric} +(\d+\.\d+)  ", output, re.MULTILINE)
+    return float(score)
+
+
+def test_examples_with_a_least_score_are_found():
+    for example in LEAST_SCORES:
+        assert sum(example in block.text for block in SHELL) == 1, example
+    assert printed_score("return", "return of  3.02\nreturn   3.55  return|v:1\n") == 3.55
 
 
 def test_blocks_that_are_not_run_are_few_and_only_install():
