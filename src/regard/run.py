@@ -216,9 +216,9 @@ class Run:
         """Return the data set of the settings."""
         return build_corpus(self.settings.data)
 
-    def read_split(self, split: str) -> list[Record]:
-        """Return the records of a split of the data: train, dev or test."""
-        corpus = self.corpus()
+    def read_split(self, split: str, corpus: Corpus | None = None) -> list[Record]:
+        """Return the records of a split of the data, or of another corpus: train, dev or test."""
+        corpus = self.corpus() if corpus is None else corpus
         check_split(split, corpus.splits)
         return [CorpusRecord(record) for record in corpus.read(split)]
 

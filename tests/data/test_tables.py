@@ -35,7 +35,7 @@ def test_bad_rows_are_skipped_and_counted(tmp_path):
     assert pairs.location("train", 1).endswith("x.tsv:4")
     lines = corpus(tmp_path, "x.jsonl", '{"source": "a", "target": "b"}\nno\n', skip_bad=True)
     assert list(lines.read("train")) == PAIRS[:1]
-    assert "1 rows skipped" in lines.describe()
+    assert "1 row skipped" in lines.describe()
 
 
 def test_csv_of_pairs_with_a_header_in_any_order(tmp_path):

@@ -1,7 +1,7 @@
 """Forecast of the peak memory of a training, from steps with a part of its largest batch.
 
 Nothing here is a formula of some model, and no tensors are counted: what an allocator makes of them
-is up to twice as much. Real steps are made with a quarter and with half of the rows, and the memory
+is up to twice as much. Real steps are made with a few rows and with twice as many, and the memory
 that the process rose to is continued along a line. A batch that would not fit is never made.
 """
 
@@ -14,7 +14,9 @@ from typing import NamedTuple
 from regard.batching.example import Batch, Example, collate
 from regard.text.special import UNKNOWN
 
-STEPS_PER_SIZE = 4  # of each size: an allocator's room still grows in the second and third
+STEPS_PER_SIZE = 3  # of each size: an allocator's room still grows in the second and third
+MAX_FLOPS_PER_STEP = 2e11  # of the smaller batch: a second or two of one core
+FLOPS_PER_WEIGHT = 6  # of one token: two forward, four backward
 STATUS_FILE = Path("/proc/self/status")
 
 
@@ -30,17 +32,25 @@ class BatchShape(NamedTuple):
         return collate([example] * rows)
 
 
-def forecast_peak_memory(step: Callable[[Batch], None], shape: BatchShape) -> int:
-    """The peak of this process, in bytes, if `step` were made with all rows of the shape.
+def forecast_peak_memory(
+    step: Callable[[Batch], None], shape: BatchShape, weight_count: int
+) -> int:
+    """Return the peak of this process, in bytes, if `step` were made with all rows of the shape.
 
     The process must be new: of one that was larger before, nothing can be seen.
     """
-    quarter_rows = max(1, shape.rows // 4)
-    quarter_peak = peak_after_steps(step, shape.batch(quarter_rows))
-    if shape.rows == quarter_rows:
-        return quarter_peak
-    half_peak = peak_after_steps(step, shape.batch(2 * quarter_rows))
-    return quarter_peak + (half_peak - quarter_peak) * (shape.rows - quarter_rows) // quarter_rows
+    few_rows = probe_rows(shape, weight_count)
+    few_peak = peak_after_steps(step, shape.batch(few_rows))
+    if shape.rows == few_rows:
+        return few_peak
+    twice_peak = peak_after_steps(step, shape.batch(2 * few_rows))
+    return few_peak + (twice_peak - few_peak) * (shape.rows - few_rows) // few_rows
+
+
+def probe_rows(shape: BatchShape, weight_count: int) -> int:
+    """Return a quarter of the rows, or fewer where a step of the model takes long."""
+    flops_per_row = FLOPS_PER_WEIGHT * weight_count * (shape.source + shape.target + 2)
+    return max(1, min(shape.rows // 4, int(MAX_FLOPS_PER_STEP / flops_per_row)))
 
 
 def peak_after_steps(step: Callable[[Batch], None], batch: Batch) -> int:
@@ -50,7 +60,7 @@ def peak_after_steps(step: Callable[[Batch], None], batch: Batch) -> int:
 
 
 def peak_memory() -> int:
-    """The most memory that this process had at once, in bytes."""
+    """Return the most memory that this process had at once, in bytes."""
     if STATUS_FILE.exists():  # a child's own: getrusage also counts what its parent was before
         line = next(x for x in STATUS_FILE.read_text().splitlines() if x.startswith("VmHWM"))
         return 1024 * int(line.split()[1])

@@ -13,10 +13,12 @@ from regard.cli.options import (
 )
 from regard.config.settings import Settings
 from regard.data.corpus import Record
+from regard.errors import InputError
 from regard.files import JsonObject
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings
 from regard.training.memory_use import MemoryUsage, measure_memory
+from regard.training.prepare import find_refusal
 from regard.view.progress import progress_bar
 from regard.view.terminal import label
 
@@ -115,16 +117,30 @@ def check(
 ) -> None:
     """Check the data of CONFIG without training: counts, lengths, duplicates and leaks.
 
-    For translation, also estimate the memory that training needs.
+    For translation, also estimate the memory that training needs. What `regard train` would refuse
+    is refused with the same line.
     """
     settings = load_settings(config, with_skip_bad(changes, skip_bad))
-    builder = find_task(settings.task).builder()
-    findings = builder.check_data(settings, track_records, track_memory)
+    with progress_bar("preparing", 1) as progress:
+        refusal = find_refusal(settings)
+        progress.advance(1)
+
+    def probe(settings: Settings, sizes: dict[str, int], shape: BatchShape) -> MemoryUsage:
+        if refusal is not None:
+            raise refusal
+        return track_memory(settings, sizes, shape)
+
+    try:
+        findings = find_task(settings.task).builder().check_data(settings, track_records, probe)
+    except InputError as error:
+        raise refusal or error from None
     print(
         json.dumps(findings, indent=1, ensure_ascii=False)
         if as_json
         else "\n".join(report_lines(findings))
     )
+    if refusal is not None:
+        raise refusal
 
 
 def track_records(

@@ -1,6 +1,7 @@
 """`regard score`: the standard metrics of a run on a split, with their signatures."""
 
 import json
+import sys
 
 from regard.cli.options import (
     JsonOption,
@@ -10,8 +11,10 @@ from regard.cli.options import (
     SplitOption,
     with_skip_bad,
 )
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.run import Run
 from regard.view.progress import progress_bar
+from regard.view.sanitize import terminal_text
 
 MIN_NAME_WIDTH = 12
 
@@ -25,9 +28,13 @@ def score(
 ) -> None:
     """Compute the standard metrics of a run's task on a split of its data."""
     run = Run.load(folder).override(with_skip_bad(overrides, skip_bad))
-    records = run.read_split(split)
+    corpus = run.corpus()
+    records = run.read_split(split, corpus)
     with progress_bar("scoring", len(records)) as progress:
         metrics = run.task.score(records, on_progress=progress.advance)
+    skipped_rows = getattr(corpus, "skipped", None)
+    if isinstance(skipped_rows, SkippedRows) and skipped_rows.messages:
+        print(f"regard: {terminal_text(skipped_rows.describe())}", file=sys.stderr)
     if as_json:
         print(json.dumps(metrics, indent=1))
         return

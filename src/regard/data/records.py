@@ -150,7 +150,8 @@ def write_records(
         shutil.rmtree(draft, ignore_errors=True)
     values: JsonObject = {"kind": table.model_fields["kind"].default}
     values |= {split: str(folder.resolve() / name) for split, name in names.items()}
-    if set(splits) == {"train"} and "held_out" in table.model_fields:
+    held_out = table.model_fields.get("held_out")
+    if set(splits) == {"train"} and held_out is not None and held_out.default is not None:
         is_enough = len({repr(record) for record in splits["train"]}) >= MIN_RECORDS_TO_HOLD_OUT
         values["held_out"] = 0.1 if is_enough else 0.0
     all_records = [record for records in splits.values() for record in records]

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from regard.batching.source import BatchSource
+from regard.config.base import DataConfig
+from regard.config.data.text_pairs import MixDataConfig
 from regard.config.settings import Settings
 from regard.config.text import TextConfig
 from regard.config.validators import WORD_MODELS
@@ -106,12 +108,29 @@ def with_saved_choices(settings: Settings, saved: Settings) -> Settings:
     for name in ("validate_every", "metric"):
         if getattr(train, name) is None:
             values[name] = getattr(saved.train, name)
+    data: DataConfig = settings.data
+    if type(data) is type(saved.data):
+        data = with_saved_shares(data, saved.data)
     text: TextConfig = settings.text
     if text.kind == "auto":
         has_size = "size" in text.model_fields_set
         size = text.size if has_size else saved.text.size
         text = text.model_copy(update={"kind": saved.text.kind, "size": size})
-    return settings.model_copy(update={"text": text, "train": train.model_copy(update=values)})
+    train = train.model_copy(update=values)
+    return settings.model_copy(update={"data": data, "text": text, "train": train})
+
+
+def with_saved_shares(data: DataConfig, saved: DataConfig) -> DataConfig:
+    """Return a [data] table that takes the held-out share from a saved one, if it is automatic."""
+    if isinstance(data, MixDataConfig) and isinstance(saved, MixDataConfig):
+        parts = tuple(
+            part.model_copy(update={"data": with_saved_shares(part.data, saved_part.data)})
+            for part, saved_part in zip(data.parts, saved.parts, strict=False)
+        )
+        return data.model_copy(update={"parts": (*parts, *data.parts[len(parts) :])})
+    if getattr(data, "held_out", 0.0) is not None:
+        return data
+    return data.model_copy(update={"held_out": getattr(saved, "held_out", None)})
 
 
 def describe_choices(given: Settings, chosen: Settings) -> str | None:
@@ -125,4 +144,7 @@ def describe_choices(given: Settings, chosen: Settings) -> str | None:
             parts.append(f"train.validate_every = {train.validate_every}")
     if given.text.kind != chosen.text.kind and given.data.tokenizer_kind is None:
         parts.append(f'text.kind = "{chosen.text.kind}"')
+    if getattr(given.data, "held_out", 0.0) is None and given.data.dev is None:
+        reason = "" if chosen.data.held_out else " (too few for a validation; give data.dev)"
+        parts.append(f"data.held_out = {chosen.data.held_out:g}{reason}")
     return f"chosen by the size of the data: {', '.join(parts)}" if parts else None

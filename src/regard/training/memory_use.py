@@ -5,6 +5,7 @@ prints bytes as JSON.
 """
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -53,11 +54,12 @@ def measure_memory(settings: Settings, sizes: dict[str, int], shape: BatchShape)
         capture_output=True,
         text=True,
         check=False,
+        env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},  # on a busy machine, spinning takes most
     )
     if completed.returncode:
         lines = completed.stderr.strip().splitlines() or ["killed, perhaps for lack of memory"]
         raise InputError(
-            f"a step with half of the largest batch ({shape}) failed: {lines[-1]}; "
+            f"a step with a part of the largest batch ({shape}) failed: {lines[-1]}; "
             "make train.tokens_per_batch smaller"
         )
     return MemoryUsage(**json.loads(completed.stdout), shape=shape)
@@ -102,7 +104,7 @@ def main() -> None:
     step(BatchShape(1, 1, 1).batch(1))  # torch loads some libraries at the first step
     weights, state_bytes = total_bytes(model.parameters()), optimizer_state_bytes(training)
     process = peak_memory() - 2 * weights - state_bytes
-    peak_bytes = forecast_peak_memory(step, shape)
+    peak_bytes = forecast_peak_memory(step, shape, sum(p.numel() for p in model.parameters()))
     activations = peak_bytes - process - 2 * weights - state_bytes
     usage = MemoryUsage(
         process, weights, weights, state_bytes, activations, max(weights, state_bytes), shape

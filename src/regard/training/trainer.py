@@ -3,23 +3,20 @@
 import math
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
 from regard.config.settings import Settings
-from regard.data.build import build_corpus
-from regard.data.corpus import Corpus, Record
-from regard.data.formats.tables import SkippedRows
+from regard.data.corpus import Corpus
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.errors import InputError
 from regard.files import JsonObject, remove_drafts
 from regard.manifest import MANIFEST_FILE, Manifest, digests_to_json, read_manifest
 from regard.parsing import decode_utf8, parse_toml
 from regard.run import Run, versions
-from regard.tasks.automatic import describe_choices, resolve_training, with_saved_choices
-from regard.tasks.building import batch_options
+from regard.tasks.automatic import describe_choices, with_saved_choices
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings
 from regard.tasks.run_folder import (
@@ -31,7 +28,6 @@ from regard.tasks.run_folder import (
     verify_run,
 )
 from regard.tasks.run_weights import read_weights
-from regard.training.build import build_training
 from regard.training.checkpoint import (
     Checkpoint,
     checkpoint_folders,
@@ -45,10 +41,10 @@ from regard.training.differences import setting_differences
 from regard.training.ema import mean_weights
 from regard.training.lock import FolderLock
 from regard.training.log import LOG_FILES, Log, summary_writer, truncate_log
-from regard.training.loop import AnyTraining, Step
+from regard.training.loop import Step
+from regard.training.prepare import create_run, prepare_training, read_dev_records
 from regard.training.schedule import Plateau
 
-MAX_DEV_RECORDS = 5000  # records of dev that are used for validation
 LOWER_IS_BETTER = ("loss", "ter", "perplexity", "mae")
 
 
@@ -113,11 +109,10 @@ class Trainer:
         remove_drafts(self.folder)
         self.run, self.corpus = self.open_run()
         self.random_state = self.run.random_state
-        self.dev_records: list[Record] = []
-        if "dev" in self.corpus.splits:
-            self.dev_records = list(islice(self.corpus.read("dev"), MAX_DEV_RECORDS))
+        self.dev_records = read_dev_records(self.run.task, self.corpus)
         with self.own_random_state():
-            self.training = self.build_training()
+            self.training = prepare_training(self.run, self.corpus)
+            self.settings = self.run.settings
             if not (self.folder / CONFIG_FILE).is_file():  # only after all data has been read
                 digests = digest_training_data(self.settings, self.folder)
                 self.run.save(self.folder, data_files=digests)
@@ -314,10 +309,7 @@ class Trainer:
         """Return the run in the folder if its settings are the same, or a new one."""
         config = self.folder / CONFIG_FILE
         if not config.is_file():
-            corpus = build_corpus(self.settings.data)
-            run = Run.create(self.settings, corpus)
-            self.settings = run.settings
-            return run, corpus
+            return create_run(self.settings)
         if not (self.folder / WEIGHTS_FILE).is_file():
             raise InputError(
                 f"{self.folder}: has a {CONFIG_FILE}, but no {WEIGHTS_FILE}; use another folder"
@@ -387,13 +379,6 @@ class Trainer:
                 "from its best weights with a new optimizer, so not exactly as one long training "
                 "would (train.keep_finished = true keeps the optimizer)"
             )
-
-    def build_training(self) -> AnyTraining:
-        task = self.run.task
-        batches = task.batches(self.corpus, batch_options(self.settings))
-        self.settings = resolve_training(self.settings, batches, task.best_resets_after)
-        self.run.settings = self.settings
-        return build_training(self.settings, task, batches)
 
 
 def changed_versions(saved: JsonObject) -> Generator[str]:

@@ -4,8 +4,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.base import DataConfig, Fraction, NonEmptyTuple
-from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.base import DataConfig, NonEmptyTuple
+from regard.config.data.data_fields import (
+    AUTOMATIC_HELD_OUT_HELP,
+    PUBLIC_NAME_HELP,
+    SKIP_BAD_HELP,
+    FilePaths,
+    HeldOutShare,
+)
 from regard.errors import InputError
 
 
@@ -36,7 +42,8 @@ class DialoguesDataConfig(DataConfig):
         default=None,
         description="Columns of the database that users constrain, such as area or price.",
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
     @model_validator(mode="after")
     def _check_database(self) -> "DialoguesDataConfig":

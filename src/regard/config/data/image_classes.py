@@ -4,8 +4,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.config.base import Count, DataConfig, Fraction, Positive
-from regard.config.data.data_fields import PUBLIC_NAME_HELP
+from regard.config.base import Count, DataConfig, Positive
+from regard.config.data.data_fields import PUBLIC_NAME_HELP, HeldOutShare
 
 Ways = Annotated[int, Field(ge=2)]
 
@@ -68,7 +68,7 @@ class ClassesDataConfig(DataConfig):
     image_size: HeightAndWidth = Field(default=(28, 28), description=IMAGE_SIZE_HELP)
     channels: Literal[1, 3] = Field(default=1, description=CHANNELS_HELP)
     rotations: bool = Field(default=False, description=ROTATIONS_HELP)
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare = Field(default=0.1, description=HELD_OUT_HELP)
     seed: Count = Field(default=0, description=SEED_HELP)
     eval_episodes: Positive = Field(default=2000, description=EVAL_EPISODES_HELP)
 
@@ -84,7 +84,7 @@ class PublicClassesDataConfig(DataConfig):
     image_size: HeightAndWidth = Field(default=(28, 28), description=IMAGE_SIZE_HELP)
     channels: Literal[1, 3] = Field(default=1, description=CHANNELS_HELP)
     rotations: bool = Field(default=True, description=ROTATIONS_HELP)
-    held_out: Fraction = Field(
+    held_out: HeldOutShare = Field(
         default=0.1, description="Share of the training classes, 0 to 0.5, to hold out for dev."
     )
     seed: Count = Field(default=0, description=SEED_HELP)

@@ -4,8 +4,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from regard.config.base import Count, DataConfig, Fraction, NonEmptyTuple, Positive
-from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.base import Count, DataConfig, NonEmptyTuple, Positive
+from regard.config.data.data_fields import (
+    AUTOMATIC_HELD_OUT_HELP,
+    PUBLIC_NAME_HELP,
+    SKIP_BAD_HELP,
+    FilePaths,
+    HeldOutShare,
+)
 
 SHAPES = ("circle", "square", "triangle", "diamond", "cross", "ring")
 
@@ -53,7 +59,8 @@ class ImagesDataConfig(DataConfig):
     labels: NonEmptyTuple[str] | None = Field(
         default=None, description="Names of the classes of IDX files, from class 0."
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
 
 class PublicImagesDataConfig(DataConfig):
@@ -112,4 +119,5 @@ class CaptionFilesDataConfig(DataConfig):
     folder: str | None = Field(
         default=None, description="Folder of the images. Default: the folder of the file."
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)

@@ -4,8 +4,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from regard.config.base import DataConfig, Fraction
-from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.base import DataConfig
+from regard.config.data.data_fields import (
+    AUTOMATIC_HELD_OUT_HELP,
+    PUBLIC_NAME_HELP,
+    SKIP_BAD_HELP,
+    FilePaths,
+    HeldOutShare,
+)
 
 
 class RollsDataConfig(DataConfig):
@@ -26,7 +32,8 @@ class RollsDataConfig(DataConfig):
     test: FilePaths | None = Field(
         default=None, description="Files for `regard score`, in the format of train."
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
 
 class AbcDataConfig(DataConfig):
@@ -50,7 +57,8 @@ class AbcDataConfig(DataConfig):
         description="Letters of the header fields to keep; others, such as the source of a tune, "
         "are removed.",
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
 
 class PublicMusicDataConfig(DataConfig):

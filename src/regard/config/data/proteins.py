@@ -4,8 +4,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.base import Config, Count, DataConfig, Fraction, Positive, Rate
-from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.base import Config, Count, DataConfig, Positive, Rate
+from regard.config.data.data_fields import (
+    AUTOMATIC_HELD_OUT_HELP,
+    PUBLIC_NAME_HELP,
+    SKIP_BAD_HELP,
+    FilePaths,
+    HeldOutShare,
+)
 from regard.errors import InputError
 
 VISIBLE_FRACTION_HELP = (
@@ -36,7 +42,8 @@ class ProteinsDataConfig(DataConfig):
         default={"sequence": "sequence", "states": "states"},
         description="Names of the fields in JSON lines, or in the header of a CSV or TSV.",
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
 
 class PublicProteinsDataConfig(DataConfig):
@@ -91,7 +98,8 @@ class DistancesDataConfig(DataConfig):
         default=None, description="Files for `regard score`, in the format of train."
     )
     visible_fraction: Rate = Field(default=0.35, description=VISIBLE_FRACTION_HELP)
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
 
 def is_distance_data(data: Config) -> bool:

@@ -5,7 +5,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from regard.config.base import Count, DataConfig, Fraction, Positive
-from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.data.data_fields import (
+    AUTOMATIC_HELD_OUT_HELP,
+    PUBLIC_NAME_HELP,
+    SKIP_BAD_HELP,
+    FilePaths,
+    HeldOutShare,
+)
 
 
 class FactsDataConfig(DataConfig):
@@ -51,7 +57,8 @@ class QuestionsDataConfig(DataConfig):
     format: Literal["squad", "jsonl"] | None = Field(
         default=None, description="Format: squad or jsonl. Default: by file name."
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
 
 class PublicQuestionsDataConfig(DataConfig):

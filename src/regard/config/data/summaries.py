@@ -4,8 +4,14 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from regard.config.base import Count, DataConfig, Fraction, Positive
-from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.base import Count, DataConfig, Positive
+from regard.config.data.data_fields import (
+    AUTOMATIC_HELD_OUT_HELP,
+    PUBLIC_NAME_HELP,
+    SKIP_BAD_HELP,
+    FilePaths,
+    HeldOutShare,
+)
 from regard.errors import InputError
 
 
@@ -47,7 +53,8 @@ class SummariesDataConfig(DataConfig):
         default={"document": "document", "summary": "summary"},
         description="Names of the fields in JSON lines; a summary may be a list of several.",
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
     @model_validator(mode="after")
     def _check_fields(self) -> "SummariesDataConfig":

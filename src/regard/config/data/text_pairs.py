@@ -5,7 +5,13 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from regard.config.base import Config, Count, DataConfig, Fraction, NonEmptyTuple, Positive
-from regard.config.data.data_fields import LANGUAGES, FilePaths
+from regard.config.data.data_fields import (
+    AUTOMATIC_HELD_OUT_HELP,
+    LANGUAGES,
+    SKIP_BAD_HELP,
+    FilePaths,
+    HeldOutShare,
+)
 from regard.errors import InputError
 
 
@@ -81,14 +87,8 @@ class FilesDataConfig(DataConfig):
         '"translation.de".',
     )
 
-    held_out: Fraction = Field(
-        default=0.0,
-        description="Share of train, 0 to 0.5, to hold out for each of dev and test that is not "
-        "given.",
-    )
-    skip_bad: bool = Field(
-        default=False, description="Skip rows that cannot be read, and count them."
-    )
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
     @model_validator(mode="after")
     def _check_sides(self) -> "FilesDataConfig":

@@ -4,8 +4,15 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.config.base import Count, DataConfig, Fraction, NonEmptyTuple, Positive
-from regard.config.data.data_fields import HELD_OUT_HELP, PUBLIC_NAME_HELP, FilePaths
+from regard.config.base import Count, DataConfig, NonEmptyTuple, Positive
+from regard.config.data.data_fields import (
+    AUTOMATIC_HELD_OUT_HELP,
+    HELD_OUT_HELP,
+    PUBLIC_NAME_HELP,
+    SKIP_BAD_HELP,
+    FilePaths,
+    HeldOutShare,
+)
 
 
 class TextDataConfig(DataConfig):
@@ -25,7 +32,7 @@ class TextDataConfig(DataConfig):
     unit: Literal["file", "line", "paragraph"] = Field(
         default="file", description="Unit that is one document: file, line or paragraph."
     )
-    held_out: Fraction = Field(default=0.05, description=HELD_OUT_HELP)
+    held_out: HeldOutShare = Field(default=0.05, description=HELD_OUT_HELP)
 
 
 class PublicTextDataConfig(DataConfig):
@@ -92,10 +99,8 @@ class LabeledDataConfig(DataConfig):
         default=None,
         description="Names of the fields in JSON lines, or in the header of a TSV or CSV.",
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
-    skip_bad: bool = Field(
-        default=False, description="Skip rows that cannot be read, and count them."
-    )
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
 
 class PublicLabeledDataConfig(DataConfig):
@@ -132,7 +137,8 @@ class TaggedDataConfig(DataConfig):
         default=(0, -1),
         description="Columns of word and tag in a CoNLL file, from 0; -1 is the last.",
     )
-    held_out: Fraction = Field(default=0.1, description=HELD_OUT_HELP)
+    held_out: HeldOutShare | None = Field(default=None, description=AUTOMATIC_HELD_OUT_HELP)
+    skip_bad: bool = Field(default=False, description=SKIP_BAD_HELP)
 
 
 class PublicTagsDataConfig(DataConfig):

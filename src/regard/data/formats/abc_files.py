@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from regard.data.formats.documents import summarize_paths
 from regard.data.formats.labeled_texts import (
     HashSplitFiles,
     LocatedRecord,
@@ -17,6 +16,7 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, read_lines
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.data.formats.text_pairs import Paths
 from regard.errors import InputError
 
@@ -38,7 +38,9 @@ class AbcFiles(HashSplitFiles):
         *,
         header_fields: str = DEFAULT_FIELDS,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         if "K" not in header_fields:
             raise InputError(
@@ -51,14 +53,14 @@ class AbcFiles(HashSplitFiles):
                 check_file(path)
 
     def describe(self) -> str:
-        each = [f"{split} {summarize_paths(paths)}" for split, paths in self.paths.items()]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"tunes: {', '.join(each)}; license not stated"
+        return f"tunes: {self.describe_files()}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:
             for location, tune in read_tunes(path):
-                yield location, {"text": "\n".join(normalized_tune(tune, self.fields, location))}
+                with self.skipped.row(location):
+                    text = "\n".join(normalized_tune(tune, self.fields, location))
+                    yield location, {"text": text}
 
 
 def read_tunes(path: Path | str) -> Iterator[tuple[str, list[str]]]:

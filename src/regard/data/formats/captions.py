@@ -20,7 +20,8 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, read_text
-from regard.data.formats.text_pairs import Paths, format_from_suffix, read_json_lines
+from regard.data.formats.skipped_rows import SkippedRows
+from regard.data.formats.text_pairs import Paths, format_from_suffix, read_located_json_lines
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.parsing import parse_json
@@ -51,7 +52,9 @@ class CaptionFiles(HashSplitFiles):
         format: CaptionFormat | None = None,  # noqa: A002 (the word in the config)
         folder: str | None = None,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         self.format: CaptionFormat = format or format_from_suffix(
             self.paths["train"][0], FORMAT_BY_SUFFIX
@@ -67,9 +70,7 @@ class CaptionFiles(HashSplitFiles):
             raise InputError(f"{folder}: there is no such folder")
 
     def describe(self) -> str:
-        each = [f"{split} {display_name(paths[0])}" for split, paths in self.paths.items()]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"captions ({self.format}): {', '.join(each)}; license not stated"
+        return f"captions ({self.format}): {self.describe_files()}; license not stated"
 
     def hash_key(self, record: Record) -> str:
         image = record["image"]
@@ -80,11 +81,14 @@ class CaptionFiles(HashSplitFiles):
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         path = paths[0]
         image_folder = Path(path).parent if self.folder is None else Path(self.folder)
-        captions_by_image = read_caption_lines(path) if self.format == "jsonl" else read_coco(path)
+        captions_by_image = (
+            read_caption_lines(path, self.skipped) if self.format == "jsonl" else read_coco(path)
+        )
         for name, (location, captions) in captions_by_image.items():
             image_path = image_folder / name
             if not image_path.is_file():
-                raise InputError(f"{location}: there is no such image: {image_path}")
+                self.skipped.add(location, f"there is no such image: {image_path}")
+                continue
             yield (
                 f"{location} ({image_path})",
                 {"image": str(image_path), "captions": tuple(captions)},
@@ -95,19 +99,26 @@ class CaptionFiles(HashSplitFiles):
 CaptionIndex = dict[str, tuple[str, list[str]]]
 
 
-def read_caption_lines(path: Path | str) -> CaptionIndex:
+def read_caption_lines(path: Path | str, skipped: SkippedRows) -> CaptionIndex:
     captions_by_image: CaptionIndex = {}
-    records = read_json_lines(path, FIELDS, extra_types={"caption": list})
-    for number, record in enumerate(records, 1):
-        location, value = f"{display_name(path)}:{number}", record["caption"]
-        if not record["image"]:
-            raise InputError(f"{location}: 'image' is empty; name the image of the caption")
-        if not value:
-            raise InputError(f"{location}: 'caption' is empty; write one, or remove the image")
-        captions = [value] if isinstance(value, str) else value
-        image_captions = captions_by_image.setdefault(record["image"], (location, []))[1]
-        image_captions.extend(checked_caption(caption, location) for caption in captions)
+    for location, record in read_located_json_lines(
+        path, FIELDS, extra_types={"caption": list}, skipped=skipped
+    ):
+        with skipped.row(location):
+            captions = line_captions(record, location)
+            captions_by_image.setdefault(record["image"], (location, []))[1].extend(captions)
     return captions_by_image
+
+
+def line_captions(record: Record, location: str) -> list[str]:
+    """Return the captions of one line, checked."""
+    value = record["caption"]
+    if not record["image"]:
+        raise InputError(f"{location}: 'image' is empty; name the image of the caption")
+    if not value:
+        raise InputError(f"{location}: 'caption' is empty; write one, or remove the image")
+    captions = [value] if isinstance(value, str) else value
+    return [checked_caption(caption, location) for caption in captions]
 
 
 def read_coco(path: Path | str) -> CaptionIndex:

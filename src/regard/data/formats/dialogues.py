@@ -22,6 +22,7 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.data.formats.text_pairs import Paths, format_from_suffix
 from regard.errors import InputError
 from regard.files import JsonObject
@@ -57,17 +58,22 @@ def read_dialogue_lines(path: Path | str) -> Iterator[LocatedRecord]:
             turns = []
 
 
-def read_dialogue_json(path: Path | str) -> Iterator[LocatedRecord]:
-    for location, data in parse_json_lines(path):
-        if not isinstance(data, dict) or not {"turns", "exchanges"} & set(data):
-            raise InputError(f"{location}: must be an object with turns or exchanges")
-        if "turns" in data:
-            turns = data["turns"]
-            if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
-                raise InputError(f"{location}: turns must be a list of texts")
-            yield location, dialogue_record(turns)
-        else:
-            yield location, record_from_exchanges(data, location)
+def read_dialogue_json(path: Path | str, skipped: SkippedRows) -> Iterator[LocatedRecord]:
+    for location, data in parse_json_lines(path, skipped=skipped):
+        with skipped.row(location):
+            yield location, record_from_object(data, location)
+
+
+def record_from_object(data: object, location: str) -> Record:
+    """Build a record from an object with turns or exchanges."""
+    if not isinstance(data, dict) or not {"turns", "exchanges"} & set(data):
+        raise InputError(f"{location}: must be an object with turns or exchanges")
+    if "turns" not in data:
+        return record_from_exchanges(data, location)
+    turns = data["turns"]
+    if not isinstance(turns, list) or not all(isinstance(turn, str) for turn in turns):
+        raise InputError(f"{location}: turns must be a list of texts")
+    return dialogue_record(turns)
 
 
 def record_from_exchanges(data: JsonObject, location: str) -> Record:
@@ -111,7 +117,9 @@ class DialogueFiles(HashSplitFiles):
         database: str | None = None,
         slot_columns: Sequence[str] | None = None,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         self.format: DialogueFormat = format or format_from_suffix(
             self.paths["train"][0], FORMAT_BY_SUFFIX
@@ -125,19 +133,19 @@ class DialogueFiles(HashSplitFiles):
         )
 
     def describe(self) -> str:
-        each = [
-            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        ]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
         rows = f", database of {len(self.database.rows)} rows" if self.database else ""
-        return f"dialogues ({self.format}): {', '.join(each)}{rows}; license not stated"
+        return f"dialogues ({self.format}): {self.describe_files()}{rows}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:
-            for location, record in (
-                read_dialogue_lines if self.format == "txt" else read_dialogue_json
-            )(path):
-                yield location, self._check_record(location, record)
+            located_records = (
+                read_dialogue_lines(path)
+                if self.format == "txt"
+                else read_dialogue_json(path, self.skipped)
+            )
+            for location, record in located_records:
+                with self.skipped.row(location):
+                    yield location, self._check_record(location, record)
 
     def _check_record(self, location: str, record: Record) -> Record:
         turns = record["turns"]

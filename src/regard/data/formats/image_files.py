@@ -21,6 +21,7 @@ from regard.data.formats.labeled_texts import (
     read_table,
 )
 from regard.data.formats.lines import check_file, display_name
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.data.formats.text_pairs import Paths, path_suffix
 from regard.errors import InputError
 
@@ -47,7 +48,9 @@ class ImageFiles(HashSplitFiles):
         columns: Sequence[str] = FIELDS,
         labels: Sequence[str] | None = None,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         self.format: ImageFormat = format or guess_format(self.paths["train"])
         self.columns, self.labels = tuple(columns), None if labels is None else tuple(labels)
@@ -56,11 +59,7 @@ class ImageFiles(HashSplitFiles):
         self._check()
 
     def describe(self) -> str:
-        each = [
-            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        ]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"images ({self.format}): {', '.join(each)}; license not stated"
+        return f"images ({self.format}): {self.describe_files()}; license not stated"
 
     def hash_key(self, record: Record) -> str:
         image = record["image"]
@@ -101,13 +100,14 @@ class ImageFiles(HashSplitFiles):
     def read_image_table(self, path: Path | str) -> Iterator[LocatedRecord]:
         """Read a table of paths and labels; paths are relative to the folder of the table."""
         kind: Literal["tsv", "csv"] = "csv" if self.format == "csv" else "tsv"
-        for location, record in read_table(path, kind, self.columns):
-            if not record["label"]:
-                raise InputError(f"{location}: the label is empty")
-            image_path = Path(path).parent / record["image"]
-            if not image_path.is_file():
-                raise InputError(f"{location}: there is no such image: {image_path}")
-            yield f"{location} ({image_path})", {**record, "image": str(image_path)}
+        for location, record in read_table(path, kind, self.columns, skipped=self.skipped):
+            with self.skipped.row(location):
+                if not record["label"]:
+                    raise InputError(f"{location}: the label is empty")
+                image_path = Path(path).parent / record["image"]
+                if not image_path.is_file():
+                    raise InputError(f"{location}: there is no such image: {image_path}")
+                yield f"{location} ({image_path})", {**record, "image": str(image_path)}
 
     def _check(self) -> None:
         """Check settings and paths before any file is read."""

@@ -18,11 +18,12 @@ from regard.data.formats.lines import (
     display_name,
     read_text,
 )
-from regard.data.formats.tables import SkippedRows, read_rows
+from regard.data.formats.skipped_rows import SkippedRows
+from regard.data.formats.tables import read_rows
 from regard.data.formats.text_pairs import (
     Paths,
     format_from_suffix,
-    read_json_lines,
+    read_located_json_lines,
     read_parallel,
 )
 from regard.errors import InputError
@@ -77,6 +78,7 @@ class SplitFiles(ABC):
 
     paths: dict[str, tuple[Path | str, ...]]
     shares: dict[str, float]
+    skipped: SkippedRows
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -92,6 +94,15 @@ class SplitFiles(ABC):
             if position == index:
                 return location
         raise InputError(f"{split} has no record {index + 1}")
+
+    def describe_files(self) -> str:
+        """Return the files of each split, the held-out shares, and how many rows were skipped."""
+        each = [
+            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
+        ]
+        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
+        each += [self.skipped.describe()] if self.skipped.messages else []
+        return ", ".join(each)
 
     @abstractmethod
     def _located_records(self, split: str) -> Iterator[LocatedRecord]:
@@ -160,12 +171,7 @@ class LabeledTextFiles(HashSplitFiles):
         self._check()
 
     def describe(self) -> str:
-        each = [
-            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        ]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        each += [self.skipped.describe()] if self.skipped.messages else []
-        return f"labeled ({self.format}): {', '.join(each)}; license not stated"
+        return f"labeled ({self.format}): {self.describe_files()}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         columns = self.columns or FIELDS
@@ -176,8 +182,8 @@ class LabeledTextFiles(HashSplitFiles):
                 )
             case "jsonl":
                 fields = self.fields or {name: name for name in FIELDS}
-                located_records = with_line_locations(
-                    paths[0], read_json_lines(paths[0], fields, extra_types={"label": int})
+                located_records = read_located_json_lines(
+                    paths[0], fields, extra_types={"label": int}, skipped=self.skipped
                 )
             case "parallel":
                 located_records = with_line_locations(paths[-1], read_parallel(paths, columns))
@@ -188,7 +194,8 @@ class LabeledTextFiles(HashSplitFiles):
             if not isinstance(label, str):
                 record["label"] = json.dumps(label)  # 1 and true become text
             elif not label:
-                raise InputError(f"{location}: the label is empty")
+                self.skipped.add(location, "the label is empty")
+                continue
             yield location, record
 
     def _check(self) -> None:

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.errors import InputError
 from regard.parsing import parse_json
 
@@ -79,11 +80,15 @@ def read_lines(path: Path | str) -> Iterator[str]:
         raise InputError(_empty_message(path))
 
 
-def parse_json_lines(path: Path | str, expected: str = "object") -> Iterator[tuple[str, object]]:
+def parse_json_lines(
+    path: Path | str, expected: str = "object", skipped: SkippedRows | None = None
+) -> Iterator[tuple[str, object]]:
     """Yield location and value of each line; `expected` names the kind of value in errors."""
+    skipped = skipped or SkippedRows()
     for number, line in enumerate(read_lines(path), 1):
         location = f"{display_name(path)}:{number}"
-        yield location, parse_json_line(line, location, expected)
+        with skipped.row(location):
+            yield location, parse_json_line(line, location, expected)
 
 
 def parse_json_line(line: str, location: str, expected: str = "object") -> object:

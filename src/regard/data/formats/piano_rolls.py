@@ -18,6 +18,7 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_text
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.data.formats.text_pairs import Paths, path_suffix
 from regard.errors import InputError
 from regard.parsing import parse_json
@@ -68,7 +69,9 @@ class PianoRollFiles(HashSplitFiles):
         test: Paths | None = None,
         *,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         for path in (path for paths in self.paths.values() for path in paths):
             check_file(path)
@@ -88,11 +91,7 @@ class PianoRollFiles(HashSplitFiles):
         self.shares = held_out_shares(self.paths, held_out)
 
     def describe(self) -> str:
-        each = [
-            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        ]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"rolls: {', '.join(each)}; license not stated"
+        return f"rolls: {self.describe_files()}; license not stated"
 
     def _located_records(self, split: str) -> Iterator[LocatedRecord]:
         source_split = split if split in self.paths else "train"
@@ -104,16 +103,17 @@ class PianoRollFiles(HashSplitFiles):
         self, paths: Sequence[Path | str], split: str = "train"
     ) -> Iterator[LocatedRecord]:
         for path in paths:
-            for location, piece in read_pieces(path, split):
-                if not (steps := to_steps(piece, location)):
-                    raise InputError(f"{location}: a piece without steps; remove it")
-                yield location, {"text": json.dumps(steps)}
+            for location, piece in read_pieces(path, split, self.skipped):
+                with self.skipped.row(location):
+                    if not (steps := to_steps(piece, location)):
+                        raise InputError(f"{location}: a piece without steps; remove it")
+                    yield location, {"text": json.dumps(steps)}
 
 
-def read_pieces(path: Path | str, split: str) -> Iterator[tuple[str, object]]:
+def read_pieces(path: Path | str, split: str, skipped: SkippedRows) -> Iterator[tuple[str, object]]:
     """Yield the location and the unchecked value of each piece of a split."""
     if path_suffix(path) in LINE_SUFFIXES:
-        yield from parse_json_lines(path, "piece")
+        yield from parse_json_lines(path, "piece", skipped)
         return
     data, location = load_json(path), display_name(path)
     if isinstance(data, dict):

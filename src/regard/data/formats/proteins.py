@@ -21,6 +21,7 @@ from regard.data.formats.labeled_texts import (
     read_table,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.data.formats.text_pairs import Paths, format_from_suffix
 from regard.errors import InputError
 
@@ -75,19 +76,20 @@ def protein_record(text: str, states: str, location: str) -> Record:
     return {"text": " ".join(rows), "states": states}
 
 
-def read_fasta(path: Path | str) -> Iterator[LocatedRecord]:
+def read_fasta(path: Path | str, skipped: SkippedRows) -> Iterator[LocatedRecord]:
     """Read blocks that begin with `>` and end with a line of states."""
     location, block = "", list[str]()
 
-    def block_record() -> LocatedRecord:
-        if len(block) < 2:
-            raise InputError(f"{location}: {len(block)} lines below it; {FASTA_LAYOUT}")
-        return location, protein_record(" ".join(block[:-1]), block[-1], location)
+    def block_record() -> Iterator[LocatedRecord]:
+        with skipped.row(location):
+            if len(block) < 2:
+                raise InputError(f"{location}: {len(block)} lines below it; {FASTA_LAYOUT}")
+            yield location, protein_record(" ".join(block[:-1]), block[-1], location)
 
     for number, line in enumerate(read_lines(path), 1):
         if line.startswith(">"):
             if location:
-                yield block_record()
+                yield from block_record()
             location, block = f"{display_name(path)}:{number}", []
         elif line.strip():
             if not location:
@@ -96,24 +98,30 @@ def read_fasta(path: Path | str) -> Iterator[LocatedRecord]:
                 )
             block.append(line.strip())
     if location:
-        yield block_record()
+        yield from block_record()
 
 
-def read_protein_objects(path: Path | str, fields: Mapping[str, str]) -> Iterator[LocatedRecord]:
+def read_protein_objects(
+    path: Path | str, fields: Mapping[str, str], skipped: SkippedRows
+) -> Iterator[LocatedRecord]:
     """Read one object a line; `alignment` is optional."""
-    for location, data in parse_json_lines(path):
-        if not isinstance(data, dict):
-            raise InputError(f"{location}: expected an object with {', '.join(fields.values())}")
-        for name in fields.values():
-            if not isinstance(data.get(name), str):
-                raise InputError(f"{location}: {name!r} must be a text; add it")
-        aligned = data.get("alignment", [])
-        if not (
-            isinstance(aligned, list) and all(isinstance(sequence, str) for sequence in aligned)
-        ):
-            raise InputError(f"{location}: 'alignment' must be a list of texts")
-        rows = " ".join([data[fields["sequence"]], *aligned])
-        yield location, protein_record(rows, data[fields["states"]], location)
+    for location, data in parse_json_lines(path, skipped=skipped):
+        with skipped.row(location):
+            yield location, record_from_object(data, fields, location)
+
+
+def record_from_object(data: object, fields: Mapping[str, str], location: str) -> Record:
+    """Build a record from an object; errors name `location`."""
+    if not isinstance(data, dict):
+        raise InputError(f"{location}: expected an object with {', '.join(fields.values())}")
+    for name in fields.values():
+        if not isinstance(data.get(name), str):
+            raise InputError(f"{location}: {name!r} must be a text; add it")
+    aligned = data.get("alignment", [])
+    if not (isinstance(aligned, list) and all(isinstance(sequence, str) for sequence in aligned)):
+        raise InputError(f"{location}: 'alignment' must be a list of texts")
+    rows = " ".join([data[fields["sequence"]], *aligned])
+    return protein_record(rows, data[fields["states"]], location)
 
 
 class ProteinFiles(HashSplitFiles):
@@ -131,7 +139,9 @@ class ProteinFiles(HashSplitFiles):
         format: ProteinFormat | None = None,  # noqa: A002 (the word in the config)
         fields: Mapping[str, str] | None = None,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         self.format: ProteinFormat = format or format_from_suffix(
             self.paths["train"][0], FORMAT_BY_SUFFIX
@@ -144,11 +154,7 @@ class ProteinFiles(HashSplitFiles):
             check_file(path)
 
     def describe(self) -> str:
-        each = [
-            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        ]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"proteins ({self.format}): {', '.join(each)}; license not stated"
+        return f"proteins ({self.format}): {self.describe_files()}; license not stated"
 
     def hash_key(self, record: Record) -> str:
         return record["text"].split()[0]
@@ -157,9 +163,11 @@ class ProteinFiles(HashSplitFiles):
         for path in paths:
             match self.format:
                 case "fasta":
-                    yield from read_fasta(path)
+                    yield from read_fasta(path, self.skipped)
                 case "csv" | "tsv":
-                    for location, row in read_table(path, self.format, fields=self.fields):
-                        yield location, protein_record(row["sequence"], row["states"], location)
+                    rows = read_table(path, self.format, fields=self.fields, skipped=self.skipped)
+                    for location, row in rows:
+                        with self.skipped.row(location):
+                            yield location, protein_record(row["sequence"], row["states"], location)
                 case "jsonl":
-                    yield from read_protein_objects(path, self.fields)
+                    yield from read_protein_objects(path, self.fields, self.skipped)

@@ -22,6 +22,7 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_text
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.data.formats.text_pairs import Paths, format_from_suffix
 from regard.errors import InputError
 from regard.files import JsonObject
@@ -62,13 +63,16 @@ def list_field(data: object, name: str, location: str) -> list[object]:
     return values
 
 
-def read_json_questions(path: Path | str) -> Iterator[LocatedRecord]:
-    for number, (location, data) in enumerate(parse_json_lines(path), 1):
-        if not isinstance(data, dict):
-            raise InputError(f"{location}: not an object; see docs/tasks/answer.md for its fields")
-        if "id" in data:
-            location = f"{location}: question {data['id']!r}"
-        yield location, question_record({"id": str(number), **data}, location)
+def read_json_questions(path: Path | str, skipped: SkippedRows) -> Iterator[LocatedRecord]:
+    for number, (location, data) in enumerate(parse_json_lines(path, skipped=skipped), 1):
+        with skipped.row(location):
+            if not isinstance(data, dict):
+                raise InputError(
+                    f"{location}: not an object; see docs/tasks/answer.md for its fields"
+                )
+            if "id" in data:
+                location = f"{location}: question {data['id']!r}"
+            yield location, question_record({"id": str(number), **data}, location)
 
 
 def question_record(data: JsonObject, location: str) -> Record:
@@ -153,7 +157,9 @@ class QuestionFiles(HashSplitFiles):
         *,
         format: QuestionFormat | None = None,  # noqa: A002 (the word in the config)
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         self.format: QuestionFormat = format or format_from_suffix(
             self.paths["train"][0], FORMAT_BY_SUFFIX
@@ -164,12 +170,11 @@ class QuestionFiles(HashSplitFiles):
                 check_file(path)
 
     def describe(self) -> str:
-        each = [
-            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        ]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"questions ({self.format}): {', '.join(each)}; license not stated"
+        return f"questions ({self.format}): {self.describe_files()}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:
-            yield from read_squad(path) if self.format == "squad" else read_json_questions(path)
+            if self.format == "squad":
+                yield from read_squad(path)
+            else:
+                yield from read_json_questions(path, self.skipped)

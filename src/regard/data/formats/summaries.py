@@ -16,10 +16,11 @@ from regard.data.formats.labeled_texts import (
     LocatedRecord,
     held_out_shares,
     paths_by_split,
-    with_line_locations,
+    read_table,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines
-from regard.data.formats.text_pairs import Paths, guess_format, read_json_lines, read_tsv
+from regard.data.formats.skipped_rows import SkippedRows
+from regard.data.formats.text_pairs import Paths, guess_format, read_located_json_lines
 from regard.errors import InputError
 from regard.files import JsonObject
 
@@ -47,7 +48,9 @@ class SummaryFiles(HashSplitFiles):
         format: SummaryFormat | None = None,  # noqa: A002 (the word in the config)
         fields: Mapping[str, str] | None = None,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         actual_format = format or guess_format(self.paths["train"])
         if actual_format not in ("tsv", "jsonl"):
@@ -64,18 +67,19 @@ class SummaryFiles(HashSplitFiles):
             check_file(paths[0])
 
     def describe(self) -> str:
-        each = [f"{split} {display_name(paths[0])}" for split, paths in self.paths.items()]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"summaries ({self.format}): {', '.join(each)}; license not stated"
+        return f"summaries ({self.format}): {self.describe_files()}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         path = paths[0]
         if self.format == "tsv":
-            records = read_tsv(path, SUMMARY_FIELDS)
+            records = read_table(path, "tsv", SUMMARY_FIELDS, skipped=self.skipped)
         else:
-            records = read_json_lines(path, self.fields, extra_types={"summary": list})
-        for location, record in with_line_locations(path, records):
-            yield location, summary_record(record["document"], record["summary"], location)
+            records = read_located_json_lines(
+                path, self.fields, extra_types={"summary": list}, skipped=self.skipped
+            )
+        for location, record in records:
+            with self.skipped.row(location):
+                yield location, summary_record(record["document"], record["summary"], location)
 
 
 def summary_record(document: str, summary: str | list[object], location: str) -> Record:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from regard.data.corpus import Record
 from regard.data.formats.lines import display_name, parse_csv, read_lines
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.errors import InputError
 
 TableFormat = Literal["tsv", "csv"]
@@ -14,26 +15,6 @@ TableFormat = Literal["tsv", "csv"]
 SKIPPED_COLUMN = "-"  # the name of a column to ignore
 SEPARATORS: dict[str, str] = {"tsv": "single tabs", "csv": "commas"}
 SKIP_HINT = "remove it, or skip such rows with --skip-bad (data.skip_bad)"
-
-
-class SkippedRows:
-    """Rows that cannot be read: an error, or with `is_allowed` counted and left out."""
-
-    def __init__(self, is_allowed: bool = False) -> None:
-        self.is_allowed = is_allowed
-        self.messages: dict[str, str] = {}  # by location
-
-    def add(self, location: str, problem: str) -> None:
-        if not self.is_allowed:
-            raise InputError(f"{location}: {problem}")
-        self.messages.setdefault(location, problem)
-
-    def describe(self) -> str:
-        """Return how many rows were skipped so far, and the first; an empty text if none was."""
-        if not self.messages:
-            return ""
-        location, problem = next(iter(self.messages.items()))
-        return f"{len(self.messages)} rows skipped (first: {location}: {problem})"
 
 
 def read_rows(

@@ -24,6 +24,7 @@ from regard.data.formats.labeled_texts import (
     paths_by_split,
 )
 from regard.data.formats.lines import check_file, display_name, parse_json_lines, read_lines
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.data.formats.text_pairs import Paths, format_from_suffix
 from regard.data.tag_schemes import (
     TagScheme,
@@ -46,22 +47,33 @@ WORD_PATTERN = re.compile(r"\w+|[^\w\s]")
 
 
 def read_conll(
-    path: Path | str, word_column: int = 0, tag_column: int = -1
+    path: Path | str,
+    word_column: int = 0,
+    tag_column: int = -1,
+    skipped: SkippedRows | None = None,
 ) -> Iterator[LocatedRecord]:
     """Yield the sentences of a CoNLL file, each with the location of its first word."""
-    words, tags, first_line, width = list[str](), list[str](), 0, 0
+    skipped = skipped or SkippedRows()
+    name, rows, width = display_name(path), list[tuple[int, list[str]]](), 0
     for number, line in enumerate([*read_lines(path), ""], 1):
         cells = line.split("\t") if "\t" in line else line.split()
-        if not line.strip() or cells[0] == DOCUMENT_START:
-            if words:
-                yield (
-                    f"{display_name(path)}:{first_line}",
-                    {"text": " ".join(words), "tags": " ".join(tags)},
-                )
-            words, tags = [], []
+        if line.strip() and cells[0] != DOCUMENT_START:
+            width = width or len(cells)
+            rows.append((number, cells))
             continue
-        location = f"{display_name(path)}:{number}"
-        width = width or len(cells)
+        if rows:
+            location = f"{name}:{rows[0][0]}"
+            with skipped.row(location):
+                yield location, conll_record(rows, name, width, word_column, tag_column)
+        rows = []
+
+
+def conll_record(
+    rows: Sequence[tuple[int, list[str]]], name: str, width: int, word_column: int, tag_column: int
+) -> Record:
+    """Build a record from the numbered rows of a sentence, which all have `width` columns."""
+    for number, cells in rows:
+        location = f"{name}:{number}"
         if len(cells) != width:
             raise InputError(
                 f"{location}: {len(cells)} columns, but {width} before; write a word, a tab and "
@@ -74,16 +86,18 @@ def read_conll(
         for column in (word_column, tag_column):
             if len(cells[column].split()) != 1:
                 raise InputError(f"{location}: {cells[column]!r} is not one word")
-        first_line = number if not words else first_line
-        words.append(cells[word_column].strip())
-        tags.append(cells[tag_column].strip())
+    words, tags = (
+        " ".join(cells[column].strip() for _, cells in rows) for column in (word_column, tag_column)
+    )
+    return {"text": words, "tags": tags}
 
 
-def read_tagged_objects(path: Path | str) -> Iterator[LocatedRecord]:
-    for location, data in parse_json_lines(path):
-        if not isinstance(data, dict):
-            raise InputError(f"{location}: not an object; see docs/tasks/tag.md for its fields")
-        yield location, record_from_json(data, location)
+def read_tagged_objects(path: Path | str, skipped: SkippedRows) -> Iterator[LocatedRecord]:
+    for location, data in parse_json_lines(path, skipped=skipped):
+        with skipped.row(location):
+            if not isinstance(data, dict):
+                raise InputError(f"{location}: not an object; see docs/tasks/tag.md for its fields")
+            yield location, record_from_json(data, location)
 
 
 def record_from_json(data: JsonObject, location: str) -> Record:
@@ -138,7 +152,7 @@ def record_from_spans(text: str, character_spans: object, location: str) -> Reco
     return {"text": " ".join(text[s:e] for s, e in words), "tags": " ".join(tags)}
 
 
-def read_tag_folder(path: Path | str) -> Iterator[LocatedRecord]:
+def read_tag_folder(path: Path | str, skipped: SkippedRows) -> Iterator[LocatedRecord]:
     """Read the lines of seq.in, seq.out and, if it exists, label."""
     file_names = [
         name
@@ -158,9 +172,8 @@ def read_tag_folder(path: Path | str) -> Iterator[LocatedRecord]:
         words, tags = row[0].split(), row[1].split()
         location = f"{plain_or_gzipped(Path(path), TAGS_FILE)}:{number}"
         if len(words) != len(tags):
-            raise InputError(
-                f"{location}: {len(tags)} tags for {len(words)} words; give one for each"
-            )
+            skipped.add(location, f"{len(tags)} tags for {len(words)} words; give one for each")
+            continue
         record: Record = {"text": " ".join(words), "tags": " ".join(tags)}
         if LABELS_FILE in file_names:
             record["label"] = row[2].strip()
@@ -189,7 +202,9 @@ class TaggedTextFiles(HashSplitFiles):
         scheme: TagScheme = "bio",
         columns: Sequence[int] = (0, -1),
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         self.paths = paths_by_split(train, dev, test)
         self.format: TaggedTextFormat = format or guess_format(self.paths["train"][0])
         self.scheme: TagScheme = scheme
@@ -203,23 +218,22 @@ class TaggedTextFiles(HashSplitFiles):
                     raise InputError(f"{path}: there is no such folder")
 
     def describe(self) -> str:
-        each = [
-            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        ]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"tagged ({self.format}): {', '.join(each)}; license not stated"
+        return f"tagged ({self.format}): {self.describe_files()}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:
             match self.format:
                 case "conll":
-                    located_records = read_conll(path, self.word_column, self.tag_column)
+                    located_records = read_conll(
+                        path, self.word_column, self.tag_column, self.skipped
+                    )
                 case "jsonl":
-                    located_records = read_tagged_objects(path)
+                    located_records = read_tagged_objects(path, self.skipped)
                 case "folder":
-                    located_records = read_tag_folder(path)
+                    located_records = read_tag_folder(path, self.skipped)
             for location, record in located_records:
-                yield location, self._check_record(location, record)
+                with self.skipped.row(location):
+                    yield location, self._check_record(location, record)
 
     def _check_record(self, location: str, record: Record) -> Record:
         """Return the record with BIO tags, or raise an error for a tag that violates the scheme."""

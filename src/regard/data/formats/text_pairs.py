@@ -19,10 +19,11 @@ from regard.data.formats.lines import (
     check_file,
     display_name,
     open_binary,
-    parse_json_line,
+    parse_json_lines,
     read_lines,
 )
-from regard.data.formats.tables import SkippedRows, read_rows
+from regard.data.formats.skipped_rows import SkippedRows
+from regard.data.formats.tables import read_rows
 from regard.errors import InputError
 from regard.parsing import one_line
 
@@ -109,21 +110,26 @@ def read_json_lines(
 
     Values must be of `value_type`; those of a field in `extra_types` may also have that type.
     """
-    extra = extra_types or {}
+    located = read_located_json_lines(path, fields, value_type, extra_types, skipped)
+    return (record for _, record in located)
+
+
+def read_located_json_lines(
+    path: Path | str,
+    fields: Mapping[str, str],
+    value_type: type = str,
+    extra_types: Mapping[str, type] | None = None,
+    skipped: SkippedRows | None = None,
+) -> Iterator[tuple[str, Record]]:
+    """Yield one record a line, as `read_json_lines` does, each with its location."""
+    extra, skipped = extra_types or {}, skipped or SkippedRows()
     kinds = {name: (value_type, extra[name]) if name in extra else (value_type,) for name in fields}
-    for number, line in enumerate(read_lines(path), 1):
-        location = f"{display_name(path)}:{number}"
-        try:
-            data = parse_json_line(line, location)
+    for location, data in parse_json_lines(path, skipped=skipped):
+        with skipped.row(location):
             record = {ours: _field_value(data, theirs, location) for ours, theirs in fields.items()}
             for ours, value in record.items():
                 _check_value(f"{location}: {fields[ours]!r}", value, *kinds[ours])
-        except InputError as error:
-            if skipped is None or not skipped.is_allowed:
-                raise
-            skipped.add(location, str(error).removeprefix(f"{location}: "))
-            continue
-        yield record
+            yield location, record
 
 
 def _field_value(data: object, name: str, location: str) -> object:
@@ -266,6 +272,12 @@ class TextPairFiles:
             rows = self._read_table(self.paths[split][0], self.format)
             number, _ = next(islice(rows, index, None), (index + 1, {}))
             return f"{display_name(self.paths[split][0])}:{number}"
+        if self.format == "jsonl" and str(self.paths[split][0]) != STDIN:
+            located = read_located_json_lines(
+                self.paths[split][0], self.fields, skipped=self.skipped
+            )
+            place, _ = next(islice(located, index, None), (f"{split}, record {index + 1}", {}))
+            return place
         names = " and ".join(display_name(path) for path in self.paths[split])
         return f"{names}:{index + 1}"
 

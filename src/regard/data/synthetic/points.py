@@ -23,8 +23,9 @@ from regard.data.formats.labeled_texts import (
     held_out_shares,
     paths_by_split,
 )
-from regard.data.formats.lines import check_file, display_name, parse_json_line, parse_json_lines
+from regard.data.formats.lines import check_file, parse_json_line, parse_json_lines
 from regard.data.formats.proteins import parse_sequences
+from regard.data.formats.skipped_rows import SkippedRows
 from regard.data.formats.text_pairs import Paths
 from regard.data.synthetic.planted import random_between
 from regard.errors import InputError
@@ -127,7 +128,9 @@ class DistanceFiles(HashSplitFiles):
         *,
         visible_fraction: float = 0.35,
         held_out: float = 0.1,
+        skip_bad: bool = False,
     ) -> None:
+        self.skipped = SkippedRows(skip_bad)
         check_visible_fraction(visible_fraction)
         self.paths, self.visible_fraction = paths_by_split(train, dev, test), visible_fraction
         self.shares = held_out_shares(self.paths, held_out)
@@ -135,23 +138,21 @@ class DistanceFiles(HashSplitFiles):
             check_file(path)
 
     def describe(self) -> str:
-        each = [
-            f"{split} {' + '.join(map(display_name, paths))}" for split, paths in self.paths.items()
-        ]
-        each += [f"{split} {share:.0%} of train" for split, share in self.shares.items()]
-        return f"distances: {', '.join(each)}; license not stated"
+        return f"distances: {self.describe_files()}; license not stated"
 
     def _read_files(self, paths: Sequence[Path | str]) -> Iterator[LocatedRecord]:
         for path in paths:
-            for location, data in parse_json_lines(path):
-                letters, table = to_distances(data, location)
-                output: JsonObject = {"distances": table}
-                if letters is not None:
-                    output = {"sequence": letters, **output}
-                yield (
-                    location,
-                    {"text": json.dumps(output), "visible_fraction": self.visible_fraction},
-                )
+            for location, data in parse_json_lines(path, skipped=self.skipped):
+                with self.skipped.row(location):
+                    yield location, self.record(data, location)
+
+    def record(self, data: object, location: str) -> Record:
+        """Return the record of one object."""
+        letters, table = to_distances(data, location)
+        output: JsonObject = {"distances": table}
+        if letters is not None:
+            output = {"sequence": letters, **output}
+        return {"text": json.dumps(output), "visible_fraction": self.visible_fraction}
 
 
 def parse_distances(text: str, location: str) -> tuple[str | None, Distances]:
