@@ -44,7 +44,8 @@ CASES = {
         CLASSIFY, {"train.tsv": LABELED}, ["data.held_out=0.01"], "no records fall into dev",
     ),
     "no rows of a batch": (
-        LANGUAGE, {"train.txt": "one two\n"}, ["train.examples_per_batch=64"], "too few for 64 rows",
+        LANGUAGE, {"train.txt": "one two three\n"}, ["train.examples_per_batch=64"],
+        "too few for 64 rows",
     ),
 }  # fmt: skip
 

@@ -94,9 +94,16 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
         )
 
     def batches(self, corpus: Corpus, options: BatchOptions) -> ContiguousWindows | RandomWindows:
-        """Return windows from anywhere in the stream, or in order if states are carried."""
+        """Return windows from anywhere in the stream, or in order if states are carried.
+
+        A budget of tokens is the largest size of a batch: that of a short text is smaller.
+        """
         ids, context = self.token_stream(corpus.read("train")), self.context_length
-        rows = options.examples_per_batch or max(1, (options.tokens_per_batch or 1) // context)
+        rows = options.examples_per_batch
+        if rows is None:
+            context = max(1, min(context, len(ids) - 1))
+            budget = min(options.tokens_per_batch or 1, len(ids) - 1)
+            rows = max(1, budget // context)
         if self.carry_state:
             self.window_source = ContiguousWindows(ids, rows=rows, context=context)
         else:
