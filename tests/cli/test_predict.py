@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -129,3 +130,13 @@ def test_strict_stops_at_the_first_fault(stub_run, capsys):
     with pytest.raises(InputError, match="has no tab"):
         stub_run(b"one\nwrong\n", strict=True)
     assert capsys.readouterr().out == ""
+
+
+def test_lines_can_be_unescaped(stub_run, capsys):
+    """A backslash and a letter, and a line break, remain different."""
+    words = ["one", r"o\ne", "o\\", "\\\\n"]
+    stub_run("".join(f"{word}\n" for word in words).encode())
+    lines = capsys.readouterr().out.splitlines()
+    names = {"n": "\n", "r": "\r", "\\": "\\"}
+    plain = [re.sub(r"\\(.)", lambda match: names[match[1]], line) for line in lines]
+    assert plain == [f"<{word}>\nend" for word in words]

@@ -90,3 +90,20 @@ def test_json_lines_show_their_kind_by_their_fields(tmp_path):
     path = tmp_path / "data.jsonl"
     path.write_text(json.dumps({"text": "a", "label": "b"}) + "\n")
     assert fit_settings("classify", path, None, None, tmp_path, None)["data"]["train"] == str(path)
+
+
+def test_changed_files_are_refused_or_accepted(tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("one\t1\ntwo\t2\n")
+    fit_tiny(tmp_path / "run", path, steps=1)
+    path.write_text("one\t1\ntwo\t2\none two\t1 2\n")
+    with pytest.raises(ValueError, match="was changed since the training"):
+        fit_tiny(tmp_path / "run", path, steps=2)
+    fit_tiny(tmp_path / "run", path, steps=2, accept_changed_data=True)
+
+
+def test_few_texts_have_smaller_batches(tmp_path):
+    texts = [{"text": "the cat sat on the mat"}, {"text": "the dog sat"}]
+    model = {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1}
+    run = regard.fit("language", texts, model, steps=2, folder=tmp_path, progress=False)
+    assert run("the").text.startswith("the")

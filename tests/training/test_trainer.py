@@ -213,7 +213,7 @@ def test_a_metric_that_is_not_a_number_is_never_the_best(tmp_path: Path, monkeyp
 @pytest.mark.parametrize(
     ("name", "damage", "says"),
     [
-        ("weights.safetensors", lambda p: p.unlink(), "is not a run, there is no weights"),
+        ("weights.safetensors", lambda p: p.unlink(), "the run has no weights"),
         ("weights.safetensors", lambda p: p.write_bytes(b"abc"), "has 3 bytes, but"),
         ("source.json", lambda p: p.write_text("{"), "has 1 bytes, but"),
     ],

@@ -18,7 +18,7 @@ from regard.tasks.doctor.texts import unknown_id
 from regard.text.external import ExternalTokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.view.highlight import render_highlighted
-from regard.view.sanitize import terminal_text
+from regard.view.sanitize import escape_line, terminal_text
 from regard.view.sequence import render_annotated_sequence
 from regard.view.terminal import Surface
 
@@ -56,8 +56,9 @@ def predict(
     r"""Print one prediction for each INPUT, or for each line of standard input, in order.
 
     The input of an image run is the path of an image. An empty line has an empty prediction. So has
-    a line with a fault: its error goes to standard error, and the exit code is 1. A line break in
-    a prediction is written as \n, unless it is shown in a terminal.
+    a line with a fault: its error goes to standard error, and the exit code is 1. In a file or a
+    pipe, a line break in a prediction is written as \n, a carriage return as \r, and a backslash as
+    two, so that every prediction is one line.
     """
     run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
     if inputs:
@@ -160,7 +161,7 @@ def print_answer(answer: Answer, surface: Surface) -> None:
         print(render_annotated_sequence(*prediction.annotation, surface), end="\n\n")
     else:
         text = terminal_text(prediction.text)
-        print(text if sys.stdout.isatty() else text.replace("\r", "\\r").replace("\n", "\\n"))
+        print(text if sys.stdout.isatty() else escape_line(text))
 
 
 def decoded_lines(lines: Iterable[bytes]) -> list[str | InputError]:

@@ -20,9 +20,14 @@ OWN_DATA = f"{RUN_MARK}/{DATA_FOLDER}"
 
 def check_run_files(folder: Path, names: Iterable[str]) -> None:
     """Raise an error if a file of a run is missing in `folder`."""
+    is_run = (folder / CONFIG_FILE).is_file()
     for name in names:
         if not (folder / name).is_file():
-            raise InputError(f"{folder}: is not a run, there is no {name} in it")
+            raise InputError(
+                f"{folder}: the run has no {name}; restore this file, or train the run again"
+                if is_run
+                else f"{folder}: is not a run, there is no {name} in it; name the folder of a run"
+            )
 
 
 def verify_run(folder: Path, *, skip: Collection[str] = (), digests: bool = True) -> Manifest:

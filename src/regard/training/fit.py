@@ -38,21 +38,24 @@ def fit(
     folder: Path | str | None = None,
     settings: JsonObject | None = None,
     progress: bool = True,
+    accept_changed_data: bool = False,
 ) -> Run:
     """Train a model on data, and return the run with its best weights.
 
     `data` is one of:
 
     - records: a list of dicts, a `pandas.DataFrame` or a `datasets.Dataset`; they are copied into
-      the folder of the run. From 100 records on, a tenth is held out as dev and a tenth as test.
+      the folder of the run
     - a dict of records by split, such as {"train": ..., "test": ...}, or a `DatasetDict`
     - the path of a file or folder in a format of the task
     - the name of a public data set or of synthetic data, as `regard list` shows them
     - a dict with the [data] table of the settings, such as {"kind": "dates", "size": 1000}
 
-    Without data, the task uses its default. `model` is a kind of model or a [model] table.
-    `settings` holds further tables, such as {"train": {"learning_rate": 3e-4}}. `folder` is where
+    If there is no dev split, a tenth of the records serves, and another tenth as test; below 100
+    records nothing is held out. Without data, the task uses its default. `model` is a kind of model
+    or a [model] table. `settings` holds further tables, such as {"train": {"learning_rate": 3e-4}}. `folder` is where
     the run is kept, by default `runs/TASK`; the same call again resumes a training that stopped.
+    Files that were changed since then are an error, unless `accept_changed_data` is set.
 
     >>> import regard
     >>> pairs = [{"source": "one two", "target": "1 2"}, {"source": "two one", "target": "2 1"}]
@@ -62,16 +65,18 @@ def fit(
     """
     folder = Path(folder if folder is not None else Path("runs", task))
     chosen = resolve_settings(fit_settings(task, data, model, steps, folder, settings), name="fit")
-    return train_run(chosen, folder, progress=progress)
+    return train_run(chosen, folder, progress=progress, accept_changed_data=accept_changed_data)
 
 
-def train_run(settings: Settings, folder: Path, *, progress: bool) -> Run:
+def train_run(
+    settings: Settings, folder: Path, *, progress: bool, accept_changed_data: bool = False
+) -> Run:
     """Train to the end of the settings; an interrupt keeps what was trained so far.
 
     Other stop signals, such as SIGTERM, act on the program after the state was saved.
     """
     with progress_bar("training", settings.train.steps, enabled=progress) as bar:
-        trainer = Trainer(settings, folder, bar.log)
+        trainer = Trainer(settings, folder, bar.log, accept_changed_data=accept_changed_data)
         stop = train_with_progress(trainer, bar)
         if stop is not None:
             bar.log(f"{folder}: stopped after step {trainer.training.steps_done}; call again")

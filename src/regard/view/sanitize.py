@@ -62,6 +62,15 @@ def terminal_text(text: str) -> str:
     return sanitize_text(text) if sys.stdout.isatty() else text
 
 
+def escape_line(text: str) -> str:
+    """Return a text as one line: backslash, line feed and carriage return become two characters.
+
+    >>> escape_line("one\ntwo"), escape_line("one\\ntwo")
+    ('one\\ntwo', 'one\\\\ntwo')
+    """
+    return text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
 def csv_cell(text: str) -> str:
     """Return a text that a spreadsheet shows and does not run.
 

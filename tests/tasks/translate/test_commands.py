@@ -61,7 +61,7 @@ def test_the_same_command_goes_on(folder: Path, regard, tmp_path: Path):
     words = [word.replace("steps=6", "steps=8") for word in SMALL]
     done = regard("train", "config.toml", *words, "--run", "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "out: resumed after step 6" in done.stderr
+    assert "out: resumed after step 6; 2 more steps follow" in done.stderr
     assert "trained for 8 steps" in done.stdout
 
 
@@ -124,7 +124,7 @@ def test_look_shows_the_map(call):
         ),
         (["score", "nowhere"], "nowhere: is not a run"),
         (["score", "out", "--split", "tset"], "did you mean 'test'"),
-        (["predict", "."], ".: is not a run, there is no weights.safetensors in it"),
+        (["predict", "."], ".: the run has no weights.safetensors; restore this file"),
         (["init", "translat"], "translat"),
     ],
 )
