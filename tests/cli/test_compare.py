@@ -132,7 +132,7 @@ def test_the_same_command_trains_nothing_again_and_goes_on_with_more(undrawn: Pa
     assert set(models[0]["by_length"]) == {"1-10", "11-20", "21-30"}
     capsys.readouterr()
     compare(["base.toml", "train.steps=4"], sweep=["model.score=dot,location"])
-    assert f"{place}: resumed after step 3; 1 more steps follow" in capsys.readouterr().err
+    assert f"{place}: resumed after step 3; 1 more step follows" in capsys.readouterr().err
     assert [e["kind"] for e in read_log(place)] == ["step", "step", "dev", "step", "step", "dev"]
 
 

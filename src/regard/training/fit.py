@@ -53,9 +53,10 @@ def fit(
 
     If there is no dev split, a tenth of the records serves, and another tenth as test; below 100
     records nothing is held out. Without data, the task uses its default. `model` is a kind of model
-    or a [model] table. `settings` holds further tables, such as {"train": {"learning_rate": 3e-4}}. `folder` is where
-    the run is kept, by default `runs/TASK`; the same call again resumes a training that stopped.
-    Files that were changed since then are an error, unless `accept_changed_data` is set.
+    or a [model] table. `settings` holds further tables, such as {"train": {"learning_rate": 3e-4}}.
+    `folder` is where the run is kept, by default `runs/TASK`; the same call again resumes a
+    training that stopped. Files that were changed since then are an error, unless
+    `accept_changed_data` is set.
 
     >>> import regard
     >>> pairs = [{"source": "one two", "target": "1 2"}, {"source": "two one", "target": "2 1"}]

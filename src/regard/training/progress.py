@@ -45,7 +45,10 @@ def announce_resume(trainer: Trainer, progress: ProgressBar) -> None:
     """Say before the first step that an existing run is continued, and for how long."""
     steps, steps_done = trainer.settings.train.steps, trainer.training.steps_done
     if steps_done and not trainer.is_finished():
-        more = f"; {steps - steps_done:,} more steps follow" if steps else ""
+        count = (steps or steps_done) - steps_done
+        more = (
+            f"; {count:,} more {'step follows' if count == 1 else 'steps follow'}" if steps else ""
+        )
         progress.log(f"{trainer.folder}: resumed after step {steps_done}{more}")
 
 
