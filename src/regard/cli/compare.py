@@ -25,6 +25,7 @@ from regard.training.log import LogEntry, read_log
 from regard.training.signals import exit_code
 from regard.training.trainer import Trainer
 from regard.view import chart, report
+from regard.view.attention_map import AttentionMap
 from regard.view.chart import Lines
 from regard.view.curve import ChartLabels
 from regard.view.html_report import as_html
@@ -162,15 +163,19 @@ class ReportWriter:
         self.models: dict[str, ModelResult] = {}  # by full name, as in "base,score=dot"
         self.curves: dict[str, Lines] = {}
         self.heatmaps: list[list[str]] = []
+        self.maps: list[tuple[str, AttentionMap]] = []
 
     def add(self, name: str, model: ModelResult, run: Run, log: Sequence[LogEntry]) -> None:
         self.models[name] = model
         self.curves[model.name] = {**loss_lines(log), **metric_lines(log)}
-        pictures = self.write_pictures(model.name, run) if chart.can_draw() else []
+        charts, heatmaps = self.write_pictures(model.name, run) if chart.can_draw() else ([], [])
+        if (attention := self.comparison.attention_map(run.task)) is not None:
+            self.maps.append((model.name, attention))
         contents = self.contents()
-        embedded = [(caption, (self.folder / file).read_bytes()) for caption, file in pictures]
+        embedded = [(caption, (self.folder / file).read_bytes()) for caption, file in charts]
+        pictures = [*charts, *heatmaps]
         for file, content in (
-            ("report.html", as_html(contents, embedded)),
+            ("report.html", as_html(contents, embedded, self.maps)),
             ("report.md", report.as_markdown(contents, pictures)),
             ("report.csv", report.as_csv(contents)),
             ("report.json", report.as_json(contents)),
@@ -187,8 +192,11 @@ class ReportWriter:
             self.title, list(self.models.values()), spreads, self.comparison.notes
         )
 
-    def write_pictures(self, name: str, run: Run) -> list[list[str]]:
-        """Write the charts of all models and the heatmap of this run; return captions and files."""
+    def write_pictures(self, name: str, run: Run) -> tuple[list[list[str]], list[list[str]]]:
+        """Write the charts of all models and the heatmap of this run.
+
+        Return captions and files of the charts, and of the heatmaps of all runs so far.
+        """
         pictures = []
         if any(model.by_length for model in self.models.values()):
             pictures.append(self.write_length_chart())
@@ -197,7 +205,7 @@ class ReportWriter:
         if (heatmap := self.comparison.attention_png(name, run.task)) is not None:
             write_atomic(self.folder / f"heat-{name}.png", heatmap)
             self.heatmaps.append([f"attention of {name}", f"heat-{name}.png"])
-        return [*pictures, *self.heatmaps]
+        return pictures, self.heatmaps
 
     def write_length_chart(self) -> list[str]:
         models = list(self.models.values())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from regard.config.settings import Settings
 from regard.data.corpus import Record
 from regard.errors import InputError
+from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
 if TYPE_CHECKING:
@@ -68,6 +69,15 @@ class Comparison:
     def render_attention(self, task: "AnyTask", surface: Surface) -> str | None:
         """Return the attention for the first record as text; None if the model has none."""
         return task.render(self.records[0], surface) if task.has_attention() else None
+
+    def attention_map(self, task: "AnyTask") -> AttentionMap | None:
+        """Return the attention for the first record; None if the model has none to show."""
+        if not self.records or not task.has_attention():
+            return None
+        try:
+            return task.attention_map(self.records[0])
+        except InputError:  # this model has no attention over tokens, or the record is too long
+            return None
 
     def attention_png(self, name: str, task: "AnyTask") -> bytes | None:  # noqa: ARG002
         """Return the attention for the first record as a picture, if the task draws one."""

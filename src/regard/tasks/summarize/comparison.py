@@ -25,4 +25,4 @@ class SummarizeComparison(Comparison):
         """Return the first summary and its attention, without a notice on truncation."""
         if not isinstance(task, SummarizeTask) or not task.has_attention():
             return None
-        return view.render_summary(task, self.records[0]["source"], surface)
+        return view.render_summary(task, self.records[0], surface)

@@ -168,20 +168,27 @@ def html_page(map_: AttentionMap) -> str:
 
 def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
     """Return a page that shows several maps, each below its name."""
+    return page_text("Side by side", side_by_side(maps))
+
+
+def side_by_side(maps: Sequence[tuple[str, AttentionMap]]) -> str:
+    """Return the elements of several maps, each below its name."""
     sections = (
-        f"<section><h2>{html.escape(escape_invisible(name))}</h2>\n{map_element(map_)}</section>"
+        f"<section><h3>{html.escape(one_line(name))}</h3>\n{map_element(map_)}</section>"
         for name, map_ in maps
     )
-    return page_text("Side by side", "\n".join(sections))
+    return '<div class="side-by-side">\n' + "\n".join(sections) + "\n</div>"
 
 
-def page_text(title: str, maps: str) -> str:
+def page_text(title: str, content: str, style: str = "", script: str = "") -> str:
+    """Return a page with this content; `style` and `script` are files that it needs as well."""
+    scripts = page_script() + (join_files(script) if script else "")
     return Template(join_files("page.html")).substitute(
         title=html.escape(one_line(title)),
-        style=viewer_style() + join_files("page.css"),
-        maps=maps,
-        script=page_script(),
-        policy=security_policy(page_script()),
+        style=viewer_style() + join_files("page.css", *([style] if style else [])),
+        content=content,
+        script=scripts,
+        policy=security_policy(scripts),
     )
 
 
