@@ -217,7 +217,7 @@ def test_joint_projection_equals_three(groups, bias, monkeypatch):
     valid[1, 3:] = False
     results = {}
     for threshold in (1, 1000):
-        monkeypatch.setattr("regard.attention.multihead.MIN_STATES_FOR_JOINT_PROJECTION", threshold)
+        monkeypatch.setattr("regard.kernels.linear.MIN_ROWS_FOR_JOINT_PRODUCT", threshold)
         read, past = heads.self_attend(states, valid, causal)
         continued, _ = heads.self_attend(states, None, causal, past)
         (read.sum() + continued.square().sum()).backward()

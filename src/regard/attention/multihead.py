@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -12,14 +11,12 @@ from regard.attention.masks import Mask
 from regard.attention.memory import Memory
 from regard.attention.validation import check_finite, check_positive, check_width
 from regard.errors import InputError
+from regard.kernels.linear import Linear, joint_linear
 
 # (states [*b t d], first position) -> rotated states
 RotaryFunction = Callable[[Tensor, int], Tensor]
 # (queries, slots, first query) -> bias [h q k]
 RelativeBiasFunction = Callable[[int, int, int], Tensor]
-
-# With fewer states, joining the three weights costs more time than one joint product saves.
-MIN_STATES_FOR_JOINT_PROJECTION = 256
 
 
 class MultiHead(nn.Module):
@@ -61,10 +58,10 @@ class MultiHead(nn.Module):
         self.head_dim = head_dim or dim // heads
         self.attention, self.heads, self.groups = attention, heads, groups
         self.rotary, self.relative, self.has_bias = rotary, relative, bias
-        self.to_query = nn.Linear(dim, heads * self.head_dim, bias)
-        self.to_key = nn.Linear(self.memory_dim, groups * self.head_dim, bias)
-        self.to_value = nn.Linear(self.memory_dim, groups * self.head_dim, bias)
-        self.out = nn.Linear(heads * self.head_dim, dim, bias)
+        self.to_query = Linear(dim, heads * self.head_dim, bias)
+        self.to_key = Linear(self.memory_dim, groups * self.head_dim, bias)
+        self.to_value = Linear(self.memory_dim, groups * self.head_dim, bias)
+        self.out = Linear(heads * self.head_dim, dim, bias)
 
     def remember(
         self,
@@ -130,13 +127,8 @@ class MultiHead(nn.Module):
         return self.merge_heads(self.attention(query, slots, mask, bias, start)), slots
 
     def project(self, states: Float[Tensor, "b t d"]) -> Sequence[Float[Tensor, "b t _"]]:
-        """Return query, key and value of each state; for many states, by one joint product."""
-        layers = (self.to_query, self.to_key, self.to_value)
-        if states.shape[0] * states.shape[1] < MIN_STATES_FOR_JOINT_PROJECTION:
-            return [layer(states) for layer in layers]
-        weight = torch.cat([layer.weight for layer in layers])
-        bias = torch.cat([layer.bias for layer in layers]) if self.has_bias else None
-        return F.linear(states, weight, bias).split([len(layer.weight) for layer in layers], -1)
+        """Return query, key and value of each state."""
+        return joint_linear(states, (self.to_query, self.to_key, self.to_value))
 
     def add_positions(
         self,

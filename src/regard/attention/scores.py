@@ -19,6 +19,7 @@ from regard.attention.additive import tanh_energy
 from regard.attention.matmul import matmul_shared_heads
 from regard.attention.validation import check_positive, check_width
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 
 
 class Score(nn.Module, ABC):
@@ -253,7 +254,7 @@ class Salience(Dot):
 
 def build_linear(in_dim: int, out_dim: int, bias: bool, heads: int | None) -> nn.Module:
     return (
-        nn.Linear(in_dim, out_dim, bias)
+        Linear(in_dim, out_dim, bias)
         if heads is None
         else PerHeadLinear(heads, in_dim, out_dim, bias)
     )

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from regard.attention.memory import Memory
 from regard.attention.validation import check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 
 
 class PredictiveWindow(nn.Module):
@@ -37,9 +38,9 @@ class PredictiveWindow(nn.Module):
         self.sigma = radius / 2 if sigma is None else sigma
         check_positive("sigma", self.sigma)
         self.center = nn.Sequential(
-            nn.Linear(query_dim, hidden_dim or query_dim, bias=False),
+            Linear(query_dim, hidden_dim or query_dim, bias=False),
             nn.Tanh(),
-            nn.Linear(hidden_dim or query_dim, 1, bias=False),
+            Linear(hidden_dim or query_dim, 1, bias=False),
             nn.Sigmoid(),
         )
 

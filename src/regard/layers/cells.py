@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
 from regard.errors import InputError
+from regard.kernels.linear import add_linear, linear
 from regard.layers.precision import interpolate
 
 RecurrentState = tuple[Tensor, ...]  # state[0] is the output h; state[1] is the c of an LSTM
@@ -102,7 +103,7 @@ class Cell(nn.Module):
     def project(self, inputs: Float[Tensor, "*b d"]) -> Float[Tensor, "*b gh"]:
         """W x, plus the biases that do not depend on the state."""
         bias = self.bias_ih + self.bias_hh if self.gain is None else self.bias_hh
-        return F.linear(inputs, self.weight_ih, bias)
+        return linear(inputs, self.weight_ih, bias)
 
     def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
         """Return the state-dependent part of a step; it computes once what all steps share.
@@ -178,14 +179,14 @@ class Elman(Cell):
 
     def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
         U, activation, normalize = (
-            self.weight_hh.t(),
+            self.weight_hh,
             self.activation,
             self.gate_normalizer(slice(1)),
         )
 
         def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
             (h,) = state
-            return (activation(normalize(torch.addmm(projected, _masked(h, state_mask), U))),)
+            return (activation(normalize(add_linear(projected, _masked(h, state_mask), U))),)
 
         return step
 
@@ -243,16 +244,16 @@ class LSTM(Cell):
         return torch.lstm_cell(x, state, *self.weights)
 
     def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
-        U, normalize = self.weight_hh.t(), self.gate_normalizer(slice(4))
-        P, clipped = None if self.weight_hr is None else self.weight_hr.t(), self.clipped
+        U, normalize = self.weight_hh, self.gate_normalizer(slice(4))
+        P, clipped = self.weight_hr, self.clipped
 
         def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
             h, c = state
-            raw = normalize(torch.addmm(projected, _masked(h, state_mask), U))
+            raw = normalize(add_linear(projected, _masked(h, state_mask), U))
             i, f, g, o = raw.chunk(4, -1)
             c = clipped(torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh()))
             h = o.sigmoid() * c.tanh()
-            return h if P is None else clipped(h @ P), c
+            return h if P is None else clipped(linear(h, P)), c
 
         return step
 
@@ -300,7 +301,7 @@ class GRU(Cell):
     def project(self, inputs: Float[Tensor, "*b d"]) -> Float[Tensor, "*b gh"]:
         if self.reset == "before":
             return super().project(inputs)
-        return F.linear(inputs, self.weight_ih, self.bias_ih if self.gain is None else None)
+        return linear(inputs, self.weight_ih, self.bias_ih if self.gain is None else None)
 
     def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
         normalize_gates, normalize_new = (
@@ -319,13 +320,13 @@ class GRU(Cell):
     def reset_after(self) -> Callable[[Tensor, Tensor, TensorFunction], tuple[Tensor, Tensor]]:
         """Return a function for z, and h~ before its tanh, with r on the product U h + b'."""
         sizes = [2 * self.hidden_dim, self.hidden_dim]
-        U, bias = self.weight_hh.t(), self.bias_hh
+        U, bias = self.weight_hh, self.bias_hh
 
         def product(
             projected: Tensor, h: Tensor, normalize_gates: TensorFunction
         ) -> tuple[Tensor, Tensor]:
             input_gates, input_new = projected.split(sizes, -1)
-            gates, new = torch.addmm(bias, h, U).split(sizes, -1)
+            gates, new = linear(h, U, bias).split(sizes, -1)
             r, z = normalize_gates(input_gates + gates).sigmoid().chunk(2, -1)
             return z, torch.addcmul(input_new, r, new)
 
@@ -334,14 +335,14 @@ class GRU(Cell):
     def reset_before(self) -> Callable[[Tensor, Tensor, TensorFunction], tuple[Tensor, Tensor]]:
         """Return a function for z, and h~ before its tanh, with r on the state h."""
         sizes = [2 * self.hidden_dim, self.hidden_dim]
-        U_gates, U_new = self.weight_hh.t().split(sizes, -1)
+        U_gates, U_new = self.weight_hh.split(sizes)
 
         def product(
             projected: Tensor, h: Tensor, normalize_gates: TensorFunction
         ) -> tuple[Tensor, Tensor]:
             input_gates, input_new = projected.split(sizes, -1)
-            r, z = normalize_gates(torch.addmm(input_gates, h, U_gates)).sigmoid().chunk(2, -1)
-            return z, torch.addmm(input_new, r * h, U_new)
+            r, z = normalize_gates(add_linear(input_gates, h, U_gates)).sigmoid().chunk(2, -1)
+            return z, add_linear(input_new, r * h, U_new)
 
         return product
 

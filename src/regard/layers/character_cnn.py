@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_valid
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.embedding import Embedding
 from regard.layers.precision import interpolate
 
@@ -24,7 +25,7 @@ class Highway(nn.Module):
 
     def __init__(self, dim: int, carry_bias: float = 2.0):
         super().__init__()
-        self.change, self.carry = nn.Linear(dim, dim), nn.Linear(dim, dim)
+        self.change, self.carry = Linear(dim, dim), Linear(dim, dim)
         for linear, bias in ((self.change, 0.0), (self.carry, carry_bias)):
             nn.init.normal_(linear.weight, std=1 / math.sqrt(dim))
             nn.init.constant_(linear.bias, bias)
@@ -61,7 +62,7 @@ class CharacterCNN(nn.Module):
         windows = [nn.Conv1d(character_dim, count, width) for width, count in filters]
         self.windows = nn.ModuleList(windows)
         self.highways = nn.ModuleList(Highway(n_features) for _ in range(highway_layers))
-        self.project = nn.Linear(n_features, dim)
+        self.project = Linear(n_features, dim)
         nn.init.uniform_(self.characters.weight, -1, 1)
         for layer in (*windows, self.project):  # so that outputs have about the size of inputs
             std = 1 / math.sqrt(layer.weight[0].numel())

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_finite, check_positive, check_valid
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.positions import check_states
 
 
@@ -30,7 +31,7 @@ class CausalConvolution(nn.Module):
         self.lookback = (kernel - 1) * dilation  # earlier positions that a position reads
         # One product over the joined inputs, oldest first: on a CPU 1.2 to 4 times as fast as
         # `F.conv1d`, which also needs time as the last axis.
-        self.of_window = nn.Linear(kernel * dim, out_dim)
+        self.of_window = Linear(kernel * dim, out_dim)
 
     def forward(
         self,

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
 from regard.errors import InputError
+from regard.kernels.linear import linear
 from regard.layers.cells import check_dtype
 
 
@@ -67,7 +68,7 @@ class Embedding(nn.Module):
         """x E^T + b: the tied output projection."""
         check_width("states", states, self.weight.shape[1])
         check_dtype("states", states, self.weight)
-        return F.linear(states, self.output_weight(), self.bias)
+        return linear(states, self.output_weight(), self.bias)
 
     def output_weight(self) -> Float[Tensor, "v d"]:
         """Return the weight of the output projection: the table, with a constant padding row."""

@@ -21,6 +21,7 @@ from regard.attention.core import Attention
 from regard.attention.scores import ScaledDot
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 
 PairTensor = Float[Tensor, "b r r p"]
 BOTH_DIRECTIONS = (False, True)
@@ -38,7 +39,7 @@ class GatedAttention(nn.Module):
         self.has_bias = False
         self.attention = Attention(ScaledDot())
         self.to_query, self.to_key, self.to_value = (
-            nn.Linear(dim, inner_dim, bias=False) for _ in range(3)
+            Linear(dim, inner_dim, bias=False) for _ in range(3)
         )
         self.gate = build_open_gate(dim, inner_dim)
         self.out = build_zero_linear(inner_dim, dim)
@@ -64,7 +65,7 @@ class RowAttention(nn.Module):
     def __init__(self, dim: int, pair_dim: int, heads: int, head_dim: int):
         super().__init__()
         self.norm, self.pair_norm = nn.LayerNorm(dim), nn.LayerNorm(pair_dim)
-        self.bias = nn.Linear(pair_dim, heads, bias=False)
+        self.bias = Linear(pair_dim, heads, bias=False)
         self.look = GatedAttention(dim, heads, head_dim)
 
     def forward(self, m: Float[Tensor, "b s r c"], z: PairTensor, valid: Tensor | None) -> Tensor:
@@ -99,7 +100,7 @@ class TriangleAttention(nn.Module):
         super().__init__()
         self.ending = ending
         self.norm, self.look = nn.LayerNorm(dim), GatedAttention(dim, heads, head_dim)
-        self.bias = nn.Linear(dim, heads, bias=False) if third_edge else None
+        self.bias = Linear(dim, heads, bias=False) if third_edge else None
 
     def forward(self, z: PairTensor, valid: Bool[Tensor, "b r"] | None) -> PairTensor:
         edges = self.norm(z.transpose(1, 2) if self.ending else z)
@@ -115,7 +116,7 @@ class TriangleProduct(nn.Module):
         super().__init__()
         self.incoming = incoming
         self.norm, self.inner_norm = nn.LayerNorm(dim), nn.LayerNorm(hidden_dim)
-        self.edges = nn.Linear(dim, 2 * hidden_dim)
+        self.edges = Linear(dim, 2 * hidden_dim)
         self.edge_gates = build_open_gate(dim, 2 * hidden_dim)
         self.gate, self.out = build_open_gate(dim, dim), build_zero_linear(hidden_dim, dim)
 
@@ -134,7 +135,7 @@ class OuterProduct(nn.Module):
 
     def __init__(self, dim: int, pair_dim: int, hidden_dim: int):
         super().__init__()
-        self.norm, self.both = nn.LayerNorm(dim), nn.Linear(dim, 2 * hidden_dim)
+        self.norm, self.both = nn.LayerNorm(dim), Linear(dim, 2 * hidden_dim)
         self.out = build_zero_linear(hidden_dim**2, pair_dim)
 
     def forward(
@@ -235,12 +236,12 @@ class EvoformerBlock(nn.Module):
 
 def build_transition(dim: int, hidden_dim: int) -> nn.Sequential:
     return nn.Sequential(
-        nn.LayerNorm(dim), nn.Linear(dim, hidden_dim), nn.ReLU(), build_zero_linear(hidden_dim, dim)
+        nn.LayerNorm(dim), Linear(dim, hidden_dim), nn.ReLU(), build_zero_linear(hidden_dim, dim)
     )
 
 
 def build_open_gate(dim: int, out_dim: int) -> nn.Linear:
-    layer = nn.Linear(dim, out_dim)
+    layer = Linear(dim, out_dim)
     nn.init.zeros_(layer.weight)
     nn.init.ones_(layer.bias)
     return layer
@@ -248,7 +249,7 @@ def build_open_gate(dim: int, out_dim: int) -> nn.Linear:
 
 def build_zero_linear(dim: int, out_dim: int) -> nn.Linear:
     """Build the last linear map of a residual branch, with weights and bias of 0."""
-    layer = nn.Linear(dim, out_dim)
+    layer = Linear(dim, out_dim)
     nn.init.zeros_(layer.weight)
     nn.init.zeros_(layer.bias)
     return layer

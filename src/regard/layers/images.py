@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from regard.attention.memory import grid_to_slots
 from regard.attention.validation import check_finite, check_float, check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.cells import check_dtype
 
 ImageSize = int | tuple[int, int]  # height and width, or one number for a square
@@ -54,7 +55,7 @@ class ImageEncoder(nn.Module):
             self.look.append(nn.ReLU())
             if layer < self.pooling_layers:
                 self.look.append(nn.MaxPool2d(2))
-        self.out = nn.Linear(hidden_dim, dim)
+        self.out = Linear(hidden_dim, dim)
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
         """Return the rows and columns of slots for an image of this size."""

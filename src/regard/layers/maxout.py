@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 
 
 def maxout(x: Float[Tensor, "*b wide"], pieces: int = 2) -> Float[Tensor, "*b d"]:
@@ -34,7 +35,7 @@ class DeepOutput(nn.Module):
         check_positive("pieces", pieces)
         self.pieces = pieces
         self.parts = nn.ModuleList(
-            nn.Linear(width, pieces * dim, bias=not index) for index, width in enumerate(input_dims)
+            Linear(width, pieces * dim, bias=not index) for index, width in enumerate(input_dims)
         )
 
     def forward(self, *inputs: Float[Tensor, "..."]) -> Float[Tensor, "..."]:

@@ -17,6 +17,7 @@ from regard.attention.multihead import AttentionPooling
 from regard.attention.scores import Salience
 from regard.attention.validation import check_dropout, check_positive, check_width
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.dropout import dropout
 
 Pooling = Literal["first", "last", "mean", "max", "attention"]
@@ -126,8 +127,8 @@ class ClassifierHead(nn.Module):
         check_positive("classes", classes)
         check_dropout(dropout)
         self.width, self.classes, self.dropout = width, classes, dropout
-        self.hidden = None if hidden_dim is None else nn.Linear(width, hidden_dim)
-        self.output = nn.Linear(hidden_dim or width, classes)
+        self.hidden = None if hidden_dim is None else Linear(width, hidden_dim)
+        self.output = Linear(hidden_dim or width, classes)
 
     def forward(self, x: Float[Tensor, "*b d"]) -> Float[Tensor, "*b c"]:
         check_width("x", x, self.width)

@@ -20,6 +20,7 @@ from regard.attention.build import build_normalizer
 from regard.attention.core import Attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive
+from regard.kernels.linear import Linear, add_linear
 from regard.layers.cells import LSTM
 from regard.layers.precision import without_autocast
 
@@ -49,8 +50,8 @@ class TapeLSTM(nn.Module):
     def __init__(self, input_dim: int, hidden_dim: int, align_dim: int, normalize: str = "softmax"):
         super().__init__()
         self.cell = LSTM(input_dim, hidden_dim)
-        self.of_input = nn.Linear(input_dim, align_dim, bias=False)
-        self.of_read = nn.Linear(hidden_dim, align_dim, bias=False)
+        self.of_input = Linear(input_dim, align_dim, bias=False)
+        self.of_read = Linear(hidden_dim, align_dim, bias=False)
         self.attention = Attention(
             Additive(None, hidden_dim, align_dim), build_normalizer(normalize)
         )
@@ -89,11 +90,11 @@ class TapeLSTM(nn.Module):
 
     def build_tape_reader(self) -> Callable[[Tensor, Tensor, Memory], tuple[Tensor, Tensor]]:
         """Return a function (W_x x_t, h~_{t-1}, tape) -> h~_t, c~_t."""
-        W, attention = self.of_read.weight.t(), self.attention
+        W, attention = self.of_read.weight, self.attention
 
         def read_tape(tape_query: Tensor, read: Tensor, memory: Memory) -> tuple[Tensor, Tensor]:
             readable = memory if memory.slots else self.empty_memory(len(read), 1)
-            h, c = attention(torch.addmm(tape_query, read, W)[:, None], readable)[:, 0].chunk(2, -1)
+            h, c = attention(add_linear(tape_query, read, W)[:, None], readable)[:, 0].chunk(2, -1)
             return h, c
 
         return read_tape
@@ -132,11 +133,11 @@ class FusedTapeLSTM(TapeLSTM):
 
     def __init__(self, input_dim: int, hidden_dim: int, align_dim: int, normalize: str = "softmax"):
         super().__init__(input_dim, hidden_dim, align_dim, normalize)
-        self.cross_input = nn.Linear(input_dim, align_dim, bias=False)
-        self.cross_read = nn.Linear(hidden_dim, align_dim, bias=False)
+        self.cross_input = Linear(input_dim, align_dim, bias=False)
+        self.cross_read = Linear(hidden_dim, align_dim, bias=False)
         self.cross = Attention(Additive(None, hidden_dim, align_dim), build_normalizer(normalize))
-        self.gate_input = nn.Linear(input_dim, hidden_dim)
-        self.gate_read = nn.Linear(hidden_dim, hidden_dim, bias=False)
+        self.gate_input = Linear(input_dim, hidden_dim)
+        self.gate_read = Linear(hidden_dim, hidden_dim, bias=False)
 
     def forward_with_source(
         self, inputs: Float[Tensor, "n t d"], state: FusedTapeState, source: Memory
@@ -155,19 +156,17 @@ class FusedTapeLSTM(TapeLSTM):
             list[Tensor](),
             self.build_tape_reader(),
         )
-        U, W, V = (
-            w.t() for w in (self.cell.weight_hh, self.cross_read.weight, self.gate_read.weight)
-        )
+        U, W, V = self.cell.weight_hh, self.cross_read.weight, self.gate_read.weight
         input_projections = (self.cell.project, self.of_input, self.cross_input, self.gate_input)
         for gate, tape_query, source_input, source_gate in zip(
             *(project(inputs).unbind(1) for project in input_projections), strict=True
         ):
             read, cell = read_tape(tape_query, read, memory)
-            source_query = torch.addmm(source_input, source_read, W)[:, None]
+            source_query = add_linear(source_input, source_read, W)[:, None]
             source_read, source_cell = self.cross(source_query, source)[:, 0].chunk(2, -1)
-            i, f, g, o = torch.addmm(gate, read, U).chunk(4, -1)
+            i, f, g, o = add_linear(gate, read, U).chunk(4, -1)
             c = torch.addcmul(f.sigmoid() * cell, i.sigmoid(), g.tanh())
-            c = torch.addcmul(c, torch.addmm(source_gate, source_read, V).sigmoid(), source_cell)
+            c = torch.addcmul(c, add_linear(source_gate, source_read, V).sigmoid(), source_cell)
             h = o.sigmoid() * c.tanh()
             memory = self.write(memory, h, c)
             outputs.append(h)

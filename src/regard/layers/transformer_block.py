@@ -22,6 +22,7 @@ from regard.attention.multihead import MultiHead
 from regard.attention.scores import ScaledDot
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.activations import ActivationFunction
 from regard.layers.dropout import dropout
 from regard.layers.positions import check_states
@@ -42,8 +43,8 @@ class FeedForward(nn.Module):
         check_positive("hidden_dim", hidden_dim)
         check_dropout(dropout)
         self.activation, self.dropout = activation, dropout
-        self.widen = nn.Linear(dim, hidden_dim)
-        self.narrow = nn.Linear(hidden_dim, dim)
+        self.widen = Linear(dim, hidden_dim)
+        self.narrow = Linear(hidden_dim, dim)
 
     def forward(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b d"]:
         hidden = self.activation(self.widen(states))

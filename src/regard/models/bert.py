@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout, check_positive, check_valid
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -84,11 +85,11 @@ class Bert(nn.Module):
             )
             for _ in range(layers)
         )
-        self.pooler = nn.Linear(dim, dim) if pooler else None
-        self.guess = nn.Linear(dim, dim) if has_masked_head else None
+        self.pooler = Linear(dim, dim) if pooler else None
+        self.guess = Linear(dim, dim) if has_masked_head else None
         self.guess_norm = nn.LayerNorm(dim, norm_eps) if has_masked_head else None
         # class 0: the second segment follows the first; class 1: it does not
-        self.following = nn.Linear(dim, 2) if has_next_head else None
+        self.following = Linear(dim, 2) if has_next_head else None
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 # differs: the authors truncate the normal distribution at two deviations

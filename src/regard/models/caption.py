@@ -27,6 +27,7 @@ from regard.attention.memory import Memory
 from regard.attention.reinforce import ReinforceLoss
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.cells import LSTM
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -72,10 +73,10 @@ class ShowTell(nn.Module):
         self.picture = build_image_encoder(channels, image_dim, image_layers, pooling_layers)
         rows, columns = grid_size(self.picture, self.size)
         # differs: all positions are concatenated; a mean would lose the locations
-        self.of_picture = nn.Linear(rows * columns * image_dim, dim)
+        self.of_picture = Linear(rows * columns * image_dim, dim)
         self.target_words = Embedding(target_size, dim)
         self.decoder = Recurrent(LSTM, dim, hidden_dim)
-        self.output = nn.Linear(hidden_dim, target_size)
+        self.output = Linear(hidden_dim, target_size)
 
     def grid(self, height: int, width: int) -> tuple[int, int]:
         return self.picture.grid(height, width)
@@ -183,7 +184,7 @@ class ShowAttend(nn.Module):
         # differs: learned vectors of row and column are added to a_i. A VGG of 16 layers infers
         # the position from the borders of the image, which this small CNN does not reach.
         self.rows, self.columns = Embedding(rows, image_dim), Embedding(columns, image_dim)
-        self.of_mean = nn.Linear(image_dim, 2 * hidden_dim)
+        self.of_mean = Linear(image_dim, 2 * hidden_dim)
         self.target_words = Embedding(target_size, dim)
         self.attention = build_attention(
             score,
@@ -193,11 +194,11 @@ class ShowAttend(nn.Module):
             hidden_dim=align_dim or hidden_dim,
             slots=rows * columns,
         )
-        self.gate = nn.Linear(hidden_dim, 1)
+        self.gate = Linear(hidden_dim, 1)
         self.cell = LSTM(dim + image_dim, hidden_dim)
-        self.of_state = nn.Linear(hidden_dim, dim)
-        self.of_context = nn.Linear(image_dim, dim, bias=False)
-        self.output = nn.Linear(dim, target_size)
+        self.of_state = Linear(hidden_dim, dim)
+        self.of_context = Linear(image_dim, dim, bias=False)
+        self.output = Linear(dim, target_size)
         # a part of the model, so that checkpoints include its baseline
         self.reinforce = (
             ReinforceLoss(reward_weight, entropy_weight) if normalize == "reinforce" else None

@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.cells import LSTM
 from regard.layers.character_cnn import CharacterCNN
 from regard.layers.dropout import dropout
@@ -87,7 +88,7 @@ class Elmo(nn.Module):
         self.ahead, self.back = (
             nn.ModuleList(Recurrent(cell, dim, hidden_dim) for _ in range(layers)) for _ in range(2)
         )
-        self.output = None if size is None else nn.Linear(dim, size)
+        self.output = None if size is None else Linear(dim, size)
         self.mix = ScalarMix(layers + 1, layer_norm)
 
     def teacher_forced(

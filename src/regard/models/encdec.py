@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
+from regard.kernels.linear import Linear, add_linear
 from regard.layers.cells import GRU, LSTM
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -80,13 +81,13 @@ class EncoderDecoder(nn.Module):
         self.target_words = Embedding(target_size, dim)
         reset_before = partial(GRU, reset="before")
         self.encoder = Recurrent(reset_before, dim, hidden_dim, state_dropout=state_dropout)
-        self.of_last = nn.Linear(hidden_dim, hidden_dim)
-        self.of_summary = nn.Linear(hidden_dim, hidden_dim)
+        self.of_last = Linear(hidden_dim, hidden_dim)
+        self.of_summary = Linear(hidden_dim, hidden_dim)
         self.cell = GRU(dim, hidden_dim, reset="after")
-        self.into_cell = nn.Linear(hidden_dim, 3 * hidden_dim, bias=False)
+        self.into_cell = Linear(hidden_dim, 3 * hidden_dim, bias=False)
         # differs: O_y and G have full rank; the paper factors G to reduce the cost
         self.deep = DeepOutput([hidden_dim, dim, hidden_dim], output_dim or hidden_dim)
-        self.output = nn.Linear(output_dim or hidden_dim, target_size)
+        self.output = Linear(output_dim or hidden_dim, target_size)
         if init == "paper":  # sec. 4.1.1: N(0, 0.01^2); recurrent weights are already orthogonal
             for name, weight in self.named_parameters():
                 if weight.ndim > 1 and not name.endswith("weight_hh"):
@@ -133,13 +134,13 @@ class EncoderDecoder(nn.Module):
 
     def advance(self, c: Tensor, state_mask: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
         """Return (W E y_{t-1}, h_{t-1}) -> h_t, a GRU with reset="after" and b' = C c."""
-        U, sizes = self.cell.weight_hh.t(), [2 * self.hidden_dim, self.hidden_dim]
+        U, sizes = self.cell.weight_hh, [2 * self.hidden_dim, self.hidden_dim]
         constant = self.into_cell(c) + self.cell.bias_hh
 
         def step(projected: Tensor, h: Tensor) -> Tensor:
             input_gates, input_new = projected.split(sizes, -1)
             masked_h = h if state_mask is None else h * state_mask
-            gates, new = torch.addmm(constant, masked_h, U).split(sizes, -1)
+            gates, new = add_linear(constant, masked_h, U).split(sizes, -1)
             r, z = (input_gates + gates).sigmoid().chunk(2, -1)
             return interpolate(torch.addcmul(input_new, r, new).tanh(), h, z)
 
@@ -194,7 +195,7 @@ class Seq2Seq(nn.Module):
             )
             for _ in range(2)
         )
-        self.output = nn.Linear(hidden_dim, target_size)
+        self.output = Linear(hidden_dim, target_size)
         if init == "paper":  # sec. 3.4
             for weight in self.parameters():
                 nn.init.uniform_(weight, -0.08, 0.08)

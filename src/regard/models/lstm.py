@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout, check_sequence, check_width
+from regard.kernels.linear import Linear
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.recurrent import Recurrent
 
@@ -37,7 +38,7 @@ class Lstm(nn.Module):
         check_dropout(dropout)
         self.source_size = source_size
         self.layers = Recurrent(LSTM, source_size, dim, layers, dropout=dropout)
-        self.out = nn.Linear(dim, target_size)
+        self.out = Linear(dim, target_size)
 
     def episode(
         self, inputs: Float[Tensor, "b t i"], feedback: Float[Tensor, "b t f"] | None = None

@@ -24,6 +24,7 @@ from regard.attention.memory import Memory
 from regard.attention.scores import Additive
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.tape_lstm import FusedTapeLSTM, FusedTapeState, Tape, TapeLSTM
@@ -73,8 +74,8 @@ class Lstmn(nn.Module):
             for layer in range(layers)
         )
         needs_projection = tie_embeddings and hidden_dim != dim
-        self.project = nn.Linear(hidden_dim, dim, bias=False) if needs_projection else None
-        self.out = None if tie_embeddings else nn.Linear(hidden_dim, size)
+        self.project = Linear(hidden_dim, dim, bias=False) if needs_projection else None
+        self.out = None if tie_embeddings else Linear(hidden_dim, size)
 
     def begin(self, rows: int) -> LstmnState:
         """Return the state before the first token."""
@@ -202,7 +203,7 @@ class LstmnFusion(nn.Module):
             if self.deep
             else ("attention",)
         )
-        self.output = nn.Linear(hidden_dim, target_size)
+        self.output = Linear(hidden_dim, target_size)
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> LstmnFusionMemory:
         """Encode the source; padding is on the right, so no word attends to it."""

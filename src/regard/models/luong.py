@@ -22,7 +22,6 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -32,6 +31,7 @@ from regard.attention.memory import Memory
 from regard.attention.scores import Additive, General, Score
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
+from regard.kernels.linear import Linear, add_linear, linear
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -121,8 +121,8 @@ class Luong(nn.Module):
             window="local_p" if window == "local_p" else None,
             radius=radius,
         )
-        self.combine = nn.Linear(2 * hidden_dim, hidden_dim, bias=False)
-        self.output = nn.Linear(hidden_dim, target_size)  # differs: eq. 6 has no bias
+        self.combine = Linear(2 * hidden_dim, hidden_dim, bias=False)
+        self.output = Linear(hidden_dim, target_size)  # differs: eq. 6 has no bias
         if init == "paper":  # sec. 4.1
             for weight in self.parameters():
                 nn.init.uniform_(weight, -0.1, 0.1)
@@ -196,21 +196,21 @@ class Luong(nn.Module):
     def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
         """Return the words' part of the input product of the first layer, for any steps."""
         first = self.decoder.stack[0]
-        return F.linear(words, first.weight_ih[:, : self.dim], first.bias_ih + first.bias_hh)
+        return linear(words, first.weight_ih[:, : self.dim], first.bias_ih + first.bias_hh)
 
     def advance(
         self, memory: Memory, state_masks: tuple[Tensor, ...] | None
     ) -> Callable[[Tensor, LuongLayers, Tensor, int], tuple[LuongLayers, Tensor]]:
         """Return a function (word projection, states, h~, t) -> states, h~ one step later."""
         first, *upper = self.decoder.stack
-        W = first.weight_ih[:, self.dim :].t() if self.input_feeding else None
+        W = first.weight_ih[:, self.dim :] if self.input_feeding else None
         masks = state_masks or [None] * self.decoder.layers
         steps = [cell.recurrence(m) for cell, m in zip([first, *upper], masks, strict=True)]
 
         def step(
             word: Tensor, layers: LuongLayers, attentional: Tensor, t: int
         ) -> tuple[LuongLayers, Tensor]:
-            after = [steps[0](word if W is None else torch.addmm(word, attentional, W), layers[0])]
+            after = [steps[0](word if W is None else add_linear(word, attentional, W), layers[0])]
             for cell, run_cell, before in zip(upper, steps[1:], layers[1:], strict=True):
                 after.append(run_cell(cell.project(self.drop(after[-1][0])), before))
             return tuple(after), self.attentional_states(after[-1][0][:, None], memory, t)[:, 0]

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_valid
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.embedding import Embedding
 from regard.layers.encoder_states import PairStates
 from regard.layers.evoformer import EvoformerBlock, TriangleUpdates
@@ -64,7 +65,7 @@ class Msa(nn.Module):
         self.relative_position = (
             Embedding(2 * max_relative_position + 1, pair_dim) if max_relative_position else None
         )
-        self.feature_projection = nn.Linear(features, pair_dim) if features else None
+        self.feature_projection = Linear(features, pair_dim) if features else None
         self.blocks = nn.ModuleList(
             EvoformerBlock(
                 *(dim, pair_dim, heads, pair_heads, head_dim),
@@ -74,7 +75,7 @@ class Msa(nn.Module):
             )
             for _ in range(layers)
         )
-        self.single = nn.Linear(dim, dim)
+        self.single = Linear(dim, dim)
         self.norm, self.pair_norm = nn.LayerNorm(dim), nn.LayerNorm(pair_dim)
 
     def encode(

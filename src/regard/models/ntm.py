@@ -29,7 +29,6 @@ from functools import partial
 from typing import Literal
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -37,6 +36,7 @@ from regard.attention.core import Attention
 from regard.attention.scores import Cosine
 from regard.attention.validation import check_positive, check_sequence, check_width
 from regard.errors import InputError
+from regard.kernels.linear import Linear, add_linear, linear
 from regard.layers.cells import LSTM, Recurrence, RecurrentState
 from regard.layers.memory_access import (
     AccessResult,
@@ -106,8 +106,8 @@ class Ntm(nn.Module):
         # for all heads: key and strength, gate, sharpness, shifts; for write heads: erase, add
         self.sizes = [heads * (slot_dim + 1), heads, heads, heads * (2 * max_shift + 1)]
         self.sizes += [write_heads * slot_dim] * 2
-        self.of_heads = nn.Linear(dim, sum(self.sizes))
-        self.out = nn.Linear(dim + read_heads * slot_dim, target_size)
+        self.of_heads = Linear(dim, sum(self.sizes))
+        self.out = Linear(dim + read_heads * slot_dim, target_size)
         softmax_over_slots = partial(torch.softmax, dim=-1)  # all slots are real: no mask needed
         self.reader, self.writer = (Attention(Cosine(EPS), softmax_over_slots) for _ in range(2))
 
@@ -125,14 +125,14 @@ class Ntm(nn.Module):
         """Run all steps in the dtype of the weights."""
         rows, heads = len(inputs_and_feedback), self.read_heads + self.write_heads
         control, state = self.controller.recurrence(), self.controller.initial_state(rows)
-        of_read = self.controller.weight_ih[:, self.source_size :].t()
+        of_read = self.controller.weight_ih[:, self.source_size :]
         matrix = inputs_and_feedback.new_full((rows, self.slots, self.slot_dim), INITIAL_VALUE)
         weights = inputs_and_feedback.new_zeros(rows, heads, 1, self.slots)
         weights[..., 0] = 1.0
         read = inputs_and_feedback.new_zeros(rows, self.read_heads * self.slot_dim)
         states, reads = list[Tensor](), list[Tensor]()
         for x in self.project(inputs_and_feedback).unbind(1):
-            state = control(torch.addmm(x, read, of_read), state)
+            state = control(add_linear(x, read, of_read), state)
             if self.gradient_clip and weights.requires_grad:
                 weights.register_hook(self.clip_gradient)
             read_vectors, weights, matrix = self.step_heads(state[0], weights, matrix)
@@ -153,7 +153,7 @@ class Ntm(nn.Module):
             if isinstance(controller, LSTM)
             else controller.bias
         )
-        return F.linear(inputs, controller.weight_ih[:, : self.source_size], bias)
+        return linear(inputs, controller.weight_ih[:, : self.source_size], bias)
 
     def step_heads(
         self,

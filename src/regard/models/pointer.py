@@ -36,6 +36,7 @@ from regard.attention.memory import Memory
 from regard.attention.scores import Additive
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
+from regard.kernels.linear import Linear, add_linear, linear
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -106,14 +107,14 @@ class Pointer(nn.Module):
         align_dim = align_dim or hidden_dim
         self.words = Embedding(target_size, dim)
         self.encoder = Recurrent(LSTM, dim, hidden_dim, bidirectional=True)
-        self.of_last = nn.ModuleList(nn.Linear(2 * hidden_dim, hidden_dim) for _ in range(2))
+        self.of_last = nn.ModuleList(Linear(2 * hidden_dim, hidden_dim) for _ in range(2))
         self.attention = Attention(Additive(hidden_dim, 2 * hidden_dim, align_dim, bias=True))
         self.of_coverage = nn.Parameter(torch.zeros(align_dim)) if coverage else None
-        self.merge = nn.Linear(dim + 2 * hidden_dim, dim)
+        self.merge = Linear(dim + 2 * hidden_dim, dim)
         self.cell = LSTM(dim, hidden_dim)
-        self.gate = nn.Linear(2 * hidden_dim + hidden_dim + dim, 1) if copying else None
-        self.combine = nn.Linear(hidden_dim + 2 * hidden_dim, hidden_dim)
-        self.output = nn.Linear(hidden_dim, target_size)
+        self.gate = Linear(2 * hidden_dim + hidden_dim + dim, 1) if copying else None
+        self.combine = Linear(hidden_dim + 2 * hidden_dim, hidden_dim)
+        self.output = Linear(hidden_dim, target_size)
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> PointerMemory:
         states, last = self.encoder(self.drop(self.word_vectors(source)), valid)
@@ -239,13 +240,13 @@ class Pointer(nn.Module):
         [Tensor, RecurrentState, Tensor, Tensor], tuple[Tensor, RecurrentState, Tensor, Tensor]
     ]:
         """Return a function (word projection, s_{t-1}, h*_{t-1}, c^t) -> x_t, s_t, a^t, h*_t."""
-        recurrence, W = self.cell.recurrence(), self.merge.weight[:, self.dim :].t()
+        recurrence, W = self.cell.recurrence(), self.merge.weight[:, self.dim :]
         of_coverage = self.of_coverage if use_coverage else None
 
         def step(
             word: Tensor, state: RecurrentState, context: Tensor, coverage: Tensor
         ) -> tuple[Tensor, RecurrentState, Tensor, Tensor]:
-            x = torch.addmm(word, context, W)
+            x = add_linear(word, context, W)
             state = recurrence(self.cell.project(x), state)
             covered_memory = memory
             if of_coverage is not None:
@@ -267,7 +268,7 @@ class Pointer(nn.Module):
 
     def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b e"]:
         """Return the words' part of x_t, for any number of steps."""
-        return F.linear(words, self.merge.weight[:, : self.dim], self.merge.bias)
+        return linear(words, self.merge.weight[:, : self.dim], self.merge.bias)
 
     def word_vectors(self, ids: Int[Tensor, "*b"]) -> Float[Tensor, "*b e"]:
         """Return the vectors of words; all words outside the vocabulary share one."""

@@ -20,7 +20,6 @@ from functools import partial
 from typing import Literal, NamedTuple, cast
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -29,6 +28,7 @@ from regard.attention.memory import Memory
 from regard.attention.multihead import MultiHead
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear, add_linear, linear
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -95,7 +95,7 @@ class Rnmt(nn.Module):
             Recurrent(lstm, input_dim, hidden_dim, bidirectional=True)
             for input_dim in [dim] + [2 * hidden_dim] * (layers - 1)
         )
-        self.project = nn.Linear(2 * hidden_dim, hidden_dim)
+        self.project = Linear(2 * hidden_dim, hidden_dim)
         attention = build_attention(
             *(score, hidden_dim // heads, hidden_dim // heads),
             normalize=normalize,
@@ -110,7 +110,7 @@ class Rnmt(nn.Module):
         self.upper = nn.ModuleList(
             Recurrent(lstm, 2 * hidden_dim, hidden_dim) for _ in range(upper_count)
         )
-        self.output = nn.Linear(2 * hidden_dim, target_size)
+        self.output = Linear(2 * hidden_dim, target_size)
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> RnmtMemory:
         x = self.drop(self.source_words(source))
@@ -180,20 +180,20 @@ class Rnmt(nn.Module):
         """Return the words' part of the input product of the first layer, for any steps."""
         cell, bias = self.first, self.first.bias_hh
         bias = bias if cell.gain is not None else bias + cell.bias_ih
-        return F.linear(words, cell.weight_ih[:, : self.dim], bias)
+        return linear(words, cell.weight_ih[:, : self.dim], bias)
 
     def advance(
         self, memory: Memory
     ) -> Callable[[Tensor, RecurrentState, Tensor], tuple[Tensor, RecurrentState]]:
         """Return a function (word projection, state of the first layer, last c) -> c_t, state."""
-        recurrence, W = self.first.recurrence(), self.first.weight_ih[:, self.dim :].t()
+        recurrence, W = self.first.recurrence(), self.first.weight_ih[:, self.dim :]
 
         def step(
             word: Tensor, state: RecurrentState, context: Tensor
         ) -> tuple[Tensor, RecurrentState]:
             if not self.current:
                 context = self.attention(state[0][:, None], memory)[:, 0]
-            state = recurrence(torch.addmm(word, context, W), state)
+            state = recurrence(add_linear(word, context, W), state)
             if self.current:
                 context = self.attention(state[0][:, None], memory)[:, 0]
             return context, state

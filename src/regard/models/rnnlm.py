@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.cells import GRU, LSTM, Elman
 from regard.layers.cells import RecurrentState as Cells
 from regard.layers.dropout import dropout
@@ -85,8 +86,8 @@ class Rnnlm(nn.Module):
             state_dropout=state_dropout,
         )
         needs_projection = tie_embeddings and hidden_dim != dim
-        self.project = nn.Linear(hidden_dim, dim, bias=False) if needs_projection else None
-        self.out = None if tie_embeddings else nn.Linear(hidden_dim, size)
+        self.project = Linear(hidden_dim, dim, bias=False) if needs_projection else None
+        self.out = None if tie_embeddings else Linear(hidden_dim, size)
 
     def begin(self, rows: int) -> RnnlmState:
         """Return the state before the first token."""

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -27,6 +26,7 @@ from regard.attention.memory import Memory
 from regard.attention.scores import Additive
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
+from regard.kernels.linear import Linear, add_linear, linear
 from regard.layers.cells import GRU
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -96,7 +96,7 @@ class RnnSearch(nn.Module):
         self.encoder = Recurrent(
             gru, dim, hidden_dim, bidirectional=True, state_dropout=state_dropout
         )
-        self.of_backward = nn.Linear(hidden_dim, hidden_dim)
+        self.of_backward = Linear(hidden_dim, hidden_dim)
         self.attention = build_attention(
             score,
             hidden_dim,
@@ -107,7 +107,7 @@ class RnnSearch(nn.Module):
         )
         self.cell = gru(dim + 2 * hidden_dim, hidden_dim)
         self.deep = DeepOutput([hidden_dim, dim, 2 * hidden_dim], output_dim)
-        self.output = nn.Linear(output_dim, target_size)
+        self.output = Linear(output_dim, target_size)
         if init == "paper":
             self.initialize_as_in_paper()
 
@@ -171,17 +171,17 @@ class RnnSearch(nn.Module):
         """Return W E y + b, the words' part of the input product of the GRU, for any steps."""
         cell, bias = self.cell, self.cell.bias_ih
         bias = bias if cell.reset == "after" else bias + cell.bias_hh
-        return F.linear(words, cell.weight_ih[:, : self.dim], bias)
+        return linear(words, cell.weight_ih[:, : self.dim], bias)
 
     def advance(
         self, memory: Memory, state_mask: Tensor | None
     ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """Return a function (word projection, s_{i-1}) -> c_i, s_i."""
-        recurrence, C = self.cell.recurrence(state_mask), self.cell.weight_ih[:, self.dim :].t()
+        recurrence, C = self.cell.recurrence(state_mask), self.cell.weight_ih[:, self.dim :]
 
         def step(word: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
             context = self.attention(s[:, None], memory)[:, 0]
-            return context, recurrence(torch.addmm(word, context, C), (s,))[0]
+            return context, recurrence(add_linear(word, context, C), (s,))[0]
 
         return step
 

@@ -23,6 +23,7 @@ from regard.attention.masks import causal
 from regard.attention.memory import Memory
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.activations import build_activation
 from regard.layers.cells import GRU, LSTM, Cell, Elman
 from regard.layers.cells import RecurrentState as Cells
@@ -76,7 +77,7 @@ class RollRnn(nn.Module):
             input_dropout=input_dropout,
             state_dropout=state_dropout,
         )
-        self.out = nn.Linear(dim, size)
+        self.out = Linear(dim, size)
 
     def begin(self, rows: int) -> RollRnnState:
         """Return the state before the first step."""
@@ -141,7 +142,7 @@ class RollGpt(nn.Module):
         check_positive("layers", layers)
         check_dropout(dropout)
         self.dropout = dropout
-        self.into = nn.Linear(size, dim)
+        self.into = Linear(size, dim)
         self.position = SinusoidalPositions(dim)
         self.decoder = TransformerStack(
             TransformerBlock(
@@ -152,7 +153,7 @@ class RollGpt(nn.Module):
             )
             for _ in range(layers)
         )
-        self.out = nn.Linear(dim, size)
+        self.out = Linear(dim, size)
 
     def begin(self, rows: int) -> RollGptState:
         """Return the state before the first step."""

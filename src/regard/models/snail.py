@@ -30,6 +30,7 @@ from regard.attention.memory import Memory
 from regard.attention.scores import ScaledDot
 from regard.attention.validation import check_positive, check_sequence, check_width
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.convolution import GatedConvolution
 
 SnailLayerState = Tensor | Memory | None  # inputs (convolution) or slots (attention) so far
@@ -57,10 +58,10 @@ class AttentionBlock(nn.Module):
 
     def __init__(self, dim: int, key_dim: int, value_dim: int, tie_query_key_init: bool = False):
         super().__init__()
-        self.to_query, self.to_key = nn.Linear(dim, key_dim), nn.Linear(dim, key_dim)
+        self.to_query, self.to_key = Linear(dim, key_dim), Linear(dim, key_dim)
         if tie_query_key_init:
             self.to_key.load_state_dict(self.to_query.state_dict())
-        self.to_value = nn.Linear(dim, value_dim)
+        self.to_value = Linear(dim, value_dim)
         self.attention = Attention(ScaledDot())
         self.width = dim + value_dim
 
@@ -102,7 +103,7 @@ class Snail(nn.Module):
         if dilation not in (1, 2):
             raise InputError(f"dilation must be 1, or 2 as in the paper, not {dilation}")
         self.source_size = source_size
-        self.inner = None if dim is None else nn.Linear(source_size, dim)
+        self.inner = None if dim is None else Linear(source_size, dim)
         self.layers = nn.ModuleList()
         width = source_size if dim is None else dim
         for filters, key_dim, value_dim in map(read_block, blocks):
@@ -113,7 +114,7 @@ class Snail(nn.Module):
             for power in range(max(1, math.ceil(math.log2(steps)))):
                 self.layers.append(DenseBlock(width, filters, dilation * 2**power))
                 width += filters
-        self.out = nn.Linear(width, target_size)
+        self.out = Linear(width, target_size)
 
     def episode(
         self, inputs: Float[Tensor, "b t i"], feedback: Float[Tensor, "b t f"] | None = None

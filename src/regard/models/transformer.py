@@ -24,6 +24,7 @@ from regard.attention.masks import causal
 from regard.attention.memory import Memory
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
+from regard.kernels.linear import Linear
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -111,7 +112,7 @@ class Transformer(nn.Module):
         self.source_position, self.target_position = build_position(dim), build_position(dim)
         self.encoder = TransformerStack(block() for _ in range(layers))
         self.decoder = TransformerStack(block(memory_dim=dim) for _ in range(depth))
-        self.out = nn.Linear(dim, target_size) if tie_embeddings == "none" else None
+        self.out = Linear(dim, target_size) if tie_embeddings == "none" else None
         self.cross_attentions = tuple(f"decoder.layers.{i}.cross_attention" for i in range(depth))
         for module in self.modules():  # from the authors' tensor2tensor; not in the paper
             if isinstance(module, nn.Linear):

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from regard.errors import InputError
+from regard.kernels.linear import linear
 from regard.layers.embedding import Embedding
 
 LOGITS_PER_SLICE = 128 * 10_000  # logits that exist at a time: 5 MB, which a cache holds
@@ -78,7 +79,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
         ]
         total = rows.new_zeros(())
         for row_slice, label, row_grad in slices(rows, labels, grads[0], len(weight)):
-            logits = nn.functional.linear(row_slice, weight, bias)
+            logits = linear(row_slice, weight, bias)
             label_logits, highest = logits.gather(-1, label[:, None])[:, 0], logits.amax(-1)
             p = torch.softmax(logits, -1, out=logits)
             log_sum = highest - p.amax(-1).log()  # the likeliest has exp(highest - log_sum)
@@ -87,7 +88,7 @@ class _SummedCrossEntropy(torch.autograd.Function):
                 continue
             p[torch.arange(len(label), device=label.device), label] -= 1 - smoothing
             if row_grad is not None:
-                torch.mm(p, weight, out=row_grad)
+                row_grad.copy_(linear(p, weight.t()))
             if grads[1] is not None:
                 grads[1].addmm_(p.T, row_slice)
             if grads[2] is not None:

@@ -13,6 +13,7 @@ from regard.data.corpus import Corpus
 from regard.data.formats.skipped_rows import SkippedRows
 from regard.errors import InputError
 from regard.files import JsonObject, remove_drafts
+from regard.kernels.linear import release_packed_weights
 from regard.manifest import MANIFEST_FILE, Manifest, digests_to_json, read_manifest
 from regard.parsing import decode_utf8, parse_toml
 from regard.run import Run, versions
@@ -224,6 +225,7 @@ class Trainer:
             raise
         finally:
             self.run.model.train()
+            release_packed_weights(self.run.model)
 
     @contextmanager
     def interruptible(self) -> Generator[None]:
