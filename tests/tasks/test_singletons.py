@@ -24,7 +24,7 @@ def tag_settings(folder, kind: str = "birnn", rate: float = 0.5):
                 "dev": str(folder / "test.conll"),
                 "test": str(folder / "test.conll"),
             },
-            "text": {"kind": "words", "min_count": 1, "unknown_singletons": rate},
+            "text": {"unknown_singletons": rate},
             "model": {"kind": kind, "dim": 4, "hidden_dim": 4},
             "train": {"examples_per_batch": 40},
         }

@@ -73,7 +73,7 @@ class TagHeadConfig(Config):
 class WordTaskSettings(Settings):
     """Settings that `tag` and `understand` share."""
 
-    text: TextConfig = Field(default=TextConfig(kind="words", min_count=2), description=TEXT_HELP)
+    text: TextConfig = Field(default=TextConfig(kind="words"), description=TEXT_HELP)
     start: StartConfig = Field(
         default=StartConfig(), description="Pretrained weights to start from."
     )
