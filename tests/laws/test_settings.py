@@ -52,7 +52,7 @@ def test_task_defaults_survive_a_partial_table():
 
 def test_another_kind_has_its_own_defaults():
     data = resolve_settings({"task": "tag"}, ["data.kind=tagged", "data.train=a.conll"]).data
-    assert (data.kind, data.train, data.held_out) == ("tagged", "a.conll", 0.1)
+    assert (data.kind, data.train, data.held_out) == ("tagged", "a.conll", None)
 
 
 def test_a_preset_takes_other_data_in_any_order():
