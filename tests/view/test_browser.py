@@ -413,7 +413,7 @@ def test_side_by_side(browser, tmp_path):
     heads = [viewer.locator("[data-part=head]").input_value() for viewer in (first, second)]
     assert heads == ["max", "mean"]
     assert page.title() == "Side by side"
-    assert page.locator("section > h3").all_inner_texts() == ["first", ATTACK]
+    assert page.locator("section > h2").all_inner_texts() == ["first", ATTACK]
     assert messages == []
     context.close()
 

@@ -27,8 +27,11 @@ def as_html(
     tables += [length_table(report.models)] if length_bins(report.models) else []
     count = len(report.models)
     title = f"Comparison of {count} models" if count > 1 else "Report of one model"
-    data = escape_html(report.title)
-    body = [f'<p title="{data}">{data}</p>', *map(html_table, tables)]
+    data = escape_html(f"Data: {report.title}")
+    body = [
+        f'<p title="{data}">{data}</p>',
+        *(html_table(table, f"Table {n}") for n, table in enumerate(tables, 1)),
+    ]
     notes = "".join(f"<li>{escape_html(note)}</li>" for note in report.notes)
     body += [f"<ul>{notes}</ul>"] if notes else []
     figures = "\n".join(html_figure(caption, picture) for caption, picture in pictures)
@@ -38,20 +41,18 @@ def as_html(
     return page_text(title, content, style="report.css", script="report.js")
 
 
-def html_table(cells: TableCells) -> str:
+def html_table(cells: TableCells, name: str) -> str:
     first, *rows = cells
     head = "".join(f'<th scope="col"><button>{escape_html(text)}</button></th>' for text in first)
     lines = ("".join(f"<td>{escape_html(text)}</td>" for text in row) for row in rows)
     body = "".join(f"<tr>{line}</tr>\n" for line in lines)
     table = f'<table class="results"><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>'
-    return f'<div class="scroll" tabindex="0" role="region" aria-label="Results">{table}</div>'
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{name}">{table}</div>'
 
 
 def html_figure(caption: str, picture: bytes) -> str:
     data = base64.b64encode(picture).decode()
-    escaped_caption = escape_html(caption)
-    image = f'<img alt="{escaped_caption}" src="data:image/png;base64,{data}">'
-    return f"<figure>{image}<figcaption>{escaped_caption}</figcaption></figure>"
+    return f'<figure><img alt="{escape_html(caption)}" src="data:image/png;base64,{data}"></figure>'
 
 
 def escape_html(text: str) -> str:

@@ -174,7 +174,7 @@ def side_by_side_page(maps: Sequence[tuple[str, AttentionMap]]) -> str:
 def side_by_side(maps: Sequence[tuple[str, AttentionMap]]) -> str:
     """Return the elements of several maps, each below its name."""
     sections = (
-        f"<section><h3>{html.escape(one_line(name))}</h3>\n{map_element(map_)}</section>"
+        f"<section><h2>{html.escape(one_line(name))}</h2>\n{map_element(map_)}</section>"
         for name, map_ in maps
     )
     return '<div class="side-by-side">\n' + "\n".join(sections) + "\n</div>"
@@ -204,7 +204,7 @@ def page_script() -> str:
     return viewer_script() + join_files("page.js")
 
 
-def html_frame(map_: AttentionMap, height: int = 560) -> str:
+def html_frame(map_: AttentionMap, height: int = 680) -> str:
     """Return the page as a frame for another page, such as a notebook; only its script may run."""
     style = f"width:100%;height:{height}px;border:1px solid #ccc"
     inner = html.escape(html_page(map_), quote=True)

@@ -9,12 +9,12 @@ function drawDetails(viewer, parent) {
   } else parent.hidden = false;
   if (parent.hidden) return null;
   if (!viewer.isPicture) {
-    element("h3", { class: "row-title" }, parent);
+    element("p", { class: "heading row-title" }, parent);
     element("ol", { class: "bars" }, parent);
     showRowBars(viewer, parent);
   }
   if (viewer.headCount < 2) return null;
-  element("h3", {}, parent, `All ${viewer.headCount} ${viewer.headNoun}s`);
+  element("p", { class: "heading" }, parent, `All ${viewer.headCount} ${viewer.headNoun}s`);
   return drawMiniature(viewer, parent);
 }
 

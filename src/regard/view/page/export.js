@@ -74,6 +74,12 @@ function pictureSvg(viewer) {
   return { board, hasScale: true };
 }
 
+function pictureSentence(viewer) { // of a saved picture, which has all words of a caption
+  const { data } = viewer;
+  if (!viewer.isPicture || !data.layers_are_words) return leadSentence(viewer);
+  return "The clear regions are those that the model attends to while it writes the word below them.";
+}
+
 function pictureScale(viewer) { // options of drawScale for dimmed pictures
   const mix = (position, n) => Math.round(255 - (255 - COVER[n]) * MAX_COVER * viewer.state.dim * (1 - position));
   const color = (position) => css([0, 1, 2].map((n) => mix(position, n)));
@@ -84,12 +90,12 @@ function pageSvg(viewer) { // the view between its title and its scale
   const { board, hasScale } = viewer.drawing.toSvg();
   const { theme, data } = viewer;
   const size = ["width", "height"].map((name) => Math.ceil(Number(board.getAttribute(name))));
-  const width = Math.max(size[0] + 48, 640);
+  const width = Math.max(size[0] + 48, 800);
   const height = size[1] + 116 + (hasScale ? 64 : 0);
   const page = svg("svg", { xmlns: SVG_SPACE, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": theme.font.replaceAll('"', "'") });
   svg("rect", { width, height, fill: theme.ground }, page);
-  svg("text", { x: 24, y: 36, "font-size": 18, "font-weight": 600, fill: theme.ink }, page, cutText(data.title || "Attention", width - 48, 19));
-  svg("text", { x: 24, y: 60, "font-size": 13, fill: theme.faint }, page, cutText(leadSentence(viewer), width - 48, 13));
+  svg("text", { x: 24, y: 36, "font-size": 18, "font-weight": 600, fill: theme.ink }, page, cutText(data.title || "Attention", (width - 48) * 0.92, 18));
+  svg("text", { x: 24, y: 60, "font-size": 13, fill: theme.faint }, page, cutText(pictureSentence(viewer), width - 48, 13));
   const group = svg("g", { transform: "translate(24 84)" }, page);
   group.append(...board.childNodes);
   if (hasScale) drawScale(page, { theme, top: scaleTop(viewer), even: evenWeight(viewer), x: 24, y: size[1] + 108, ...pictureScale(viewer) });

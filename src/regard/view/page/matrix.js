@@ -11,7 +11,7 @@ function matrixLayout(viewer, stage) {
   const widestColumn = Math.min(widest(columns), 150);
   const fitWidth = (width - left - 4) / columns.length;
   const usual = columns.map((text) => textWidth(text)).sort((a, b) => a - b)[Math.floor(0.85 * columns.length)]; // most are not wider
-  const isFlat = usual + 6 <= Math.min(fitWidth, CELL.maxWidth) && widestColumn <= 1.4 * fitWidth;
+  const isFlat = usual + 6 <= Math.min(fitWidth, CELL.maxWidth) && widestColumn <= 1.6 * fitWidth;
   const angle = fitWidth < 22 ? 60 : 45; // degrees; lines of text must not overlap
   const top = isFlat ? 28 : Math.ceil(widestColumn * Math.sin(angle * Math.PI / 180) + 20);
   const pad = isFlat ? 8 : Math.ceil(widestColumn * Math.cos(angle * Math.PI / 180));

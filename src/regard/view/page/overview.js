@@ -74,7 +74,7 @@ function drawOverview(viewer, stage) {
   const board = element("div", { class: isWide ? "overview wide" : "overview" }, stage);
   const canvases = [];
   data.layers.forEach((layer, index) => {
-    element("h3", {}, board, layer.name);
+    element("p", { class: "heading" }, board, layer.name);
     const row = element("div", { class: "heads" }, board);
     row.style.gridTemplateColumns = `repeat(${Math.min(perRow, layer.heads)}, ${width + 8}px)`;
     range(layer.heads).forEach((head) => {

@@ -46,10 +46,10 @@ function drawTwoTexts(viewer, board) {
   const [rows, columns] = labelsOf(viewer);
   const [query, key] = nouns(viewer);
   const { state, weights } = viewer;
-  element("h3", {}, board, `${capitalized(key)}s, shaded by their weight`);
+  element("p", { class: "heading" }, board, `${capitalized(key)}s, shaded by their weight`);
   const keyLine = element("p", { class: "running", dir: "auto" }, board);
   columns.forEach((token, k) => shadedWord(viewer, keyLine, token, weights[state.row * columns.length + k], scaleTop(viewer)));
-  element("h3", {}, board, `${capitalized(query)}s: select one`);
+  element("p", { class: "heading" }, board, `${capitalized(query)}s: select one`);
   const queryLine = element("p", { class: "running", dir: "auto" }, board);
   rows.forEach((token, q) => queryWord(viewer, queryLine, token, q));
 }
@@ -77,7 +77,7 @@ function drawPooledText(viewer, board) { // a paragraph for each row, with the k
     const used = range(columns.length).filter((k) => row[k] > 0);
     if (!used.length) return;
     const group = element("div", { class: "pooled" }, board);
-    if (rows.length > 1) element("h3", {}, group, capitalized(name));
+    if (rows.length > 1) element("p", { class: "heading" }, group, capitalized(name));
     const line = element("p", { class: "running", dir: "auto" }, group);
     for (let k = used[0]; k <= used.at(-1); k++) shadedWord(viewer, line, columns[k], row[k], top);
   });
@@ -100,7 +100,7 @@ function drawChoices(viewer, board) { // what else could have been written
   for (const [position, written] of positions) {
     const group = element("div", {}, row);
     const place = data.kind === "self" ? `after ${quoted(data.queries.labels[position])}` : positions.length > 1 ? `for ${quoted(data.queries.labels[position])}` : "here";
-    element("h3", {}, group, `Likeliest ${place}`);
+    element("p", { class: "heading" }, group, `Likeliest ${place}`);
     const list = element("ol", { class: "choices" }, group);
     const choices = data.choices[position].filter(([token, probability]) => probability >= 0.001 || token === written);
     for (const [token, probability] of choices) {

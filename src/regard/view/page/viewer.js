@@ -104,7 +104,7 @@ function buildParts(viewer) {
   part("opening", "p", { class: "faint" }, head);
   part("tools", "div", { class: "tools" });
   part("view", "div", { class: "stage", tabindex: 0, role: "group", "aria-label": "Attention" });
-  part("side", "aside", { class: "side", "aria-label": "Selected row and all heads" });
+  part("side", "div", { class: "side", role: "group", "aria-label": "Selected row and all heads" });
   const foot = element("div", { class: "foot" }, frame);
   part("scale", "div", { class: "scale" }, foot);
   const notes = element("div", { class: "notes" }, foot);
