@@ -3,12 +3,14 @@
 import pytest
 import torch
 
+from regard.attention.observe import intervene, observe
 from regard.cli.look import look
 from regard.data.build import build_corpus
 from regard.explain.counterfactual import mark_differences, parse_heads, render_counterfactual
 from regard.run import Run
 from regard.tasks.load import resolve_settings
 from regard.tasks.translate.view import pin_attention
+from regard.text.train import train_tokenizer
 from regard.training.trainer import Trainer
 
 
@@ -53,6 +55,27 @@ def test_a_word_is_forced(run):
         first_words.append(then[0].strip("[]"))
     assert first not in first_words
     assert len(set(first_words)) == len(first_words)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam"])
+@pytest.mark.parametrize("kind", ["rnnsearch", "luong", "transformer", "rnmt", "lstmn_fusion"])
+def test_every_model_attends_where_it_must(kind, search):
+    words = train_tokenizer("words", ["a b c d e f"], 12)
+    settings = {
+        "task": "translate",
+        "model": {"kind": kind, "dim": 8},
+        "decode": {"kind": search, "min_length": 3, "max_length": 4},
+    }
+    model = Run(resolve_settings(settings), {"source": words, "target": words})
+    record = {"source": "a b c d"}
+    first = model(record).text.split()[0]
+    edits = model.task.forced_attention(record, [f"{first}->c"])
+    assert set(edits) == set(model.task.attention_names())
+    with observe(model.model) as recorded, intervene(model.model, edits):
+        model(record)
+    for name in edits:
+        weights = recorded[name][0]  # of the first step
+        assert torch.equal(weights[..., 2], torch.ones_like(weights[..., 2])), name
 
 
 def test_nothing_is_left_behind(run):

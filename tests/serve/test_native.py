@@ -108,6 +108,12 @@ def test_a_counterfactual_has_both_predictions(http, runs):
     answer = post(http, "translator/counterfactual", input="the cat", ablate=["L1"]).json()
     assert answer["original"]["text"] == runs["translator"]("the cat").text
     assert set(answer) == {"original", "edited"}
+    for name in ("writer", "talker"):
+        answer = post(http, f"{name}/counterfactual", input="the cat", ablate=["L1.H2"]).json()
+        assert answer["original"]["text"] == runs[name]("the cat").text
+    word = runs["translator"]("the cat").text.split()[0]
+    force = post(http, "translator/counterfactual", input="the cat", force=[f"{word}->cat"])
+    assert force.json()["original"]["text"] == runs["translator"]("the cat").text
 
 
 def test_scores(http):
@@ -135,6 +141,10 @@ def test_scores(http):
         ("translator/counterfactual", {"input": "x"}, 422, "heads to ablate"),
         ("translator/counterfactual", {"input": "x", "ablate": ["L9"]}, 400, "L1 to L1"),
         ("judge/attention", {"input": "x", "target": "y"}, 400, "does not write text"),
+        ("writer/counterfactual", {"input": "x", "ablate": ["L1.H3"]}, 400, "ablate L1.H3: block"),
+        ("writer/counterfactual", {"input": "x", "force": ["a->b"]}, 400, "no links between words"),
+        ("translator/counterfactual", {"input": "x", "force": ["a"]}, 400, "force a: write it as"),
+        ("translator/counterfactual", {"input": "x", "force": ["a->b"]}, 400, "no word 'b'"),
     ],
 )
 def test_errors_have_a_status_and_one_line(http, path, body, status, message):

@@ -12,6 +12,7 @@ from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.explain.counterfactual import predict_edited
 from regard.files import JsonObject
+from regard.run import Run
 from regard.serve.limits import ApiError, Limits
 from regard.serve.served import InputValue, ServedRun, preview, read_pixels
 from regard.serve.work import finish, in_thread, server_event, stream_texts
@@ -93,7 +94,8 @@ class CounterfactualBody(OneInputBody):
     force: list[str] = Field(
         default=[],
         max_length=64,
-        description="Links to force: TARGET-SOURCE, as in `regard look --force-attention`.",
+        description="Links to force, for runs with `accepts_links`: WRITTEN->READ, two words.",
+        examples=[["Mai->May"]],
     )
 
 
@@ -257,10 +259,14 @@ class NativeRoutes:
         run, record = served.variant(body.set), input_record(served, body)
         if not body.ablate and not body.force:
             raise ApiError(422, "give heads to ablate or links to force")
+        if body.ablate and not run.task.has_attention():
+            raise ApiError(400, "ablate: this run has no attention")
+        if body.force and not run.task.accepts_links:
+            raise ApiError(400, f"force: the task {run.task.name} has no links between words")
         original, edited = await finish(
             request,
             self.limits,
-            in_thread(lambda: predict_edited(run, record, body.ablate, body.force)),
+            in_thread(lambda: edited_predictions(run, record, body)),
         )
         return {"original": prediction_dict(original), "edited": prediction_dict(edited)}
 
@@ -275,6 +281,17 @@ class NativeRoutes:
                 request, self.limits, in_thread(lambda: score_records(served, body.records))
             )
         )
+
+
+def edited_predictions(
+    run: Run, record: Record, body: CounterfactualBody
+) -> tuple[Prediction, Prediction]:
+    """Return both predictions; errors name the fields of the request, not options."""
+    try:
+        return predict_edited(run, record, body.ablate, body.force)
+    except InputError as error:
+        message = str(error).replace("--force-attention", "force").replace("--ablate", "ablate")
+        raise InputError(message) from None
 
 
 def score_records(served: ServedRun, records: Sequence[Record]) -> JsonObject:

@@ -79,6 +79,7 @@ class ServedRun:
             "has_attention": task.has_attention(),
             "accepts_target": task.accepts_target,
             "accepts_prefix": task.accepts_prefix,
+            "accepts_links": task.accepts_links,
             "languages": list(self.languages) if self.languages else None,
             "apis": self.apis(),
         }

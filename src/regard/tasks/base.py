@@ -164,6 +164,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     example_unit: ClassVar[str] = "texts"  # what `score` counts
     accepts_target: ClassVar[bool] = False  # whether `attention_map` can show a given output
     accepts_prefix: ClassVar[bool] = False  # whether the `prefix` of a record begins its output
+    accepts_links: ClassVar[bool] = False  # whether `forced_attention` can force links of words
     accepts_layer: ClassVar[bool] = False  # whether `render` can show one layer
     best_resets_after: int = 0  # step after which the objective changes and the best score restarts
     model: ModelT

@@ -41,6 +41,7 @@ class TranslateTask(Seq2SeqTask):
     name: ClassVar = "translate"
     input_fields = (InputField("source", "Text to translate", "lines"),)
     example_unit: ClassVar = "sentences"
+    accepts_links: ClassVar = True
 
     def __init__(
         self,
