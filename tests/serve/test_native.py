@@ -141,7 +141,7 @@ def test_scores(http):
         ("translator/counterfactual", {"input": "x"}, 422, "heads to ablate"),
         ("translator/counterfactual", {"input": "x", "ablate": ["L9"]}, 400, "L1 to L1"),
         ("judge/attention", {"input": "x", "target": "y"}, 400, "does not write text"),
-        ("writer/counterfactual", {"input": "x", "ablate": ["L1.H3"]}, 400, "ablate L1.H3: block"),
+        ("writer/counterfactual", {"input": "x", "ablate": ["L1.H3"]}, 400, "ablate L1.H3"),
         ("writer/counterfactual", {"input": "x", "force": ["a->b"]}, 400, "no links between words"),
         ("translator/counterfactual", {"input": "x", "force": ["a"]}, 400, "force a: write it as"),
         ("translator/counterfactual", {"input": "x", "force": ["a->b"]}, 400, "no word 'b'"),

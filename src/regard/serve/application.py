@@ -23,6 +23,7 @@ from regard.serve.translation import TranslationRoutes, is_azure
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})
 LIBRE_PATHS = {"/translate", "/detect", "/languages", "/frontend/settings"}
+MAX_MESSAGE_CHARACTERS = 500  # of an error; it may quote the request
 DESCRIPTION = """Predictions, attention and counterfactuals of the runs of this server.
 
 `/v1` speaks OpenAI's protocol; `/translate` those of LibreTranslate and Azure Translator."""
@@ -127,6 +128,7 @@ def error_response(
     request: Request, status: int, message: str, headers: dict[str, str] | None = None
 ) -> JSONResponse:
     """Return an error in the form of the API that the request belongs to."""
+    message = message[:MAX_MESSAGE_CHARACTERS].encode(errors="backslashreplace").decode()
     content: JsonObject = {"error": error_body(message, status)}
     if request.url.path in LIBRE_PATHS:
         content = {"error": message}

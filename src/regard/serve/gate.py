@@ -3,12 +3,12 @@
 It is plain ASGI, so that it also guards streams and requests that match no route.
 """
 
+import asyncio
 import hmac
 import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -24,6 +24,9 @@ Send = Callable[[Message], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 KEY_COOKIE = "regard_key"
+KNOWN_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+CLIENT_CLOSED_REQUEST = 499
+MAX_LENGTH_DIGITS = 18  # of a content-length
 KEY_IN_BODY_PATHS = {"/translate", "/detect"}  # LibreTranslate's clients send their key in a form
 SECURITY_HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -35,7 +38,14 @@ log = logging.getLogger("regard.serve")
 
 def matches_key(candidate: str, key: str | None) -> bool:
     """Return whether a request has the key, in a time that does not depend on it."""
-    return key is None or hmac.compare_digest(candidate.encode(), key.encode())
+    candidate_bytes = candidate.encode(errors="surrogatepass")
+    return key is None or hmac.compare_digest(candidate_bytes, key.encode())
+
+
+def cookie_values(header: str, name: str) -> list[str]:
+    """Return the values of a cookie; a malformed header has none."""
+    pairs = (part.strip().partition("=") for part in header.split(";"))
+    return [value.strip('"') for pair_name, _, value in pairs if pair_name == name]
 
 
 class Gate:
@@ -71,7 +81,9 @@ class Gate:
             log.exception("request failed")
             await answer.refuse(500, "internal error; the log of the server has details")
         finally:
-            self.record(scope, answer.status, time.perf_counter() - start)
+            route = getattr(scope.get("route"), "path", "unknown")
+            method = scope["method"] if scope["method"] in KNOWN_METHODS else "other"
+            self.record(route, method, answer.status, time.perf_counter() - start)
 
     def refusal(self, scope: Scope, headers: dict[str, bytes]) -> tuple[int, str] | None:
         """Return status and message for a request that may not pass."""
@@ -81,7 +93,7 @@ class Gate:
         length = headers.get("content-length", b"0")
         if not length.isdigit():
             return 400, "content-length is not a number"
-        if int(length) > self.limits.max_body_bytes:
+        if len(length) > MAX_LENGTH_DIGITS or int(length) > self.limits.max_body_bytes:
             return 413, self.size_message
         scope["regard.key_is_missing"] = self.key is not None and not self.has_key(scope, headers)
         if scope["regard.key_is_missing"] and scope["path"] not in KEY_IN_BODY_PATHS:
@@ -90,7 +102,6 @@ class Gate:
 
     def has_key(self, scope: Scope, headers: dict[str, bytes]) -> bool:
         """Return whether a header, the query or the cookie of the page has the key."""
-        cookie = SimpleCookie(headers.get("cookie", b"").decode("latin-1")).get(KEY_COOKIE)
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         candidates = [
             headers.get("authorization", b"").decode("latin-1").removeprefix("Bearer "),
@@ -98,31 +109,42 @@ class Gate:
             headers.get("ocp-apim-subscription-key", b"").decode("latin-1"),
             *query.get("key", []),
             *query.get("api_key", []),
-            cookie.value if cookie is not None else "",
+            *cookie_values(headers.get("cookie", b"").decode("latin-1"), KEY_COOKIE),
         ]
         return any(matches_key(candidate, self.key) for candidate in candidates)
 
     def bounded(self, receive: Receive) -> Receive:
-        """Return a `receive` that ends a body without a length when it grows too large."""
-        size = 0
+        """Return a `receive` that ends a body that is too large or too slow."""
+        size, is_complete, seconds = 0, False, self.limits.body_seconds
+        end = time.monotonic() + seconds
 
         async def receive_bounded() -> Message:
-            nonlocal size
-            message = await receive()
+            nonlocal size, is_complete
+            if is_complete:
+                return await receive()
+            try:
+                async with asyncio.timeout(max(0.0, end - time.monotonic())):
+                    message = await receive()
+            except TimeoutError:
+                close = {"Connection": "close"}
+                detail = f"the body did not arrive within {seconds:g} seconds"
+                raise HTTPException(408, detail, close) from None
+            if message["type"] == "http.disconnect":
+                raise HTTPException(CLIENT_CLOSED_REQUEST, "the client has closed the connection")
             size += len(message.get("body", b""))
             if size > self.limits.max_body_bytes:
                 raise HTTPException(413, self.size_message)
+            is_complete = not message.get("more_body", False)
             return message
 
         return receive_bounded
 
-    def record(self, scope: Scope, status: int, seconds: float) -> None:
+    def record(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count and log a request; of what the user sent, only the route is known."""
-        route = getattr(scope.get("route"), "path", "unknown")
-        self.metrics.requests.labels(route, scope["method"], str(status)).inc()
+        self.metrics.requests.labels(route, method, str(int(status))).inc()
         self.metrics.seconds.labels(route).observe(seconds)
-        line = {"route": route, "method": scope["method"], "status": status, "ms": 1000 * seconds}
-        log.info(json.dumps({**line, "ms": round(line["ms"], 1)}))
+        line = {"route": route, "method": method, "status": int(status)}
+        log.info(json.dumps({**line, "ms": round(1000 * seconds, 1)}))
 
 
 class GateResponse:

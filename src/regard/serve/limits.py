@@ -16,6 +16,7 @@ class Limits:
     max_waiting: int = 256  # inputs in the queue of a run
     max_batch: int = 32  # inputs that a model reads together
     timeout_seconds: float = 60.0
+    body_seconds: float = 30.0  # for the whole body of a request to arrive
     retry_after_seconds: int = 1
 
 

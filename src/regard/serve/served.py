@@ -3,6 +3,7 @@
 import base64
 import binascii
 import io
+import warnings
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -23,6 +24,7 @@ MAX_VARIANTS = 32  # settings of requests for which a task is kept
 MAX_EXAMPLES = 20  # records of the data that the page offers
 MAX_PREVIEW_CHARACTERS = 200
 CHANGEABLE_SETTINGS = ("decode.",)  # tables that a request may change
+IMAGE_FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 CHAT = "chat completions"  # the name of an API
 EXAMPLE_SPLITS = ("test", "dev", "train")
 
@@ -155,12 +157,17 @@ class ServedRun:
 
 def read_pixels(data: bytes, max_pixels: int, location: str) -> FieldValue:
     """Decode an image; its header decides whether it is too large, before any pixel is read."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
-        with Image.open(io.BytesIO(data)) as image:
+        with (
+            warnings.catch_warnings(action="ignore"),
+            Image.open(io.BytesIO(data), formats=IMAGE_FORMATS) as image,
+        ):
             width, height = image.size
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+    except Image.DecompressionBombError:
+        raise ApiError(413, f"{location}: too many pixels; at most {max_pixels:,}") from None
+    except Exception:  # decoders raise any exception on damaged bytes
         raise ApiError(422, f"{location}: not an image that can be read") from None
     if width * height > max_pixels:
         raise ApiError(413, f"{location}: {width} x {height} pixels; at most {max_pixels:,}")

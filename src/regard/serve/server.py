@@ -13,12 +13,14 @@ from regard.errors import InputError
 from regard.run import Run
 from regard.serve.application import LOCAL_HOSTS, build_app
 from regard.serve.gate import Gate
+from regard.serve.protocol import TimedProtocol
 from regard.serve.served import run_name
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8000
 SHUTDOWN_SECONDS = 30
 KEEP_ALIVE_SECONDS = 5
 MAX_HEADER_BYTES = 64_000
+MAX_CONNECTIONS = 1000  # of each process; more get status 503
 OPTIONS_VARIABLE = "REGARD_SERVE"  # how worker processes receive their options
 
 
@@ -117,9 +119,13 @@ def run_server(app: Gate | str, *, host: str, port: int, workers: int = 1) -> No
         host=host,
         port=port,
         workers=workers,
-        http="h11",  # it limits the size of headers
+        http=TimedProtocol,
+        ws="none",
+        lifespan="on",
+        proxy_headers=False,
+        limit_concurrency=MAX_CONNECTIONS,
         h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-        log_level="warning",
+        log_level="error",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,

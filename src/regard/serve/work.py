@@ -13,11 +13,11 @@ from regard.decoding.listen import listen
 from regard.files import JsonObject
 from regard.run import Run
 from regard.serve.batcher import CancelledWorkError
+from regard.serve.gate import CLIENT_CLOSED_REQUEST
 from regard.serve.limits import ApiError, Limits
 from regard.tasks.base import Prediction
 
 ResultT = TypeVar("ResultT")
-CLIENT_CLOSED_REQUEST = 499
 
 
 async def finish(request: Request, limits: Limits, work: Awaitable[ResultT]) -> ResultT:
