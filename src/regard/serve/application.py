@@ -12,11 +12,12 @@ import regard
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.run import Run
-from regard.serve.gate import KEY_COOKIE, Gate
+from regard.serve.gate import INTERNAL_ERROR, KEY_COOKIE, Gate
 from regard.serve.limits import ApiError, Limits
 from regard.serve.metrics import ServerMetrics
 from regard.serve.native import NativeRoutes
 from regard.serve.openai import OpenAIRoutes, error_body
+from regard.serve.schema import name_runs
 from regard.serve.served import ServedRun
 from regard.serve.site import page_html, page_policy
 from regard.serve.translation import TranslationRoutes, is_azure
@@ -75,6 +76,7 @@ def build_app(
     app.include_router(TranslationRoutes(served, limits, key).router())
     add_pages(app, metrics, key)
     add_error_handlers(app)
+    name_runs(app.openapi(), list(served))
     return Gate(app, limits, metrics, key=key, hosts=hosts)
 
 
@@ -116,6 +118,10 @@ def add_error_handlers(app: FastAPI) -> None:
     async def on_http_error(request: Request, error: HTTPException) -> JSONResponse:
         headers = dict(error.headers or {})
         return error_response(request, error.status_code, str(error.detail), headers)
+
+    @app.exception_handler(Exception)  # a bug, which the gate logs
+    async def on_bug(request: Request, _: Exception) -> JSONResponse:
+        return error_response(request, 500, INTERNAL_ERROR)
 
     @app.exception_handler(RequestValidationError)
     async def on_validation_error(request: Request, error: RequestValidationError) -> JSONResponse:

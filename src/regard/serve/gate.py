@@ -26,6 +26,7 @@ AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 KEY_COOKIE = "regard_key"
 KNOWN_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 CLIENT_CLOSED_REQUEST = 499
+INTERNAL_ERROR = "internal error; the log of the server has details"
 MAX_LENGTH_DIGITS = 18  # of a content-length
 KEY_IN_BODY_PATHS = {"/translate", "/detect"}  # LibreTranslate's clients send their key in a form
 SECURITY_HEADERS = [
@@ -79,7 +80,7 @@ class Gate:
             await answer.refuse(error.status_code, str(error.detail))
         except Exception:
             log.exception("request failed")
-            await answer.refuse(500, "internal error; the log of the server has details")
+            await answer.refuse(500, INTERNAL_ERROR)
         finally:
             route = getattr(scope.get("route"), "path", "unknown")
             method = scope["method"] if scope["method"] in KNOWN_METHODS else "other"

@@ -14,6 +14,7 @@ from regard.explain.counterfactual import predict_edited
 from regard.files import JsonObject
 from regard.run import Run
 from regard.serve.limits import ApiError, Limits
+from regard.serve.schema import MAP_FORMATS, STREAM, error_responses
 from regard.serve.served import InputValue, ServedRun, preview, read_pixels
 from regard.serve.work import finish, in_thread, server_event, stream_texts
 from regard.tasks.base import Prediction
@@ -113,27 +114,6 @@ class PredictionsAnswer(BaseModel):
     predictions: list[JsonObject] = Field(examples=[[{"text": "1994-05-03"}]])
 
 
-class ErrorBody(BaseModel):
-    """The error of a request."""
-
-    error: dict[str, str | int | None]
-
-
-ERRORS: dict[int | str, dict[str, object]] = {
-    status: {"model": ErrorBody, "description": description}
-    for status, description in {
-        400: "The input does not suit the run.",
-        401: "The key is missing or wrong.",
-        404: "There is no such run.",
-        413: "The request is too large.",
-        421: "The server does not answer for this host.",
-        422: "The request has a wrong form.",
-        429: "Too many requests are waiting.",
-        503: "No answer in time.",
-    }.items()
-}
-
-
 class NativeRoutes:
     """The routes below /api."""
 
@@ -142,7 +122,7 @@ class NativeRoutes:
 
     def router(self) -> APIRouter:
         """Return the routes."""
-        router = APIRouter(prefix="/api", tags=["runs"], responses=ERRORS)
+        router = APIRouter(prefix="/api", tags=["runs"], responses=error_responses())
         add = router.add_api_route
         add("/runs", self.list_runs, methods=["GET"], summary="List the runs of this server.")
         add("/runs/{name}", self.describe_run, methods=["GET"], summary="Describe a run.")
@@ -157,6 +137,7 @@ class NativeRoutes:
             self.predict,
             methods=["POST"],
             summary="Predict for one or many inputs.",
+            responses=STREAM,
             response_model=PredictionsAnswer,
         )
         add(
@@ -171,7 +152,8 @@ class NativeRoutes:
             self.attention,
             methods=["POST"],
             summary="Return the attention of one input.",
-            response_class=Response,
+            response_model=None,
+            responses=MAP_FORMATS,
         )
         add(
             "/runs/{name}/counterfactual",
@@ -276,6 +258,7 @@ class NativeRoutes:
         if not fields or any(field.kind == "image" for field in fields):
             raise ApiError(422, "score: records of this run cannot be sent; use `regard score`")
         check_count(len(body.records), self.limits)
+        check_characters(sum(len(str(record)) for record in body.records), self.limits)
         return dict(
             await finish(
                 request, self.limits, in_thread(lambda: score_records(served, body.records))
@@ -295,7 +278,11 @@ def edited_predictions(
 
 
 def score_records(served: ServedRun, records: Sequence[Record]) -> JsonObject:
-    return dict(served.run.score(list(records)))
+    """Return the metrics of records, whose fields may be missing or of any type."""
+    try:
+        return dict(served.run.score(list(records)))
+    except (KeyError, TypeError, AttributeError, IndexError):
+        raise ApiError(422, "records: a field is missing or has a wrong type") from None
 
 
 def input_records(
@@ -311,8 +298,7 @@ def input_records(
     is_image = any(field.kind == "image" for field in served.run.task.input_fields)
     characters = 0 if is_image else sum(len(str(value)) for value in inputs)
     characters += len("".join(prefix or ""))
-    if characters > served.limits.max_characters:
-        raise ApiError(413, f"inputs: more than {served.limits.max_characters:,} characters")
+    check_characters(characters, served.limits)
     records = [served.to_record(value, f"input {n}") for n, value in enumerate(inputs, 1)]
     for index in examples:
         if index >= len(served.examples):
@@ -352,6 +338,11 @@ def input_record(served: ServedRun, body: OneInputBody) -> Record:
 def check_count(count: int, limits: Limits) -> None:
     if count > limits.max_inputs:
         raise ApiError(413, f"{count} inputs; at most {limits.max_inputs} at once")
+
+
+def check_characters(count: int, limits: Limits) -> None:
+    if count > limits.max_characters:
+        raise ApiError(413, f"inputs: more than {limits.max_characters:,} characters")
 
 
 def prediction_dict(prediction: Prediction) -> JsonObject:

@@ -20,6 +20,7 @@ from regard.files import JsonObject
 from regard.run import Run
 from regard.serve.limits import ApiError, Limits
 from regard.serve.native import check_count
+from regard.serve.schema import STREAM, error_responses
 from regard.serve.served import CHAT, ServedRun
 from regard.serve.work import finish, in_thread, server_event, stream_texts
 from regard.tasks.base import Prediction
@@ -241,7 +242,7 @@ class OpenAIRoutes:
 
     def router(self) -> APIRouter:
         """Return the routes."""
-        router = APIRouter(prefix="/v1", tags=["openai"])
+        router = APIRouter(prefix="/v1", tags=["openai"], responses=error_responses())
         add = router.add_api_route
         add("/models", self.list_models, methods=["GET"], summary="List the runs as models.")
         add(
@@ -253,6 +254,7 @@ class OpenAIRoutes:
             methods=["POST"],
             summary="Continue texts.",
             response_model=None,
+            responses=STREAM,
         )
         add(
             "/chat/completions",
@@ -260,6 +262,7 @@ class OpenAIRoutes:
             methods=["POST"],
             summary="Reply to a conversation.",
             response_model=None,
+            responses=STREAM,
         )
         add("/embeddings", self.embed, methods=["POST"], summary="Return a vector for each text.")
         return router

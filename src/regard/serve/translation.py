@@ -16,6 +16,13 @@ from starlette.datastructures import FormData, UploadFile
 from regard.files import JsonObject
 from regard.serve.gate import matches_key
 from regard.serve.limits import ApiError, Limits
+from regard.serve.schema import (
+    AZURE_QUERY,
+    DETECT,
+    TRANSLATE,
+    TranslationErrorBody,
+    error_responses,
+)
 from regard.serve.served import ServedRun
 from regard.serve.work import finish, in_thread
 from regard.tasks.base import Prediction
@@ -77,11 +84,29 @@ class TranslationRoutes:
 
     def router(self) -> APIRouter:
         """Return the routes."""
-        router = APIRouter(tags=["translation"])
+        router = APIRouter(tags=["translation"], responses=error_responses(TranslationErrorBody))
         add = router.add_api_route
-        add("/translate", self.translate, methods=["POST"], summary="Translate texts.")
-        add("/detect", self.detect, methods=["POST"], summary="Detect the language of a text.")
-        add("/languages", self.languages, methods=["GET"], summary="List the languages.")
+        add(
+            "/translate",
+            self.translate,
+            methods=["POST"],
+            summary="Translate texts.",
+            openapi_extra=TRANSLATE,
+        )
+        add(
+            "/detect",
+            self.detect,
+            methods=["POST"],
+            summary="Detect the language of a text.",
+            openapi_extra=DETECT,
+        )
+        add(
+            "/languages",
+            self.languages,
+            methods=["GET"],
+            summary="List the languages.",
+            openapi_extra={"parameters": AZURE_QUERY[:1]},
+        )
         add(
             "/frontend/settings",
             self.frontend_settings,
@@ -95,7 +120,7 @@ class TranslationRoutes:
         if request.scope.get("regard.key_is_missing") and not matches_key(
             str(values.get("api_key", "")), self.key
         ):
-            raise ApiError(403, "a self.key is needed: api_key")
+            raise ApiError(403, "a key is needed: api_key")
         return values
 
     async def translate(self, request: Request) -> JSONResponse:

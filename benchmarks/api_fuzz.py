@@ -1,0 +1,129 @@
+"""Fuzz the HTTP server by its OpenAPI schema: no answer has a status of 500 or more.
+
+    python benchmarks/api_fuzz.py [--cases 1000] [--seed 1] [--schemathesis st]
+
+It needs schemathesis (`pip install schemathesis`, perhaps in an environment of its own; its command
+is `st`). Four tiny runs are trained and served by `regard serve`. schemathesis then sends `--cases`
+requests to each operation, valid and invalid, and compares statuses and content types with the
+schema. Exits with 1 after a failure, if the server has died, or if its log has a traceback.
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+
+import regard
+
+TEXTS = ["the cat sat", "the dog ran", "a bird sang", "the fish swam"]
+GREEDY = {"decode": {"kind": "greedy", "max_length": 8}}
+TINY_GPT = {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 256}
+TINY_RNN = {"kind": "rnnsearch", "dim": 8, "hidden_dim": 8}
+TINY_BERT = {"kind": "bert", "dim": 8, "heads": 2, "layers": 1}
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance"
+RUNS = {
+    "translator": (
+        "translate",
+        [{"source": text, "target": text[::-1]} for text in TEXTS],
+        TINY_RNN,
+        GREEDY,
+    ),
+    "writer": (
+        "language",
+        [{"text": text} for text in TEXTS],
+        TINY_GPT,
+        {
+            **GREEDY,
+            "text": {"kind": "characters"},
+            "train": {"context_length": 8, "examples_per_batch": 2},
+        },
+    ),
+    "talker": ("chat", [{"turns": [text, text]} for text in TEXTS], TINY_GPT, GREEDY),
+    "judge": (
+        "classify",
+        [{"text": text, "label": str(n % 2)} for n, text in enumerate(TEXTS)],
+        TINY_BERT,
+        {},
+    ),
+}
+
+
+def train_runs(folder: Path) -> list[Path]:
+    """Train each run for two steps."""
+    for name, (task, records, model, settings) in RUNS.items():
+        regard.fit(
+            task,
+            records,
+            model,
+            steps=2,
+            folder=folder / name,
+            settings=settings,
+            progress=False,
+        )
+    return [folder / name for name in RUNS]
+
+
+def start_server(folders: list[Path], log: Path) -> tuple[subprocess.Popen[bytes], str]:
+    """Start `regard serve` on a free port, and wait until it answers."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "regard", "serve", *map(str, folders), "--port", str(port)]
+    process = subprocess.Popen(
+        [*command, "--languages", "translator:en-de"],
+        stdout=subprocess.DEVNULL,
+        stderr=log.open("wb"),
+    )
+    url = f"http://127.0.0.1:{port}"
+    while not answers(url):
+        if process.poll() is not None:
+            raise SystemExit(log.read_text())
+        time.sleep(0.2)
+    return process, url
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health", timeout=10).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", type=int, default=1000, help="Requests for each operation.")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--schemathesis", default="st", help="Command of schemathesis.")
+    options = parser.parse_args()
+    fuzzer = shutil.which(options.schemathesis)
+    if fuzzer is None:
+        raise SystemExit(f"{options.schemathesis}: no such command; pip install schemathesis")
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "log")
+        process, url = start_server(train_runs(Path(folder)), log)
+        try:
+            command = [fuzzer, "run", f"{url}/openapi.json", "--checks", CHECKS, "--mode", "all"]
+            command += ["--phases", "coverage,fuzzing", "--max-examples", str(options.cases)]
+            command += ["--seed", str(options.seed), "--continue-on-failure", "--workers", "1"]
+            command += ["--suppress-health-check", "all", "--no-color", "--request-timeout", "60"]
+            environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+            code = subprocess.run(command, check=False, env=environment).returncode
+            is_alive = answers(url)
+        finally:
+            process.terminate()
+            process.wait()
+        lines = log.read_text().splitlines()
+    tracebacks = sum("Traceback" in line for line in lines)
+    print(f"{len(lines):,} lines in the log, {tracebacks} tracebacks; alive: {is_alive}")
+    raise SystemExit(int(bool(code or tracebacks or not is_alive)))
+
+
+if __name__ == "__main__":
+    main()
