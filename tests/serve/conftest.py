@@ -1,6 +1,5 @@
 """A live server on a free port of this machine, with four tiny runs."""
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +11,10 @@ import uvicorn
 import regard
 from regard.serve.application import build_app
 from regard.serve.limits import Limits
+from regard.serve.listening import open_socket, server_config
+from regard.serve.protocol import TimedProtocol
 
+LIMITS = Limits(max_inputs=8, max_characters=2000, max_body_bytes=200_000)
 TINY_RNN = {"kind": "rnnsearch", "dim": 8, "hidden_dim": 8}
 TINY_GPT = {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 256}
 GREEDY = {"decode": {"kind": "greedy", "max_length": 8}}
@@ -51,15 +53,18 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, regard.Run]:
 class LiveServer:
     """A server in a thread of this process."""
 
-    def __init__(self, runs: dict[str, regard.Run], key: str | None = None):
-        limits = Limits(max_inputs=8, max_characters=2000, max_body_bytes=200_000)
+    def __init__(
+        self,
+        runs: dict[str, regard.Run],
+        key: str | None = None,
+        limits: Limits = LIMITS,
+        protocol: type[TimedProtocol] = TimedProtocol,
+    ):
         app = build_app(runs, limits=limits, key=key, languages={"translator": ("en", "de")})
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        config = uvicorn.Config(app, port=self.port, log_level="critical", http="h11")
-        self.server = uvicorn.Server(config)
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        listener = open_socket("127.0.0.1", 0)
+        self.port = listener.getsockname()[1]
+        self.server = uvicorn.Server(server_config(app, protocol=protocol))
+        self.thread = threading.Thread(target=self.server.run, args=[[listener]], daemon=True)
         self.url = f"http://127.0.0.1:{self.port}"
 
     def __enter__(self) -> "LiveServer":

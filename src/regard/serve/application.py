@@ -51,11 +51,10 @@ def build_app(
             limits,
             languages=(languages or {}).get(name),
             on_batch=metrics.batches.labels(name).observe,
+            on_waiting=metrics.waiting.labels(name).set,
         )
         for name, run in runs.items()
     }
-    for name, served_run in served.items():
-        metrics.watch_queue(name, served_run.batcher.waiting_inputs)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:

@@ -18,8 +18,8 @@ from regard.run import Run
 from regard.serve.limits import ApiError, Limits
 from regard.tasks.base import Prediction
 
-BatchCallback = Callable[[int], None]
-"""Called with the number of inputs of each batch."""
+CountCallback = Callable[[int], None]
+"""Called with a number of inputs."""
 
 
 class CancelledWorkError(Exception):
@@ -50,10 +50,19 @@ class Job:
 
 
 class Batcher:
-    """The queue of one run, and the thread that works on it."""
+    """The queue of one run, and the thread that works on it.
 
-    def __init__(self, name: str, limits: Limits, on_batch: BatchCallback | None = None):
-        self.limits, self.on_batch = limits, on_batch
+    `on_batch` gets the number of inputs of each batch, `on_waiting` of those in the queue.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        limits: Limits,
+        on_batch: CountCallback | None = None,
+        on_waiting: CountCallback | None = None,
+    ):
+        self.limits, self.on_batch, self.on_waiting = limits, on_batch, on_waiting
         self.jobs, self.waiting, self.is_closed = deque[Job](), 0, False
         self.condition = Condition()
         self.thread = Thread(target=self.work, name=f"batcher-{name}", daemon=True)
@@ -69,12 +78,14 @@ class Batcher:
                 retry = {"Retry-After": str(self.limits.retry_after_seconds)}
                 raise ApiError(429, "too many requests are waiting; try again later", retry)
             self.jobs.append(job)
-            self.waiting += len(records)
+            self.count_waiting(len(records))
             self.condition.notify()
         return await job.future
 
-    def waiting_inputs(self) -> int:
-        return self.waiting
+    def count_waiting(self, change: int) -> None:
+        self.waiting += change
+        if self.on_waiting is not None:
+            self.on_waiting(self.waiting)
 
     def close(self) -> None:
         """Finish what waits, take no more, and end the thread."""
@@ -95,7 +106,7 @@ class Batcher:
             batch, size = list[Job](), 0
             while self.jobs and (not batch or self.fits(batch[0], self.jobs[0], size)):
                 job = self.jobs.popleft()
-                self.waiting -= len(job.records)
+                self.count_waiting(-len(job.records))
                 batch.append(job)
                 size += len(job.records)
             return batch

@@ -9,6 +9,7 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -144,8 +145,14 @@ class Gate:
         """Count and log a request; of what the user sent, only the route is known."""
         self.metrics.requests.labels(route, method, str(int(status))).inc()
         self.metrics.seconds.labels(route).observe(seconds)
-        line = {"route": route, "method": method, "status": int(status)}
-        log.info(json.dumps({**line, "ms": round(1000 * seconds, 1)}))
+        line = {
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "route": route,
+            "method": method,
+            "status": int(status),
+            "ms": round(1000 * seconds, 1),
+        }
+        log.info(json.dumps(line))
 
 
 class GateResponse:

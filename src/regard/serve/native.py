@@ -15,7 +15,7 @@ from regard.files import JsonObject
 from regard.run import Run
 from regard.serve.limits import ApiError, Limits
 from regard.serve.schema import MAP_FORMATS, STREAM, error_responses
-from regard.serve.served import InputValue, ServedRun, preview, read_pixels
+from regard.serve.served import InputValue, ServedRun, preview
 from regard.serve.work import finish, in_thread, server_event, stream_texts
 from regard.tasks.base import Prediction
 from regard.view.attention_map import AttentionMap
@@ -23,6 +23,7 @@ from regard.view.export import as_json, as_npz
 from regard.view.page import html_page, viewer_data
 
 MAX_PREFIX_TOKENS = 4096
+TOKENS_READ_FACTOR = 2  # a model may cut an input of so many times the tokens of a map
 ESCAPED_CHARACTER = re.compile(r"\\u([0-9a-f]{4})")
 MapFormat = Literal["json", "viewer", "npz", "html"]
 RunName = Annotated[str, Path(description="Name of a run, from GET /api/runs.")]
@@ -174,6 +175,28 @@ class NativeRoutes:
             raise ApiError(404, f"there is no run {name!r}; GET /api/runs lists them")
         return self.runs[name]
 
+    async def read_inputs(
+        self,
+        request: Request,
+        served: ServedRun,
+        inputs: Sequence[InputValue],
+        examples: Sequence[int],
+        prefix: str | Sequence[str] | None,
+    ) -> list[Record]:
+        """Return the records of a request; images and data are read in a thread."""
+        if not served.reads_images and not examples:
+            return input_records(served, inputs, examples, prefix)
+        work = in_thread(lambda: input_records(served, inputs, examples, prefix))
+        return await finish(request, self.limits, work)
+
+    async def read_input(self, request: Request, served: ServedRun, body: OneInputBody) -> Record:
+        """Return the one record of a request."""
+        if (body.input is None) == (body.example is None):
+            raise ApiError(422, "give an input or an example")
+        inputs = [] if body.input is None else [body.input]
+        examples = [] if body.example is None else [body.example]
+        return (await self.read_inputs(request, served, inputs, examples, body.prefix))[0]
+
     async def list_runs(self) -> list[JsonObject]:
         return [served.describe() for served in self.runs.values()]
 
@@ -189,7 +212,7 @@ class NativeRoutes:
         self, request: Request, name: RunName, body: PredictBody
     ) -> Response | JsonObject:
         served = self.find_run(name)
-        records = input_records(served, body.inputs, body.examples, body.prefix)
+        records = await self.read_inputs(request, served, body.inputs, body.examples, body.prefix)
         run = served.variant(body.set)
         if body.stream:
             if len(records) != 1:
@@ -207,10 +230,15 @@ class NativeRoutes:
         if len(fields) != 1 or fields[0].kind != "image":
             raise ApiError(422, "files: this run does not read images")
         check_count(len(files), self.limits)
-        records = list[Record]()
-        for number, file in enumerate(files, 1):
-            pixels = read_pixels(await file.read(), self.limits.max_image_pixels, f"file {number}")
-            records.append(served.run.task.to_record({fields[0].name: pixels}, f"file {number}"))
+        contents = [await file.read() for file in files]
+
+        def read_files() -> list[Record]:
+            return [
+                served.image_record(data, f"file {number}")
+                for number, data in enumerate(contents, 1)
+            ]
+
+        records = await finish(request, self.limits, in_thread(read_files))
         predictions = await finish(
             request, self.limits, served.batcher.predict(served.run, records)
         )
@@ -224,7 +252,8 @@ class NativeRoutes:
         format: Annotated[MapFormat, Query()] = "json",  # noqa: A002
     ) -> Response:
         served = self.find_run(name)
-        run, record = served.variant(body.set), input_record(served, body)
+        run, record = served.variant(body.set), await self.read_input(request, served, body)
+        check_map_size(served, record)
 
         def compute_map() -> AttentionMap:
             if body.target is None:
@@ -238,7 +267,7 @@ class NativeRoutes:
         self, request: Request, name: RunName, body: CounterfactualBody
     ) -> JsonObject:
         served = self.find_run(name)
-        run, record = served.variant(body.set), input_record(served, body)
+        run, record = served.variant(body.set), await self.read_input(request, served, body)
         if not body.ablate and not body.force:
             raise ApiError(422, "give heads to ablate or links to force")
         if body.ablate and not run.task.has_attention():
@@ -255,7 +284,7 @@ class NativeRoutes:
     async def score(self, request: Request, name: RunName, body: ScoreBody) -> JsonObject:
         served = self.find_run(name)
         fields = served.run.task.input_fields
-        if not fields or any(field.kind == "image" for field in fields):
+        if not fields or served.reads_images:
             raise ApiError(422, "score: records of this run cannot be sent; use `regard score`")
         check_count(len(body.records), self.limits)
         check_characters(sum(len(str(record)) for record in body.records), self.limits)
@@ -295,8 +324,7 @@ def input_records(
     check_count(len(inputs) + len(examples), served.limits)
     if not inputs and not examples:
         raise ApiError(422, "inputs: give at least one")
-    is_image = any(field.kind == "image" for field in served.run.task.input_fields)
-    characters = 0 if is_image else sum(len(str(value)) for value in inputs)
+    characters = 0 if served.reads_images else sum(len(str(value)) for value in inputs)
     characters += len("".join(prefix or ""))
     check_characters(characters, served.limits)
     records = [served.to_record(value, f"input {n}") for n, value in enumerate(inputs, 1)]
@@ -326,13 +354,11 @@ def visible_token(token: str) -> str:
     return ESCAPED_CHARACTER.sub(character, token)
 
 
-def input_record(served: ServedRun, body: OneInputBody) -> Record:
-    """Return the one record of a request."""
-    if (body.input is None) == (body.example is None):
-        raise ApiError(422, "give an input or an example")
-    inputs = [] if body.input is None else [body.input]
-    examples = [] if body.example is None else [body.example]
-    return input_records(served, inputs, examples, body.prefix)[0]
+def check_map_size(served: ServedRun, record: Record) -> None:
+    """Refuse a long input before its attention is computed: it grows with the square."""
+    tokens = max((served.count_tokens(v) for v in record.values() if isinstance(v, str)), default=0)
+    if tokens > TOKENS_READ_FACTOR * served.limits.max_map_tokens:
+        raise ApiError(413, f"{tokens} tokens; a map has at most {served.limits.max_map_tokens}")
 
 
 def check_count(count: int, limits: Limits) -> None:

@@ -15,10 +15,11 @@ from regard.data.formats.images import ImageReader
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.run import Run
-from regard.serve.batcher import BatchCallback, Batcher
+from regard.serve.batcher import Batcher, CountCallback
 from regard.serve.limits import ApiError, Limits
 from regard.tasks.base import FieldValue, InputField
 from regard.tasks.protocols import Conversation, TextCompleter, TextEmbedder
+from regard.text.tokenizer import Vocabulary
 
 MAX_VARIANTS = 32  # settings of requests for which a task is kept
 MAX_EXAMPLES = 20  # records of the data that the page offers
@@ -42,11 +43,12 @@ class ServedRun:
         limits: Limits,
         *,
         languages: tuple[str, str] | None = None,
-        on_batch: BatchCallback | None = None,
+        on_batch: CountCallback | None = None,
+        on_waiting: CountCallback | None = None,
     ):
         self.name, self.run, self.limits = name, run, limits
         self.languages = languages or data_languages(run)
-        self.batcher = Batcher(name, limits, on_batch)
+        self.batcher = Batcher(name, limits, on_batch, on_waiting)
         self.variants, self.lock = OrderedDict[tuple[str, ...], Run](), Lock()
 
     def variant(self, overrides: Sequence[str]) -> Run:
@@ -113,6 +115,22 @@ class ServedRun:
             return []
 
     # --- inputs
+
+    @cached_property
+    def reads_images(self) -> bool:
+        return any(field.kind == "image" for field in self.run.task.input_fields)
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text, in the vocabulary with the shortest pieces."""
+        vocabularies = self.run.vocabularies.values()
+        tokenizers = [item for item in vocabularies if isinstance(item, Vocabulary)]
+        return max((len(item.encode_ids([text])[0]) for item in tokenizers), default=0)
+
+    def image_record(self, data: bytes, location: str) -> Record:
+        """Convert the bytes of an image file to a record."""
+        [field] = self.run.task.input_fields
+        pixels = read_pixels(data, self.limits.max_image_pixels, location)
+        return self.run.task.to_record({field.name: pixels}, location)
 
     def to_record(self, value: InputValue, location: str) -> Record:
         """Convert an input of a request to a record; never read a file that it names."""

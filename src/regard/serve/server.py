@@ -13,14 +13,11 @@ from regard.errors import InputError
 from regard.run import Run
 from regard.serve.application import LOCAL_HOSTS, build_app
 from regard.serve.gate import Gate
-from regard.serve.protocol import TimedProtocol
+from regard.serve.listening import open_socket, server_config
 from regard.serve.served import run_name
+from regard.serve.workers import end_with_parent, run_workers
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8000
-SHUTDOWN_SECONDS = 30
-KEEP_ALIVE_SECONDS = 5
-MAX_HEADER_BYTES = 64_000
-MAX_CONNECTIONS = 1000  # of each process; more get status 503
 OPTIONS_VARIABLE = "REGARD_SERVE"  # how worker processes receive their options
 
 
@@ -37,8 +34,9 @@ def serve_runs(
     """Serve runs of this process until it is interrupted; call `on_start` when they are ready."""
     set_up_log()
     app = build_app(runs, key=key, hosts=accepted_hosts(host, allow_hosts), languages=languages)
-    on_start()
-    run_server(app, host=host, port=port)
+    with open_socket(host, port) as listener:
+        on_start()
+        uvicorn.Server(server_config(app)).run([listener])
 
 
 def serve_folders(
@@ -78,8 +76,11 @@ def serve_folders(
         "languages": {name: list(pair) for name, pair in languages.items()},
     }
     os.environ[OPTIONS_VARIABLE] = json.dumps(options)
-    on_start()
-    run_server("regard.serve.server:build_worker_app", host=host, port=port, workers=workers)
+    set_up_log()
+    with open_socket(host, port) as listener:
+        on_start()
+        config = server_config("regard.serve.server:build_worker_app", workers=workers)
+        run_workers(config, [listener])
 
 
 def build_worker_app() -> Gate:
@@ -87,6 +88,7 @@ def build_worker_app() -> Gate:
     import torch
 
     torch.set_num_threads(1)  # there is a process for each core
+    end_with_parent()
     set_up_log()
     options = json.loads(os.environ[OPTIONS_VARIABLE])
     runs = {run_name(folder): Run.load(folder) for folder in options["folders"]}
@@ -105,29 +107,6 @@ def accepted_hosts(host: str, allow_hosts: Sequence[str]) -> frozenset[str] | No
 def set_up_log() -> None:
     """Send the log of requests to standard error: a line of JSON each, without users' texts."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     log = logging.getLogger("regard.serve")
     log.handlers, log.propagate = [handler], False
     log.setLevel(logging.INFO)
-
-
-def run_server(app: Gate | str, *, host: str, port: int, workers: int = 1) -> None:
-    """Listen until a signal; then finish the requests that are under way."""
-    uvicorn.run(
-        app,
-        factory=isinstance(app, str),
-        host=host,
-        port=port,
-        workers=workers,
-        http=TimedProtocol,
-        ws="none",
-        lifespan="on",
-        proxy_headers=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-    )
