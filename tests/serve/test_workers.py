@@ -87,7 +87,7 @@ def wait_for_workers(url: str, dead: str = "") -> set[str]:
 
 
 def test_a_killed_worker_comes_back_while_the_others_answer(server):
-    process, url = server
+    _, url = server
     [first, second] = wait_for_workers(url)
     answers, problems, is_over = list[str](), list[str](), threading.Event()
 
@@ -122,9 +122,7 @@ def test_workers_finish_their_requests_at_the_end(server):
     process, url = server
     wait_for_workers(url)
     results = list[str]()
-    threads = [
-        threading.Thread(target=lambda: results.append(ask(url, "/slow"))) for _ in range(4)
-    ]
+    threads = [threading.Thread(target=lambda: results.append(ask(url, "/slow"))) for _ in range(4)]
     for thread in threads:
         thread.start()
     time.sleep(0.3)  # so that they are under way; later ones are refused

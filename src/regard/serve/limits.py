@@ -17,6 +17,7 @@ class Limits:
     max_batch: int = 32  # inputs that a model reads together
     timeout_seconds: float = 60.0
     body_seconds: float = 30.0  # for the whole body of a request to arrive
+    rest_seconds: float = 10.0  # for the rest of a body that is refused
     retry_after_seconds: int = 1
 
 
