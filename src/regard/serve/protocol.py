@@ -81,7 +81,7 @@ class TimedProtocol(H11Protocol):
 
     def refuse(self, status: HTTPStatus, message: str) -> None:
         """Write an error, unless an answer has begun, and log it."""
-        gate, is_busy = self.app, self.cycle is not None and not self.cycle.response_complete
+        gate, is_busy = self.app, bool(self.cycle) and not self.cycle.response_complete
         if isinstance(gate, Gate) and not is_busy:  # a request under way has its own line
             gate.record("unknown", "-", status, 0.0)
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
