@@ -63,7 +63,7 @@ def message(folder: Path) -> str:
     ("old", "new", "part"),
     [
         ("\ndim = 8", "\ndim = 40000", r"does not fit the settings ("),
-        ("\ndim = 8", "\ndim = 100000", "model: dim = 100000 is more than 65,536; if you trust"),
+        ("\ndim = 8", "\ndim = 100000", "model: dim = 100000 is more than 65,536; if this is"),
         ("\nlayers = 1", "\nlayers = 9", "does not fit the settings ("),
         ("\nlayers = 1", "\nlayers = 1000000000", "layers = 1000000000 is more than 1,000"),
         ("\nmax_positions = ", "\nmax_positions = 2000000 # ", "is more than 1,048,576"),

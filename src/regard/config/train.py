@@ -153,8 +153,8 @@ class TrainConfig(Config):
     examples_per_batch: Positive | None = Field(
         default=None, description="Batch size in examples; alternative: tokens_per_batch."
     )
-    accumulate: Positive = Field(
-        default=1, description="Number of batches for each optimizer step."
+    accumulate: int = Field(
+        ge=1, le=10_000, default=1, description="Number of batches for each optimizer step."
     )
     max_tokens: Positive = Field(default=256, description="Maximum length of a text, in tokens.")
     shuffle_buffer: Positive = Field(

@@ -76,8 +76,8 @@ def check_limits(values: Mapping[str, object], location: str) -> None:
         for number in numbers:
             if type(number) is int and number > limit:
                 raise InputError(
-                    f"{location}: {name} = {number} is more than {limit:,}; if you trust this "
-                    f"model, set {UNLIMITED}=1"
+                    f"{location}: {name} = {number} is more than {limit:,}; if this is "
+                    f"intended, set {UNLIMITED}=1"
                 )
 
 

@@ -13,6 +13,7 @@ from regard.tasks.automatic import resolve_training
 from regard.tasks.base import AnyTask
 from regard.tasks.building import batch_options
 from regard.tasks.catalogue import find_task
+from regard.tasks.run_weights import check_settings_limits
 from regard.training.build import build_training
 from regard.training.loop import AnyTraining
 
@@ -22,6 +23,7 @@ MAX_DEV_RECORDS = 5000  # records of dev that are used for validation
 def create_run(settings: Settings) -> tuple[Run, Corpus]:
     """Return a new run with vocabularies from its data, and the data."""
     settings = find_task(settings.task).builder().resolve_settings(settings)
+    check_settings_limits(settings, "settings")
     settings = settings.model_copy(update={"data": resolve_held_out(settings.data)})
     corpus = build_corpus(settings.data)
     return Run.create(settings, corpus), corpus

@@ -414,7 +414,10 @@ class ChatTask(LanguageModelTask[ChatExample]):
         return {**metrics, **self.metrics(records, self.replay(records, on_progress=on_progress))}
 
     def validation_metric(self, name: str, records: Sequence[Record]) -> float:
-        return float(self.score(records)[name])
+        metrics = self.score(records)
+        if name not in metrics:
+            raise InputError(f"train.metric = {name!r} is not known for this data and model")
+        return float(metrics[name])
 
     # --- inspection
 
