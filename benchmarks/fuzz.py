@@ -1,10 +1,11 @@
 """Give damaged files to every reader: each is read, or refused in one line.
 
-    python benchmarks/fuzz.py [--files 5000] [--folders 1000] [--seed 0]
+    python benchmarks/fuzz.py [--files 5000] [--folders 1000] [--settings 1000] [--seed 0]
 
 Small valid files of every format are changed at random: bytes are flipped, removed, repeated or
 inserted, and values in JSON are replaced by those of another type. The folders are runs and a
-model of Hugging Face, with checksums that fit; a run is also asked for a prediction. Anything but
+model of Hugging Face, with checksums that fit; a run is also asked for a prediction. Settings are
+changed by fuzz_settings.py. Anything but
 an `InputError` or an `OSError` is a failure. The longest time and the memory are printed. Exits
 with 1 after a failure, after more than 10 s for one input, or more than 2 GB.
 """
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from fuzz_settings import report_settings
 from PIL import Image
 
 from regard.data.database import Database
@@ -610,6 +612,7 @@ def main() -> int:
     )
     parser.add_argument("--files", type=int, default=5000)
     parser.add_argument("--folders", type=int, default=1000)
+    parser.add_argument("--settings", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     is_good = report("files", try_mutations(data_readers(), options.files, options.seed))
@@ -617,6 +620,7 @@ def main() -> int:
         readers = folder_readers(Path(work)) if options.folders else []
         if readers:
             is_good &= report("folders", try_mutations(readers, options.folders, options.seed))
+    is_good &= report_settings(options.settings, options.seed) if options.settings else True
     return 0 if is_good else 1
 
 

@@ -1,19 +1,17 @@
 """Change settings at random, and train one step: each training runs, or is refused in one line.
 
-    python benchmarks/fuzz_settings.py [--count 1000] [--seed 0]
+    python benchmarks/fuzz.py --files 0 --folders 0 --settings 1000 [--seed 0]
 
 Every task with every kind of model starts from tiny data and a tiny model. One or two settings
 get another value: a border of their type, a wrong type, an empty text, or another choice. What is
 not refused makes one training step, a validation and two predictions. Anything but an `InputError`
-or an `OSError` is a failure. Exits with 1 after a failure.
+or an `OSError` is a failure.
 """
 
-import argparse
 import importlib.util
 import random
 import resource
 import signal
-import sys
 import tempfile
 import traceback
 import types
@@ -187,24 +185,16 @@ def tiny_setups(folder: Path) -> dict[str, Settings]:
     return setups
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+def report_settings(count: int, seed: int) -> bool:
+    """Print what became of changed settings, and return whether nothing has failed."""
     resource.setrlimit(resource.RLIMIT_AS, (MAX_BYTES, MAX_BYTES))
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as work:
-        for trial in try_settings(tiny_setups(Path(work)), options.count, options.seed):
+        for trial in try_settings(tiny_setups(Path(work)), count, seed):
             is_expected = trial.outcome in ("trained", "refused", "slow")
             outcomes[trial.outcome if is_expected else "failed"] += 1
             if trial.outcome not in ("trained", "refused"):
                 print(f"{trial.name}: {trial.changes}: {trial.outcome}", flush=True)
-    print(", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())))
-    return 1 if outcomes["failed"] else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    parts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+    print(f"settings: {parts}")
+    return not outcomes["failed"]

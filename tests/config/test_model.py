@@ -6,7 +6,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 from regard.attention.catalogue import NORMALIZERS, SCORES
-from regard.config.models.model_fields import NormalizerName, ScoreName
+from regard.config.models.model_fields import SampledNormalizerName, ScoreName
 from regard.models.catalogue import MODELS, build_model, model_settings
 from regard.tasks.catalogue import TASKS, table_classes, tasks_of_model
 from regard.tasks.load import parse_settings
@@ -42,7 +42,7 @@ def choices(annotation):
 
 def test_choices_are_no_more_than_there_are():
     assert set(get_args(ScoreName)) == set(SCORES)
-    assert set(get_args(NormalizerName)) == set(NORMALIZERS)
+    assert set(get_args(SampledNormalizerName)) == set(NORMALIZERS)
     for kind in MODELS:
         for name, parameter in model_settings(kind).items():
             if name not in SIZES and choices(parameter.annotation):

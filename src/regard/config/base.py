@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 T = TypeVar("T")
 
-Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
+MAX_NUMBER = 2**31 - 1
+Positive = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
 Count = Annotated[int, Field(ge=0, le=2**63 - 1)]  # a seed may have 64 bits
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[float, Field(ge=0, lt=1)]

@@ -39,7 +39,10 @@ class BeamConfig(SearchConfig):
     width: Positive = Field(default=5, description="Number of hypotheses kept at each position.")
     n_best: Positive = Field(default=1, description="Number of outputs for each input.")
     length_penalty: float = Field(
-        default=0.0, ge=0, description="Length penalty alpha (Wu et al. 2016), 0 or more; 0: none."
+        default=0.0,
+        ge=0,
+        le=100,
+        description="Length penalty alpha (Wu et al. 2016), 0 to 100; 0: none.",
     )
     length_normalization: Literal["gnmt", "length"] = Field(
         default="gnmt",

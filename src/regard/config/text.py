@@ -18,7 +18,7 @@ class TextConfig(Config):
         description="Kind of tokenizer: bpe, byte_bpe, wordpiece, unigram, words, characters, or "
         "auto (by the data: words if they are few, else bpe).",
     )
-    size: int = Field(
+    size: Positive = Field(
         default=8000,
         ge=5,
         description="Maximum size of the vocabulary; auto chooses one unless it is set.",

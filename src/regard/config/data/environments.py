@@ -4,7 +4,9 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.config.base import Count, DataConfig, Positive
+from regard.config.base import MAX_NUMBER, Count, DataConfig, Positive
+
+SeveralChoices = Annotated[int, Field(ge=2, le=MAX_NUMBER)]
 
 SEED_HELP = "Random seed of the environments."
 
@@ -16,7 +18,7 @@ class BanditDataConfig(DataConfig):
 
     corpus_class: ClassVar = "regard.data.synthetic.environments:Bandits"
     kind: Literal["bandit"] = "bandit"
-    arms: Annotated[int, Field(ge=2)] = Field(default=5, description="Number of arms.")
+    arms: SeveralChoices = Field(default=5, description="Number of arms.")
     steps: Positive = Field(default=10, description="Number of pulls in an episode.")
     seed: Count = Field(default=0, description=SEED_HELP)
     held_out: Positive = Field(default=10_000, description=HELD_OUT_HELP)
@@ -27,10 +29,8 @@ class MdpDataConfig(DataConfig):
 
     corpus_class: ClassVar = "regard.data.synthetic.environments:Mdps"
     kind: Literal["mdp"] = "mdp"
-    states: Annotated[int, Field(ge=2)] = Field(default=10, description="Number of states.")
-    actions: Annotated[int, Field(ge=2)] = Field(
-        default=5, description="Number of actions in each state."
-    )
+    states: SeveralChoices = Field(default=10, description="Number of states.")
+    actions: SeveralChoices = Field(default=5, description="Number of actions in each state.")
     horizon: Positive = Field(default=10, description="Number of steps in an episode.")
     episodes: Positive = Field(default=10, description="Number of episodes in one environment.")
     seed: Count = Field(default=0, description=SEED_HELP)

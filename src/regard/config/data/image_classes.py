@@ -4,10 +4,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from regard.config.base import Count, DataConfig, Positive
+from regard.config.base import MAX_NUMBER, Count, DataConfig, Positive
 from regard.config.data.data_fields import PUBLIC_NAME_HELP, HeldOutShare
 
-Ways = Annotated[int, Field(ge=2)]
+Ways = Annotated[int, Field(ge=2, le=MAX_NUMBER)]
 
 HeightAndWidth = Annotated[tuple[Positive, Positive], Field(strict=False)]
 

@@ -14,7 +14,7 @@ from regard.config.models.model_fields import (
     NORMALIZE_HELP,
     SCORE_HELP,
     ActivationName,
-    NormalizerName,
+    SampledNormalizerName,
     ScoreName,
 )
 from regard.errors import InputError
@@ -93,7 +93,7 @@ class ShowAttendConfig(Config):
     image_layers: Positive = Field(default=3, description=IMAGE_LAYERS_HELP)
     pooling_layers: Count = Field(default=2, description=POOLING_LAYERS_HELP)
     score: ScoreName = Field(default="additive", description=SCORE_HELP)
-    normalize: NormalizerName = Field(
+    normalize: SampledNormalizerName = Field(
         default="softmax",
         description=f"{NORMALIZE_HELP} softmax is soft attention, reinforce hard.",
     )

@@ -16,13 +16,10 @@ ScoreName = Literal[
     "salience",
 ]
 
-NormalizerName = Literal[
-    "softmax",
-    "sparsemax",
-    "entmax15",
-    "reinforce",
-    "straight_through",
-]
+NormalizerName = Literal["softmax", "sparsemax", "entmax15", "straight_through"]
+
+# REINFORCE needs a loss of its own, which only captioning has.
+SampledNormalizerName = Literal[NormalizerName, "reinforce"]
 
 InitScheme = Literal["paper", "scaled"]
 
