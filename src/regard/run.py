@@ -27,6 +27,8 @@ from regard.data.corpus import Corpus, CorpusRecord, Record, check_split
 from regard.data.records import RecordData, matches_fields, to_records, write_records
 from regard.errors import InputError
 from regard.files import FileDigest, JsonObject, draft_path, explain_write_errors, write_synced
+from regard.kernels.int8 import HAS_INT8, mark_int8
+from regard.kernels.linear import release_packed_weights
 from regard.manifest import (
     DamagedFileError,
     Manifest,
@@ -233,6 +235,22 @@ class Run:
             return self
         settings = override_settings(self.settings, overrides)
         return Run(settings, self.vocabularies, self.model)
+
+    def quantize(self) -> "Run":
+        """Multiply with weights of 8 bits from now on, which is faster; return this run.
+
+        Each row of a weight and each input vector has its own scale. Predictions can change a
+        little. Small products, training and saved files keep 32 bits.
+
+        >>> run = regard.load("runs/numbers").quantize()
+        >>> run("one two").text == regard.load("runs/numbers")("one two").text
+        True
+        """
+        if not HAS_INT8:
+            raise InputError("quantize: this build of torch has no products of 8 bits")
+        release_packed_weights(self.model)
+        mark_int8(self.model)
+        return self
 
     def serve(self, *, port: int = 8000, host: str = "127.0.0.1", key: str | None = None) -> None:
         """Serve this run until the program is interrupted: a web page and an HTTP API.

@@ -21,8 +21,8 @@ SURFACE = {
     "check": {"config", "changes", "--json", "--skip-bad"},
     "train": {"config", "changes", "--run", "--threads", "--accept-changed-data", "--skip-bad"},
     "verify": {"folder", "--update"},
-    "score": {"folder", "--split", "--json", "--set", "--skip-bad"},
-    "predict": {"folder", "inputs", "--json", "--prefix", "--set", "--strict"},
+    "score": {"folder", "--int8", "--split", "--json", "--set", "--skip-bad"},
+    "predict": {"folder", "inputs", "--int8", "--json", "--prefix", "--set", "--strict"},
     "embed": {"folder", "inputs", "--json", "--output", "--set"},
     "chat": {"folder", "--seed", "--show-belief"},
     "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}

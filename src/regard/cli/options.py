@@ -31,6 +31,9 @@ SkipBadOption = Annotated[
     bool,
     typer.Option("--skip-bad", help="Skip rows of data files that cannot be read (data.skip_bad)."),
 ]
+Int8Option = Annotated[
+    bool, typer.Option("--int8", help="Multiply with weights of 8 bits: faster, a little coarser.")
+]
 SplitOption = Annotated[str, typer.Option(help="Split of the run's data: train, dev or test.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from regard.cli.options import RunArgument, SetOption
+from regard.cli.options import Int8Option, RunArgument, SetOption
 from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.files import JsonObject
@@ -51,6 +51,7 @@ def predict(
         str | None,
         typer.Option(metavar="TEXT", help="Beginning of every output; the model writes the rest."),
     ] = None,
+    int8: Int8Option = False,
     overrides: SetOption = None,
 ) -> None:
     r"""Print one prediction for each INPUT, or for each line of standard input, in order.
@@ -61,6 +62,8 @@ def predict(
     two, so that every prediction is one line.
     """
     run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
+    if int8:
+        run.quantize()
     if inputs:
         lines, location = list[str | InputError](inputs), "input {}"
     else:

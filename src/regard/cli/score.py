@@ -4,6 +4,7 @@ import json
 import sys
 
 from regard.cli.options import (
+    Int8Option,
     JsonOption,
     RunArgument,
     SetOption,
@@ -24,10 +25,13 @@ def score(
     split: SplitOption = "test",
     as_json: JsonOption = False,
     skip_bad: SkipBadOption = False,
+    int8: Int8Option = False,
     overrides: SetOption = None,
 ) -> None:
     """Compute the standard metrics of a run's task on a split of its data."""
     run = Run.load(folder).override(with_skip_bad(overrides, skip_bad))
+    if int8:
+        run.quantize()
     corpus = run.corpus()
     records = run.read_split(split, corpus)
     with progress_bar("scoring", len(records)) as progress:

@@ -17,6 +17,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor as is_transformed
 
+from regard.kernels.int8 import Int8Weight, pack_int8, uses_int8
+
 # Smallest n * d * e for oneDNN: of a packed weight, of up to MAX_REPEATED_ROWS rows (such as the
 # steps of a recurrent network, whose shapes come again and again), and of more rows.
 MIN_PACKED_SIZE = 200_000
@@ -30,9 +32,9 @@ HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, 
 
 
 class PackedWeight(NamedTuple):
-    """A weight in oneDNN's order, the parameters that it was made from, and their versions."""
+    """A weight in the order of a kernel, the parameters that it was made from, their versions."""
 
-    weight: Tensor
+    weight: Tensor | Int8Weight
     versions: list[tuple[int, int]]
     others: Sequence[Tensor]  # the parameters but for the first, which keeps the packed weight
 
@@ -132,8 +134,10 @@ class LinearFunction(torch.autograd.Function):
         )
 
 
-def multiply(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """x W' + b by oneDNN; `weight` may be packed."""
+def multiply(x: Tensor, weight: Tensor | Int8Weight, bias: Tensor | None) -> Tensor:
+    """x W' + b by oneDNN, or with 8 bits; `weight` may be packed."""
+    if isinstance(weight, Int8Weight):
+        return weight.multiply(x, bias)
     if weight.layout is torch.strided:
         weight = to_dense_order(weight)
     return torch.ops.mkldnn._linear_pointwise(to_dense_order(x), weight, bias, "none", [], "")
@@ -146,7 +150,7 @@ def to_dense_order(x: Tensor) -> Tensor:
     return x.contiguous()
 
 
-def packed_weight(weight: Tensor, parameter: Tensor) -> Tensor:
+def packed_weight(weight: Tensor, parameter: Tensor) -> Tensor | Int8Weight:
     """Return a packed weight: the whole parameter, or a view of it.
 
     It is kept with the parameter until the values of the parameter change.
@@ -156,14 +160,14 @@ def packed_weight(weight: Tensor, parameter: Tensor) -> Tensor:
     return pack(key, weight, [parameter]) if packed is None else packed
 
 
-def packed_joint_weight(parameters: Sequence[Tensor]) -> Tensor:
+def packed_joint_weight(parameters: Sequence[Tensor]) -> Tensor | Int8Weight:
     """Return the packed rows of several parameters; they are kept with the first one."""
     key = tuple(map(id, parameters))
     packed = find_packed(key, parameters)
     return pack(key, torch.cat(list(parameters)), parameters) if packed is None else packed
 
 
-def find_packed(key: Hashable, parameters: Sequence[Tensor]) -> Tensor | None:
+def find_packed(key: Hashable, parameters: Sequence[Tensor]) -> Tensor | Int8Weight | None:
     """Return a packed weight if there is one, and its parameters have not changed since."""
     packed: PackedWeight | None = getattr(parameters[0], "packed", {}).get(key)
     if packed is None or packed.versions != parameter_versions(parameters):
@@ -171,10 +175,13 @@ def find_packed(key: Hashable, parameters: Sequence[Tensor]) -> Tensor | None:
     return packed.weight
 
 
-def pack(key: Hashable, weight: Tensor, parameters: Sequence[Tensor]) -> Tensor:
+def pack(key: Hashable, weight: Tensor, parameters: Sequence[Tensor]) -> Tensor | Int8Weight:
     """Pack a weight, and keep it with the first parameter."""
-    versions = parameter_versions(parameters)
-    packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach().contiguous(), PACKED_ROWS)
+    versions, values = parameter_versions(parameters), weight.detach().contiguous()
+    if uses_int8(parameters[0]):
+        packed = pack_int8(values)
+    else:
+        packed = torch.ops.mkldnn._reorder_linear_weight(values, PACKED_ROWS)
     kept: dict[Hashable, PackedWeight] = getattr(parameters[0], "packed", {})
     kept = {**kept, key: PackedWeight(packed, versions, parameters[1:])}  # other threads may read
     setattr(parameters[0], "packed", kept)  # noqa: B010 - an attribute that torch does not know

@@ -1,0 +1,60 @@
+"""Products with weights of 8 bits, by oneDNN.
+
+    W ~ s_w Q_w        one scale for each row of W: s_w = max |w| / 127
+    x ~ s_x Q_x        one scale for each row of x, so that no row depends on another
+    x W' ~ s_x (Q_x Q_w') s_w, summed in 32 bits
+
+n: rows   d: width of the input   e: width of the output
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+HAS_INT8 = torch.backends.mkldnn.is_available() and hasattr(torch.ops.onednn, "qlinear_pointwise")
+MAX_INT8 = 127
+INPUT_ZERO = 128  # inputs are stored without a sign
+MIN_SCALE = 1e-30  # for a row of zeros
+
+
+class Int8Weight(NamedTuple):
+    """A weight of 8 bits in oneDNN's order, with the scale and the zero of each row."""
+
+    packed: Tensor
+    scales: Float[Tensor, " e"]
+    zeros: Int[Tensor, " e"]
+
+    def multiply(
+        self, x: Float[Tensor, "*n d"], bias: Float[Tensor, " e"] | None
+    ) -> Float[Tensor, "*n e"]:
+        """Return x W' + b."""
+        scale = x.abs().amax(-1, keepdim=True).clamp_min_(MIN_SCALE)
+        rounding = x.new_full((), INPUT_ZERO + 0.5)  # the conversion to integers cuts off
+        numbers = torch.addcdiv(rounding, x, scale, value=MAX_INT8).to(torch.uint8)
+        product = torch.ops.onednn.qlinear_pointwise(
+            *(numbers, 1 / MAX_INT8, INPUT_ZERO),
+            *self,
+            *(None, 1.0, 0, torch.float32, "none", [], ""),
+        )
+        return product.mul_(scale) if bias is None else torch.addcmul(bias, product, scale)
+
+
+def pack_int8(weight: Float[Tensor, "e d"]) -> Int8Weight:
+    """Round a weight to 8 bits, and pack it."""
+    scales = (weight.abs().amax(1) / MAX_INT8).clamp_min_(MIN_SCALE)
+    numbers = (weight / scales[:, None]).round_().to(torch.int8)
+    zeros = torch.zeros(len(weight), dtype=torch.int32)
+    return Int8Weight(torch.ops.onednn.qlinear_prepack(numbers, None), scales, zeros)
+
+
+def mark_int8(model: nn.Module) -> None:
+    """Let the products of a model with its weights use 8 bits in inference."""
+    for parameter in model.parameters():
+        if parameter.ndim == 2:
+            setattr(parameter, "uses_int8", True)  # noqa: B010 - torch does not know it
+
+
+def uses_int8(parameter: Tensor) -> bool:
+    return getattr(parameter, "uses_int8", False)
