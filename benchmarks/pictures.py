@@ -30,7 +30,7 @@ from regard.view.picture import picture_bytes
 GERMAN = "ein mann in einem roten hemd fährt fahrrad ."
 LINKS = "0-0 1-1 2-2 3-3 4-4 5-5 6-6 6-7 7-9 8-10"
 WINDOW, PHONE = (1280, 800), (360, 740)
-MAX_COLORS = 128  # of a picture, so that it stays small
+MAX_COLORS = 256  # of a picture, so that it stays small
 REVIEW = (
     "I went to see this film with my brother. The first half hour is slow. Then it becomes a "
     "wonderful, moving story. We had popcorn."
@@ -59,7 +59,8 @@ def shot(
         seen.keyboard.press(key)
         seen.wait_for_timeout(100)
     image = Image.open(io.BytesIO(seen.screenshot()))
-    image.convert("RGB").quantize(MAX_COLORS, dither=Image.Dither.NONE).save(to, optimize=True)
+    palette = image.convert("RGB").quantize(MAX_COLORS, Image.Quantize.MAXCOVERAGE)
+    palette.save(to, optimize=True)
     seen.close()
     print(f"{to}: written", *complaints)
 

@@ -61,7 +61,9 @@ function outlineRegions(viewer, weights, width, height) { // edges between regio
     if (!isIn(row, column + 1)) path += `M${x + dx},${y}v${dy}`;
   });
   const board = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, class: "outline", "aria-hidden": "true" });
-  if (path) svg("path", { d: path, fill: "none", stroke: viewer.theme.isDark ? "#ffb36b" : "#ff8a1f", "stroke-width": 2, "stroke-linecap": "square" }, board);
+  const line = { d: path, fill: "none", "stroke-linecap": "square" }; // white with a dark border, for any picture
+  if (path) svg("path", { ...line, stroke: "#000", "stroke-opacity": 0.6, "stroke-width": 5 }, board);
+  if (path) svg("path", { ...line, stroke: "#fff", "stroke-width": 2 }, board);
   return board;
 }
 
