@@ -1,6 +1,14 @@
 """Unmodified clients of other services against a live server."""
 
+import base64
+import time
+
+import numpy as np
 import pytest
+
+from regard.errors import InputError
+from regard.serve.batcher import Batcher
+from regard.serve.limits import ApiError
 
 openai = pytest.importorskip("openai")
 
@@ -104,6 +112,80 @@ def test_openai_chat_refuses_a_system_role(client):
     messages = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "hello"}]
     with pytest.raises(openai.BadRequestError, match="must alternate"):
         client.chat.completions.create(model="talker", messages=messages)
+
+
+@pytest.mark.parametrize("encoding", [None, "float", "base64"])
+def test_openai_embeddings(client, runs, encoding):
+    """The client asks for base64 unless it is told otherwise, and decodes it."""
+    texts = ["the cat sat", "a bird"]
+    options = {} if encoding is None else {"encoding_format": encoding}
+    answer = client.embeddings.create(model="judge", input=texts, **options)
+    rows = [item.embedding for item in answer.data]
+    if encoding == "base64":
+        rows = [np.frombuffer(base64.b64decode(row), "<f4") for row in rows]
+    np.testing.assert_allclose(rows, runs["judge"].embed(texts), atol=1e-6)
+    assert [item.index for item in answer.data] == [0, 1]
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens > 0
+
+
+def test_openai_embeddings_of_other_runs_are_refused(client):
+    with pytest.raises(openai.BadRequestError, match="does not support embeddings"):
+        client.embeddings.create(model="translator", input="x")
+    with pytest.raises(openai.BadRequestError, match="dimensions"):
+        client.embeddings.create(model="judge", input="x", dimensions=2)
+
+
+def test_openai_waits_when_the_queue_is_full(server, monkeypatch):
+    """The client sends a request again after 429, not before the time that the server asks for."""
+    times, predict = list[float](), Batcher.predict
+
+    async def predict_later(self, run, records):
+        times.append(time.monotonic())
+        if len(times) == 1:
+            raise ApiError(429, "too many requests are waiting", {"Retry-After": "1"})
+        return await predict(self, run, records)
+
+    monkeypatch.setattr(Batcher, "predict", predict_later)
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=2) as client:
+        client.completions.create(model="writer", prompt="the", max_tokens=2)
+    assert len(times) == 2
+    assert times[1] - times[0] >= 0.99
+    times.clear()
+    with (
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client,
+        pytest.raises(openai.RateLimitError, match="too many"),
+    ):
+        client.completions.create(model="writer", prompt="the", max_tokens=2)
+
+
+def test_openai_error_in_a_stream(client, monkeypatch, runs):
+    def fail(record, on_text):
+        on_text("the ")
+        raise InputError("the text is too long")
+
+    monkeypatch.setattr(runs["talker"].task, "stream", fail)
+    messages = [{"role": "user", "content": "the cat sat"}]
+    with pytest.raises(openai.APIError, match="too long"):
+        list(client.chat.completions.create(model="talker", messages=messages, stream=True))
+
+
+def test_langchain(server, runs):
+    langchain = pytest.importorskip("langchain_openai")
+    options = {"base_url": f"{server.url}/v1", "api_key": "none"}
+    chat = langchain.ChatOpenAI(model="talker", **options)
+    assert chat.invoke("the cat sat").content == runs["talker"]("the cat sat").text
+    assert "".join(part.content for part in chat.stream("the cat sat")) == (
+        runs["talker"]("the cat sat").text
+    )
+    writer = langchain.OpenAI(model="writer", temperature=0, max_tokens=4, **options)
+    expected = runs["writer"].override(["decode.max_length=4"])("the cat").best.text
+    assert writer.batch(["the cat", "the cat"]) == [expected, expected]
+    embeddings = langchain.OpenAIEmbeddings(
+        model="judge", check_embedding_ctx_length=False, **options
+    )
+    np.testing.assert_allclose(
+        embeddings.embed_query("the cat"), runs["judge"].embed(["the cat"])[0], atol=1e-6
+    )
 
 
 def test_openai_key(locked_server):
