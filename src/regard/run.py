@@ -23,7 +23,7 @@ from regard.config.base import DataConfig
 from regard.config.dump import dumps
 from regard.config.settings import Settings
 from regard.data.build import build_corpus
-from regard.data.corpus import Corpus, CorpusRecord, Record, check_split
+from regard.data.corpus import SPLITS, Corpus, CorpusRecord, Record, check_split
 from regard.data.records import RecordData, matches_fields, to_records, write_records
 from regard.errors import InputError
 from regard.files import FileDigest, JsonObject, draft_path, explain_write_errors, write_synced
@@ -221,6 +221,13 @@ class Run:
     def read_split(self, split: str, corpus: Corpus | None = None) -> list[Record]:
         """Return the records of a split of the data, or of another corpus: train, dev or test."""
         corpus = self.corpus() if corpus is None else corpus
+        if split in SPLITS and split not in corpus.splits:
+            can_add = split in type(self.settings.data).model_fields
+            raise InputError(
+                f"data: has no split {split!r}, but {', '.join(corpus.splits)}; give one of these "
+                f"(--split {corpus.splits[-1]})"
+                + (f", or a file (--set data.{split}=FILE)" if can_add else "")
+            )
         check_split(split, corpus.splits)
         return [CorpusRecord(record) for record in corpus.read(split)]
 

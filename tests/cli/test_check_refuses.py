@@ -82,3 +82,28 @@ def test_check_refuses_with_the_line_of_train(refusal, case):
     assert checked == trained
     assert len(checked) == 1
     assert expected in checked[0]
+
+
+def test_a_run_without_a_test_split_says_what_can_be_scored(refusal, capsys):
+    Path("train.tsv").write_text(PAIRS)
+    write_config(TRANSLATE)
+    with pytest.raises(SystemExit):
+        main(["train", "config.toml", *MODELS["translate"], "train.steps=1"])
+    assert "Try: regard score runs/config --split train, or:" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["score", "runs/config"])
+    error = capsys.readouterr().err
+    assert "data: has no split 'test', but train; give one of these (--split train)" in error
+
+
+def test_score_counts_skipped_rows(refusal, capsys):
+    Path("train.tsv").write_text(f"{PAIRS}no tab\n")
+    write_config(TRANSLATE)
+    for words in (
+        ["train", "config.toml", *MODELS["translate"], "train.steps=1", "--skip-bad"],
+        ["score", "runs/config", "--split", "train", "--set", "decode.max_length=2"],
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(words)
+        assert end.value.code == 0
+        assert "1 row skipped (first: train.tsv:13: 1 column" in capsys.readouterr().err

@@ -38,3 +38,11 @@ def test_changed_settings_train_or_are_refused(tmp_path, unchecked, monkeypatch)
 def test_values_that_no_training_can_use_are_refused(setting, value, message):
     with pytest.raises(InputError, match=message):
         create_run(resolve_settings({"data": {"kind": "dates"}}, [f"{setting}={value}"]))
+
+
+def test_models_of_characters_read_words_between_spaces():
+    with pytest.raises(InputError, match="split_punctuation is not for elmo"):
+        resolve_settings(
+            {"task": "pretrain", "model": {"kind": "elmo"}},
+            ["text.kind=words", "text.split_punctuation=true"],
+        )

@@ -57,4 +57,5 @@ def train(
         print(f"Stopped after step {trainer.training.steps_done}; give the same command to resume.")
         raise typer.Exit(exit_code(stop))
     print(f"{folder}: trained for {trainer.training.steps_done} steps")
-    print(f'Try: regard score {folder}, or: echo "…" | regard predict {folder}')
+    split = "" if "test" in trainer.corpus.splits else f" --split {trainer.corpus.splits[-1]}"
+    print(f'Try: regard score {folder}{split}, or: echo "…" | regard predict {folder}')

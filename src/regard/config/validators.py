@@ -37,3 +37,8 @@ def check_word_tokenizer(settings: Settings) -> None:
         raise InputError(
             f"model.kind = {kind!r} reads the characters of words: set text.kind = 'words'"
         )
+    if kind in WORD_MODELS and settings.text.split_punctuation:
+        raise InputError(
+            f"text.split_punctuation is not for {kind}, which reads words as spaces separate them: "
+            "set it to false"
+        )

@@ -155,7 +155,7 @@ def test_it_is_resumed_exactly(tmp_path):
         (
             ["score", "bandit", "--split", "train"],
             "",
-            "split must be one of dev, test, not 'train'",
+            "data: has no split 'train', but dev, test; give one of these (--split test)",
         ),
         (["init", "bandit", "data.arms=1"], "", "data.arms: must be at least 2, not 1"),
         (["init", "bandit", "model.dilation=3"], "", "model.dilation: must be one of 1, 2, not 3"),
