@@ -344,6 +344,16 @@ def test_steps_with_alternatives(annotated_page):
     assert status(annotated_page).startswith("“</s>” attends to “</s>”")
 
 
+def test_a_language_model_predicts_the_next_token(open_map):
+    table = np.tril(np.ones((3, 3))) / np.array([[1], [2], [3]])
+    choices = tuple((TokenChoice(token, 0.6),) for token in ("b", "c", "d"))
+    map_ = AttentionMap(table, list("abc"), annotations=MapAnnotations(choices=choices))
+    page = open_map(map_)
+    page.keyboard.press("3")
+    assert page.inner_text(".choices-row .heading") == "Likeliest after “a”"
+    assert page.inner_text(".choices .chosen span >> nth=0") == "b"
+
+
 def test_the_tree_of_a_search(annotated_page):
     annotated_page.keyboard.press("4")
     nodes = annotated_page.locator(".stage svg text >> visible=true")

@@ -33,12 +33,13 @@ function button(text, attributes, parent, onClick) {
   return node;
 }
 
-function fontFamily() {
-  return getComputedStyle(document.documentElement).getPropertyValue("--font").trim() || "sans-serif";
-}
+let family = "";
+let rulerFont = "";
 
-function textWidth(text, size = FONT_SIZE, weight = 400) {
-  ruler.font = `${weight} ${size}px ${fontFamily()}`;
+function textWidth(text, size = FONT_SIZE) {
+  family ||= getComputedStyle(document.documentElement).getPropertyValue("--font").trim() || "sans-serif";
+  const font = `${size}px ${family}`;
+  if (font !== rulerFont) { ruler.font = font; rulerFont = font; } // setting it is slow
   return ruler.measureText(text).width;
 }
 
@@ -69,6 +70,18 @@ function percent(weight) { // two digits that matter
   const value = 100 * weight;
   if (value > 0 && value < 0.1) return "< 0.1 %";
   return `${value.toFixed(value < 9.95 && value > 0 ? 1 : 0)} %`;
+}
+
+function drawWhenVisible(nodes, draw, isMany) { // at once, unless there are many; returns what ends it
+  const observer = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      observer.unobserve(target);
+      draw(target);
+    }
+  });
+  nodes.forEach((node) => { if (isMany) observer.observe(node); else draw(node); });
+  return observer;
 }
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));

@@ -118,7 +118,7 @@ function paintCells(viewer, canvas, { layout, width, height, shown, at }) {
       ink.fillRect(at.x(k), at.y(q), Math.max(1, at.x(k + 1) - at.x(k) - gap), Math.max(1, at.y(q + 1) - at.y(q) - gap));
     }
   }
-  if (cellWidth >= 30 && cellHeight >= 16) paintNumbers(viewer, ink, { layout, shown, at, scale });
+  if (cellWidth >= (viewer.data.gold ? 56 : 30) && cellHeight >= 16) paintNumbers(viewer, ink, { layout, shown, at, scale });
   ink.strokeStyle = theme.mark;
   ink.lineWidth = cellHeight < 6 ? 1 : 2;
   ink.strokeRect(at.x(0) + 0.5, at.y(state.row) + 0.5, columns.length * cellWidth - 1 - gap, Math.max(2, cellHeight - 1 - gap));

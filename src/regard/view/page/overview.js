@@ -1,6 +1,7 @@
 // All heads as small multiples, with the entropy and the role of each.
 
 const MAX_THUMBNAIL_CELLS = 64; // a side; each cell is the maximum of its weights
+const MAX_DRAWN_WEIGHTS = 1_000_000; // above this, only visible thumbnails are drawn
 
 function thumbnailTable(data, layer, head) {
   const [rows, columns] = [data.queries.tokens.length, data.keys.tokens.length];
@@ -22,16 +23,10 @@ function drawThumbnail(viewer, canvas, layer, head) {
   ink.putImageData(image, 0, 0);
 }
 
-function drawWhenVisible(viewer, canvases) { // a map may have hundreds of heads
-  const observer = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      observer.unobserve(target);
-      drawThumbnail(viewer, target, Number(target.dataset.layer), Number(target.dataset.head));
-    }
-  });
-  canvases.forEach((canvas) => observer.observe(canvas));
-  return observer;
+function drawThumbnails(viewer, canvases) { // a map may have hundreds of heads
+  const { data } = viewer;
+  const isMany = viewer.headCount * data.queries.tokens.length * data.kept > MAX_DRAWN_WEIGHTS;
+  return drawWhenVisible(canvases, (canvas) => drawThumbnail(viewer, canvas, Number(canvas.dataset.layer), Number(canvas.dataset.head)), isMany);
 }
 
 function thumbnail(viewer, parent, layer, head, width) {
@@ -91,7 +86,7 @@ function drawOverview(viewer, stage) {
   if (data.kind === "self") notes.push("Percent: the share of weight on the previous, same, next, first or last token, or on separators, if it is 40 % or more.");
   if (data.gold) notes.push("AER: the alignment error rate against the gold links.");
   element("p", { class: "note" }, board, notes.join(" "));
-  const observer = drawWhenVisible(viewer, canvases);
+  const observer = drawThumbnails(viewer, canvases);
   return { destroy: () => observer.disconnect(), toSvg: () => overviewSvg(viewer) };
 }
 
@@ -108,5 +103,5 @@ function drawMiniature(viewer, parent) { // all heads beside the current one
       return canvas;
     });
   });
-  return drawWhenVisible(viewer, canvases);
+  return drawThumbnails(viewer, canvases);
 }

@@ -103,13 +103,6 @@ function drawStrip(viewer, board, grid, size) { // small multiples, a word each
   const { data, state, layers } = viewer;
   const strip = element("div", { class: "strip", role: "group", "aria-label": "Words of the caption" }, board);
   const width = Math.round(Math.min(size, size * grid.width / grid.height));
-  const observer = new IntersectionObserver((entries) => {
-    for (const { isIntersecting, target } of entries) {
-      if (!isIntersecting) continue;
-      observer.unobserve(target);
-      paintPicture(viewer, target, denseWeights(data, layers[Number(target.dataset.layer)], 0), width);
-    }
-  });
   data.layers.forEach(({ name }, layer) => {
     const isCurrent = layer === state.layer;
     const node = button(null, { class: "frame", "aria-pressed": String(isCurrent), "aria-label": `Word ${layer + 1}: ${name}` }, strip, () => {
@@ -120,9 +113,9 @@ function drawStrip(viewer, board, grid, size) { // small multiples, a word each
     const canvas = element("canvas", { "data-layer": layer }, node);
     canvas.style.cssText = `width:${width}px;height:${width * grid.height / grid.width}px`;
     element("span", {}, node, name || "·");
-    observer.observe(canvas);
   });
   const current = strip.children[state.layer];
   if (current) strip.scrollLeft = current.offsetLeft - strip.clientWidth / 2 + current.clientWidth / 2;
-  return observer;
+  const paint = (canvas) => paintPicture(viewer, canvas, denseWeights(data, layers[Number(canvas.dataset.layer)], 0), width);
+  return drawWhenVisible([...strip.querySelectorAll("canvas")], paint, data.layers.length > 40);
 }

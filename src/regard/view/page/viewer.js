@@ -13,7 +13,7 @@
 //   state          the first {layer, head, view, words, query}, each optional
 //   keyTarget      where keys are heard; default: the container
 //
-// selection: {layer, head, query, key, words, queryText, keyText}. Layers and heads count from 0; head may be "mean" or
+// selection: {view, layer, head, query, key, words, queryText, keyText}. Layers and heads count from 0; head may be "mean" or
 // "max"; query and key count words if `words` is true, else tokens; key is null if no cell is selected.
 
 const DRAW = { matrix: drawMatrix, lines: drawLines, text: drawText, heads: drawOverview, search: drawSearchTree, picture: drawPicture };
@@ -37,7 +37,7 @@ function createViewer(container, data, options = {}) {
   return {
     ready,
     show: (newData, state = {}) => viewer.load(newData, { ...keptState(viewer), ...state }),
-    state: () => ({ ...viewer.selection(), view: viewer.state.view }),
+    state: () => viewer.selection(),
     select(query) { if (viewer.isReady) viewer.selectQuery(query); },
     destroy() {
       viewer.player.stop();
@@ -241,11 +241,11 @@ function viewerMethods(viewer) {
     zoom(factor) { viewer.change({ zoom: clamp((viewer.state.zoom ?? 1) * factor, 0.2, 30) }); viewer.drawing.reveal?.(viewer.state.row, viewer.state.key); },
     selection() {
       const { state, data } = viewer;
-      if (!viewer.isReady) return { layer: 0, head: 0, query: 0, key: null, words: true, queryText: "", keyText: "" };
+      if (!viewer.isReady) return { view: "matrix", layer: 0, head: 0, query: 0, key: null, words: true, queryText: "", keyText: "" };
       const [rows, columns] = labelsOf(viewer);
       const query = data.layers_are_words ? state.layer : state.row;
       const queryText = data.layers_are_words ? data.layers[query].name : rows[query] ?? "";
-      return { layer: state.layer, head: state.head, query, key: state.key, words: showsWords(viewer), queryText, keyText: columns[state.key] ?? "" };
+      return { view: state.view, layer: state.layer, head: state.head, query, key: state.key, words: showsWords(viewer), queryText, keyText: columns[state.key] ?? "" };
     },
   };
 }
