@@ -3,6 +3,7 @@
 # make test-all  the same with the full products of the laws, which take minutes more
 # make lint    the same without the tests
 # make docs    build the site of the documents into build/site
+# make bench   measure speed beside other engines; CASE=A.greedy32 measures a part
 # make clean   remove .venv and everything that was made
 #
 # PYTHON chooses the interpreter, TORCH the build of torch: it is pinned because the open range of pyproject.toml
@@ -22,7 +23,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-all lint docs clean
+# The engines that `make bench` compares with, in an environment of their own.
+PEERS := ctranslate2==4.8.4 transformers==5.22.2
+
+.PHONY: demo test test-all lint docs bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
@@ -43,6 +47,14 @@ lint: $(VENV)/.installed-test
 # NO_MKDOCS_2_WARNING silences a notice of the theme about its successor.
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.installed build/peers/.installed
+	PYTHONPATH=. $(BIN)/python -m benchmarks.speed.run $(CASE) --peers build/peers --files build/bench
+
+build/peers/.installed: Makefile
+	$(PYTHON) -m venv build/peers
+	build/peers/bin/python -m pip --disable-pip-version-check install "$(TORCH)" $(PEERS)
+	@touch $@
 
 # The stamps are newer than what they were made from, so a second `make` installs nothing.
 $(VENV)/.torch:
