@@ -91,9 +91,11 @@ def test_add_and_joint_products():
 
 
 @needs_onednn
-def test_a_packed_weight_follows_its_parameter():
+@pytest.mark.parametrize("is_fused", [True, False])
+def test_a_packed_weight_follows_its_parameter(is_fused: bool):
+    """Also after a step of a fused optimizer, which does not count its changes."""
     layer, (x,) = Linear(12, 7), tensors((5, 12))
-    optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1)
+    optimizer = torch.optim.AdamW(layer.parameters(), lr=0.1, fused=is_fused)
     changes = [
         lambda: layer.load_state_dict(nn.Linear(12, 7).state_dict()),
         lambda: layer.double().float(),

@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from regard.kernels.linear import HAS_ONEDNN, packed_weight
 from regard.tasks.loss import Loss
 from regard.training.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from regard.training.ema import ExponentialMovingAverage, mean_weights
@@ -180,19 +179,3 @@ def test_averages():
     assert averaged["n"].item() == 2
     with pytest.raises(ValueError, match="different models"):
         mean_weights([{"w": torch.zeros(1)}, {"v": torch.zeros(1)}])
-
-
-@pytest.mark.skipif(not HAS_ONEDNN, reason="torch without oneDNN")
-@pytest.mark.parametrize("is_fused", [True, False])
-def test_packed_weights_are_those_after_the_step(is_fused):
-    """Rollouts and predictions between the steps of a training see the weights of today."""
-    model = nn.Linear(5, 1)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1, fused=is_fused)
-    training = Training(
-        model, lambda batch, _: Loss(F.mse_loss(model(batch[0]), batch[1]), 1), Numbers(), optimizer
-    )
-    packed = packed_weight(model.weight, model.weight)
-    training.step()
-    again = packed_weight(model.weight, model.weight)
-    assert again is not packed
-    torch.testing.assert_close(again.to_dense(), model.weight.detach())

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor as is_transformed
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 from regard.kernels.int8 import Int8Weight, pack_int8, uses_int8
 
@@ -198,3 +199,17 @@ def release_packed_weights(model: nn.Module) -> None:
     for parameter in model.parameters():
         if hasattr(parameter, "packed"):
             delattr(parameter, "packed")
+
+
+def release_after_step(optimizer: Optimizer, args: object, kwargs: object) -> None:  # noqa: ARG001
+    """Free the packed weights of parameters that an optimizer has changed.
+
+    Fused optimizers change parameters without a new version.
+    """
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            if hasattr(parameter, "packed"):
+                delattr(parameter, "packed")
+
+
+register_optimizer_step_post_hook(release_after_step)

@@ -127,8 +127,6 @@ class Training(Generic[BatchT]):
                 "train.learning_rate or train.max_grad_norm"
             )
         self.scaler.step(self.optimizer)
-        # A fused optimizer does not count its changes, by which packed weights become invalid.
-        torch.autograd.graph.increment_version(self.model.parameters())
         self.scaler.update()
         return norm if math.isfinite(norm) else 0.0
 
