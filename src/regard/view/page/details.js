@@ -23,11 +23,12 @@ function showRowBars(viewer, parent) {
   const title = parent.querySelector(".row-title");
   if (!title) return;
   const [rows, columns] = labelsOf(viewer);
-  title.textContent = data.kind === "pool" ? `${capitalized(rows[state.row])}: most weight` : `${quoted(rows[state.row])} attends to`;
+  const titles = { pool: `${capitalized(rows[state.row])}: most weight`, memory: `Step ${state.row + 1}, ${quoted(rows[state.row])}, uses` };
+  title.textContent = titles[data.kind] ?? `${quoted(rows[state.row])} attends to`;
   const best = strongestKeys(weights, columns.length, state.row, 6);
   const shown = best.reduce((sum, [, weight]) => sum + weight, 0);
   const total = range(columns.length).reduce((sum, k) => sum + weights[state.row * columns.length + k], 0);
-  const items = best.map(([key, weight]) => [columns[key] || "·", weight, key]);
+  const items = best.map(([key, weight]) => [keyName(viewer, columns[key]), weight, key]);
   if (total - shown > 0.005) items.push([`${columns.length - best.length} others`, total - shown, null]);
   const list = parent.querySelector(".bars");
   list.replaceChildren(...items.map(([text, weight, key]) => {

@@ -6,8 +6,8 @@ const MIN_FIRST_THRESHOLD = 0.1;
 function firstThreshold(weights, rows) { // so that few lines are drawn
   const sorted = Float32Array.from(weights.filter((weight) => weight >= MIN_FIRST_THRESHOLD)).sort();
   const weight = sorted.length > LINKS_PER_ROW * rows ? sorted[sorted.length - LINKS_PER_ROW * rows] : MIN_FIRST_THRESHOLD;
-  const greatest = maximum(weights); // weights of many keys may all be small
-  return clamp(Math.round(100 * Math.min(weight, greatest / 2)) / 100, 0.01, 0.95);
+  const threshold = sorted.length ? weight : maximum(weights) / 2; // weights of many keys may all be small
+  return clamp(Math.round(100 * threshold) / 100, 0.01, 0.95);
 }
 
 function linkList(viewer, threshold) { // [query, key, weight], the weakest first

@@ -16,17 +16,18 @@ function matrixLayout(viewer, stage) {
   const top = isFlat ? 28 : Math.ceil(widestColumn * Math.sin(angle * Math.PI / 180) + 20);
   const pad = isFlat ? 8 : Math.ceil(widestColumn * Math.cos(angle * Math.PI / 180));
   const fit = [(width - left - pad - 2) / columns.length, (height - top - 4) / rows.length];
-  const size = cellSize(fit, viewer.state.zoom, isFlat);
+  const size = cellSize(fit, { zoom: viewer.state.zoom, isFlat, fitsWidth: viewer.data.kind === "memory" });
   return { rows, columns, left, top, pad, isFlat, angle, widestColumn, ...size };
 }
 
-function cellSize([fitWidth, fitHeight], zoom, isFlat) {
+function cellSize([fitWidth, fitHeight], { zoom, isFlat, fitsWidth }) { // fitsWidth: all slots of a memory are visible
   let [width, height] = [Math.min(fitWidth, CELL.maxWidth), Math.min(fitHeight, CELL.maxHeight)];
   const isLong = Math.min(width, height) < CELL.labeled / 3; // readable cells would fill more than three windows
-  if (!isLong) [width, height] = [Math.max(width, CELL.labeled), Math.max(height, CELL.labeled)];
+  if (fitsWidth) [width, height] = [Math.max(3, width), Math.max(height, CELL.labeled)];
+  else if (!isLong) [width, height] = [Math.max(width, CELL.labeled), Math.max(height, CELL.labeled)];
   else [width, height] = [Math.max(CELL.min, width), Math.max(CELL.min, height)];
   if (!isFlat) width = Math.min(width, 2.2 * height);
-  height = Math.min(height, 1.6 * width);
+  height = Math.min(height, Math.max(1.6 * width, fitsWidth ? 26 : 0));
   const factor = zoom ?? 1;
   [width, height] = [width * factor, height * factor];
   return width >= 4 && height >= 4 ? { cellWidth: Math.floor(width), cellHeight: Math.floor(height) } : { cellWidth: width, cellHeight: height };

@@ -80,15 +80,19 @@ function statisticsSentence(viewer) {
   return `Entropy ${bits.toFixed(2)} of at most ${Math.log2(Math.max(1, columns.length)).toFixed(2)} bits per row.${far}${note}`;
 }
 
+const keyName = ({ data }, text) => data.kind === "memory" ? `slot ${text}` : text || "·";
+
 function rowSentence(viewer) { // the selected row, or the selected cell
   const { state, weights, data } = viewer;
   const [rows, columns] = labelsOf(viewer);
   if (!rows.length || !columns.length) return "";
   if (viewer.isPicture) return regionSentence(viewer);
-  if (state.key !== null) return `${quoted(rows[state.row])} attends to ${quoted(columns[state.key])}: ${percent(weights[state.row * columns.length + state.key])}`;
+  const name = (key) => data.kind === "memory" ? keyName(viewer, columns[key]) : quoted(columns[key]);
+  const verb = data.kind === "memory" ? "uses" : "attends to";
+  if (state.key !== null) return `${quoted(rows[state.row])} ${verb} ${name(state.key)}: ${percent(weights[state.row * columns.length + state.key])}`;
   const best = strongestKeys(weights, columns.length, state.row, 5);
-  const list = best.map(([key, weight]) => `${quoted(columns[key])} ${percent(weight)}`).join(", ");
-  return data.kind === "pool" ? `${capitalized(rows[state.row])}: ${list || "nothing"}` : `${quoted(rows[state.row])} attends to ${list || "nothing"}`;
+  const list = best.map(([key, weight]) => `${name(key)} ${percent(weight)}`).join(", ");
+  return data.kind === "pool" ? `${capitalized(rows[state.row])}: ${list || "nothing"}` : `${quoted(rows[state.row])} ${verb} ${list || "nothing"}`;
 }
 
 function regionSentence(viewer) {
