@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 from rich.text import Text
+from support.examples import example_runs, records_of
 
 import regard
 from regard.decoding.listen import listen
@@ -27,39 +27,14 @@ NAMES = [*TASKS, "music-tunes", "fold-distances"]
 
 
 @pytest.fixture(scope="session")
-def task_folder(shared, task_examples) -> Callable[[str], Path]:
+def task_folder(shared) -> Callable[[str], Path]:
     """`task_folder("tag")`: a folder with a run that is fitted once for all workers."""
-
-    def fit(name: str, folder: Path) -> None:
-        """Fit a run; beside it stand predictions of the model that was never saved."""
-        data, model, settings = task_examples[name]
-        train = {"examples_per_batch": 4, **settings.get("train", {})}
-        run = regard.fit(
-            name.partition("-")[0],
-            data,
-            model,
-            steps=2,
-            folder=folder / "run",
-            settings={**settings, "train": train},
-            progress=False,
-        )
-        predictions = [prediction.as_dict() for prediction in run.predict(records_of(run))]
-        (folder / "predictions.json").write_text(json.dumps(predictions))
-        records = records_of(run) if name == "pretrain" else []
-        (folder / "records.json").write_text(json.dumps(records))
-
-    return lambda name: shared(f"task-{name}", partial(fit, name))
+    return example_runs(shared)
 
 
 @pytest.fixture(params=NAMES, scope="session")
 def run(request: pytest.FixtureRequest, task_folder) -> Run:
     return regard.load(task_folder(request.param) / "run")
-
-
-def records_of(run: Run) -> list[dict[str, Any]]:
-    if run.settings.task == "pretrain":  # which fills gaps
-        return [{"text": f"{word} [MASK] cat dog"} for word in ("ann", "bob", "eve")]
-    return run.read_split("train" if "train" in run.corpus().splits else "test")[:3]
 
 
 def as_json(predictions) -> list[Any]:

@@ -1,12 +1,50 @@
-"""The page at /, in a real browser: answers, attention, edits, keyboard, small screens."""
+"""The page at /, in a real browser, for every task: answers, attention, edits, keyboard, phones.
 
+With REGARD_AXE, the path of axe.min.js, its rules are checked too.
+"""
+
+import os
 import shutil
+from pathlib import Path
 
 import pytest
+from serve.conftest import LiveServer
+from support.examples import example_runs
 
-CHROMIUM = shutil.which("chromium")
+import regard
+from regard.tasks.catalogue import TASKS
+
+CHROMIUM, AXE = shutil.which("chromium"), os.environ.get("REGARD_AXE")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+NAMES = [*TASKS, "fold-distances"]
+RUNS = [*NAMES, "music-tunes"]
+WRITERS = ("translate", "summarize", "language", "chat", "caption")
+DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 360, "height": 740}
+# what a task's answer has, besides the answer itself
+PARTS = {
+    "classify": ".bars .bar.best",
+    "image": ".bars .bar.best",
+    "tag": ".spans",
+    "understand": ".intent",
+    "answer": ".context",
+    "chat": ".bubble.model",
+    "pretrain": ".blank .bar",
+    "music": "svg.roll .note",
+    "copy": "svg.bits .now",
+    "recall": "svg.bits .now",
+    "bandit": "svg.episode .now",
+    "fewshot": "svg.points",
+    "fold": ".residue",
+    "fold-distances": "svg.distances",
+}
+
+
+@pytest.fixture(scope="session")
+def task_server(shared):
+    folder_of = example_runs(shared)
+    with LiveServer({name: regard.load(folder_of(name) / "run") for name in RUNS}) as live:
+        yield live
 
 
 @pytest.fixture(scope="module")
@@ -20,60 +58,204 @@ def browser():
 
 
 @pytest.fixture
-def page(browser, server):
-    """A page that must stay silent, and ask no other host."""
-    page = browser.new_page(viewport={"width": 1280, "height": 800})
-    messages, hosts = [], set()
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-    page.goto(f"{server.url}/")
-    page.wait_for_selector("#run option", state="attached")
-    yield page
-    page.close()
+def open_page(browser, task_server):
+    """`open_page("tag")`: a page that must stay silent, and ask no other host."""
+    messages, hosts, contexts = [], set(), []
+
+    def open_run(name: str, *, address: str | None = None, scheme: str = "light"):
+        context = browser.new_context(viewport=DESKTOP, color_scheme=scheme, bypass_csp=bool(AXE))
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+        page.goto(address or f"{task_server.url}/#run={name}")
+        page.wait_for_selector("#examples:not([disabled])")
+        return page
+
+    yield open_run
+    for context in contexts:
+        context.close()
     assert messages == []
-    assert hosts <= {f"127.0.0.1:{server.port}", ""}
+    assert hosts <= {f"127.0.0.1:{task_server.port}", ""}
 
 
-def predict(page, run: str, field: str, text: str) -> None:
-    page.select_option("#run", run)
-    page.fill(f"#field-{field}", text)
-    page.press(f"#field-{field}", "Control+Enter")
-    page.wait_for_selector("#raw:not([hidden])", timeout=60_000)
+def take_example(page) -> None:
+    page.select_option("#examples", "0")
+    wait_for_answer(page)
 
 
-def test_an_answer_with_its_attention(page, runs):
-    predict(page, "translator", "source", "the cat sat")
-    assert page.inner_text("#output .answer") == (
-        runs["translator"]("the cat sat").text or "(empty)"
-    )
-    page.wait_for_selector("#map svg", timeout=60_000)
-    token = page.locator("#reading button").first
-    token.hover()
-    assert token.get_attribute("aria-pressed") == "true"
-    assert page.locator("#reading span.token").first.get_attribute("title").endswith("%")
-    page.click("#ablate")
-    page.wait_for_selector("#counterfactual .pair", timeout=60_000)
+def wait_for_answer(page) -> None:
+    page.wait_for_selector(".tools:not([hidden])")
+    page.wait_for_selector(".viewer-box[data-ready=yes]")
+    assert page.inner_text("#error") == ""
 
 
-def test_classes_are_bars_and_conversations_are_bubbles(page, runs):
-    predict(page, "judge", "text", "the dog ran")
-    assert page.locator(".bar").count() == 2
-    predict(page, "talker", "turns", "the cat sat")
-    assert page.locator(".bubble").count() == 2
+def scroll_width(page) -> int:
+    return page.evaluate("document.documentElement.scrollWidth")
 
 
-def test_a_link_restores_the_input(page, browser, server):
-    predict(page, "judge", "text", "a bird sang")
-    other = browser.new_page()
-    other.goto(page.url)
-    other.wait_for_selector(".bar", timeout=60_000)
-    assert other.input_value("#field-text") == "a bird sang"
-    other.close()
+@pytest.mark.parametrize("name", NAMES)
+def test_every_task_by_mouse_on_a_desk_and_a_phone(name, open_page):
+    """An answer with its parts, attention on hover, an alternative, a head that is off."""
+    page = open_page(name)
+    take_example(page)
+    assert page.locator(".result").inner_text().strip()
+    if name in PARTS:
+        assert page.locator(f".result {PARTS[name]}").count() > 0
+    if name in WRITERS:
+        check_alternatives(page)
+    page.locator("summary", has_text="Switch heads off").click()
+    page.locator(".head").first.click()
+    page.wait_for_selector(".before-after[aria-busy=false]")
+    assert page.locator(".before-after h3").count() >= 2
+    assert "off" in page.inner_text(".chips .chip")
+    check_axe(page)
+    page.set_viewport_size(PHONE)
+    page.emulate_media(color_scheme="dark")
+    assert scroll_width(page) <= PHONE["width"]
+    check_axe(page)
 
 
-def test_an_error_is_shown(page):
-    page.select_option("#run", "translator")
+def check_alternatives(page) -> None:
+    """Hover a word of the output, and let the model go on from another one."""
+    word = page.locator(".linked .word").first
+    word.hover()
+    before = page.inner_text(".viewer-box [role=status]")
+    assert before
+    word.click()
+    choices = page.locator("#menu button:not(.current)")
+    assert choices.count() > 0
+    with page.expect_response(lambda response: response.url.endswith("/predict")) as answer:
+        choices.first.click()
+    assert answer.value.request.post_data_json["prefix"]
+    page.wait_for_selector(".result[aria-busy=false]")
+    page.wait_for_selector(".linked .word")
+    assert page.inner_text("#error") == ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_task_by_keyboard(name, open_page):
+    page = open_page(name, scheme="dark")
+    focus_by_tab(page, "#examples")
+    page.keyboard.press("ArrowDown")
+    wait_for_answer(page)
+    focus_by_tab(page, ".edits summary")
+    page.keyboard.press("Enter")
+    focus_by_tab(page, ".head")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".before-after[aria-busy=false]")
+    focus_by_tab(page, ".viewer-box *")
+    if name in WRITERS:
+        page.locator(".linked .word").first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#menu")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Escape")
+        assert page.locator("#menu").count() == 0
+        assert page.evaluate("document.activeElement.className") == "word"
+
+
+def focus_by_tab(page, selector: str) -> None:
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        if page.evaluate("(s) => document.activeElement.matches(s)", selector):
+            return
+    raise AssertionError(f"the Tab key never reaches {selector}")
+
+
+def check_axe(page) -> None:
+    if AXE is None:
+        return
+    page.evaluate("window.axe || 0") or page.add_script_tag(content=Path(AXE).read_text("utf-8"))
+    found = page.evaluate("axe.run().then((result) => result.violations)")
+    serious = [
+        (item["id"], item["impact"], [node["html"] for node in item["nodes"]])
+        for item in found
+        if item["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+def test_a_link_restores_run_input_comparison_and_head(open_page):
+    page = open_page("tag")
+    page.fill("#field-text", "eve saw ann")
+    page.press("#field-text", "Enter")
+    wait_for_answer(page)
+    page.select_option("#other", "understand")
+    page.wait_for_selector(".pane:nth-child(2) .viewer-box[data-ready=yes]")
+    assert page.locator(".pane").count() == 2
+    assert page.locator(".pane .spans").count() == 2
+    other = open_page("tag", address=page.url)
+    other.wait_for_selector(".pane:nth-child(2) .viewer-box[data-ready=yes]")
+    assert other.input_value("#field-text") == "eve saw ann"
+    assert other.locator(".pane .spans").count() == 2
+    other.set_viewport_size(PHONE)
+    assert scroll_width(other) <= PHONE["width"]
+
+
+def test_a_conversation_goes_on_and_starts_again(open_page):
+    from playwright.sync_api import expect
+
+    page = open_page("chat")
+    for count in (2, 4):
+        page.fill("#field-turns", "ann bob")
+        page.press("#field-turns", "Enter")
+        expect(page.locator(".bubble")).to_have_count(count)
+        wait_for_answer(page)
+        expect(page.locator("#field-turns")).to_have_value("")
+    page.get_by_role("button", name="New conversation").click()
+    assert page.locator(".bubble").count() == 0
+
+
+def test_a_picture_is_drawn(open_page):
+    page = open_page("image")
+    page.get_by_role("button", name="Draw", exact=True).click()
+    page.locator("canvas.pad").click(position={"x": 60, "y": 60})
+    page.keyboard.press("Shift+ArrowRight")
     page.click("#go")
-    page.wait_for_selector("#error:not([hidden])", timeout=60_000)
+    wait_for_answer(page)
+    assert page.locator(".bar.best").count() == 1
+
+
+def test_keys_write_chords_and_actions_go_on(open_page):
+    page = open_page("music")
+    page.fill("#field-beginning", "")
+    for pitch in (60, 64):
+        page.locator(f"[data-pitch='{pitch}']").click()
+    assert page.input_value("#field-beginning") == "[[60,64]]"
+    page.click("#go")
+    wait_for_answer(page)
+    page.select_option("#run", "bandit")
+    page.get_by_label("Action 2 was rewarded").click()
+    page.wait_for_selector(".bar.best")
+    assert page.input_value("#field-history") == "2:1"
+
+
+def test_a_tune_is_a_piano_roll(open_page):
+    page = open_page("music-tunes")
+    page.fill("#field-beginning", "M:4/4\nL:1/4\nK:C\nCDEF|GABc|")
+    page.locator("[data-pitch='60']").click()
+    assert page.input_value("#field-beginning").endswith("|C")
+    page.fill("#field-beginning", "M:4/4\nL:1/4\nK:C\nCDEF|GABc|")
+    page.click("#go")
+    wait_for_answer(page)
+    assert page.locator("svg.roll .note").count() >= 8
+
+
+def test_history_picture_and_errors(open_page):
+    page = open_page("classify")
+    page.fill("#field-text", "")
+    page.click("#go")
     assert "missing" in page.inner_text("#error")
+    page.fill("#field-text", "bob cat")
+    page.click("#go")
+    wait_for_answer(page)
+    page.fill("#field-text", "")
+    page.select_option("#history", "0")
+    assert page.input_value("#field-text") == "bob cat"
+    wait_for_answer(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save picture").click()
+    assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")

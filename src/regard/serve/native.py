@@ -157,6 +157,12 @@ class NativeRoutes:
             responses=MAP_FORMATS,
         )
         add(
+            "/runs/{name}/details",
+            self.details,
+            methods=["POST"],
+            summary="Return more about one input, such as the likeliest next words.",
+        )
+        add(
             "/runs/{name}/counterfactual",
             self.counterfactual,
             methods=["POST"],
@@ -206,7 +212,10 @@ class NativeRoutes:
     async def list_examples(self, request: Request, name: RunName) -> list[JsonObject]:
         served = self.find_run(name)
         examples = await finish(request, self.limits, in_thread(lambda: served.examples))
-        return [{"index": n, **preview(record)} for n, record in enumerate(examples)]
+        return [
+            {"index": n, "values": served.form_values(record), **preview(record)}
+            for n, record in enumerate(examples)
+        ]
 
     async def predict(
         self, request: Request, name: RunName, body: PredictBody
@@ -262,6 +271,12 @@ class NativeRoutes:
 
         attention_map = await finish(request, self.limits, in_thread(compute_map))
         return map_response(attention_map, body.format or format, self.limits)
+
+    async def details(self, request: Request, name: RunName, body: OneInputBody) -> JsonObject:
+        served = self.find_run(name)
+        record = input_record(served, body)
+        task = served.run.task
+        return await finish(request, self.limits, in_thread(lambda: task.details(record)))
 
     async def counterfactual(
         self, request: Request, name: RunName, body: CounterfactualBody

@@ -11,15 +11,18 @@ from pathlib import Path
 from threading import Lock
 
 from regard.data.corpus import Record
-from regard.data.formats.images import ImageReader
+from regard.data.formats.images import ImageLike, ImageReader
 from regard.errors import InputError
+from regard.explain.heads import head_counts
 from regard.files import JsonObject
 from regard.run import Run
 from regard.serve.batcher import Batcher, CountCallback
 from regard.serve.limits import ApiError, Limits
-from regard.tasks.base import FieldValue, InputField
+from regard.tasks.base import FieldValue, InputField, Task
+from regard.tasks.image_tools import png_bytes
 from regard.tasks.protocols import Conversation, TextCompleter, TextEmbedder
 from regard.text.tokenizer import Vocabulary
+from regard.view.layer_names import layer_label
 
 MAX_VARIANTS = 32  # settings of requests for which a task is kept
 MAX_EXAMPLES = 20  # records of the data that the page offers
@@ -84,6 +87,8 @@ class ServedRun:
             "accepts_target": task.accepts_target,
             "accepts_prefix": task.accepts_prefix,
             "accepts_links": task.accepts_links,
+            "has_details": type(task).details is not Task.details,
+            "attentions": self.attentions,
             "languages": list(self.languages) if self.languages else None,
             "apis": self.apis(),
         }
@@ -100,6 +105,18 @@ class ServedRun:
         return [name for name, is_offered in offers.items() if is_offered]
 
     @cached_property
+    def attentions(self) -> list[JsonObject]:
+        """The attentions that a counterfactual counts from L1, with their numbers of heads."""
+        task = self.run.task
+        if not task.has_attention():
+            return []
+        counts = head_counts(self.run)
+        return [
+            {"label": layer_label(name), "heads": counts.get(name, 0)}
+            for name in task.attention_names()
+        ]
+
+    @cached_property
     def examples(self) -> list[Record]:
         """Records of the data, if it is on this machine."""
         try:
@@ -113,6 +130,15 @@ class ServedRun:
             return records
         except (InputError, OSError, StopIteration):
             return []
+
+    def form_values(self, record: Record) -> JsonObject:
+        """Return the values of the input fields for a record of the data; images as data URLs."""
+        values = self.run.task.form_values(record)
+        images = {field.name for field in self.run.task.input_fields if field.kind == "image"}
+        return {
+            name: encode_image(value) if name in images and not isinstance(value, list) else value
+            for name, value in values.items()
+        }
 
     # --- inputs
 
@@ -190,6 +216,12 @@ def read_pixels(data: bytes, max_pixels: int, location: str) -> FieldValue:
     if width * height > max_pixels:
         raise ApiError(413, f"{location}: {width} x {height} pixels; at most {max_pixels:,}")
     return ImageReader(None, 3).decode(data, location)
+
+
+def encode_image(image: ImageLike) -> str:
+    """Return an image as the data URL of a PNG."""
+    png = png_bytes(ImageReader(None, 3)(image))
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def field_names(fields: Sequence[InputField]) -> str:

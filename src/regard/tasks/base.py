@@ -108,14 +108,18 @@ class Prediction:
 class InputField(NamedTuple):
     """One part of an input, as a form of the web page and the HTTP API show it.
 
-    `name` is the key of a record. A "list" is a list of texts, an "image" a picture.
+    `name` is the key of a record. A "list" is a list of texts, an "image" a picture of `size`
+    (height, width, channels). "chords" are a JSON list of lists of MIDI pitches, a "tune" is ABC
+    notation, and "actions" are words `ACTION:REWARD`.
     """
 
     name: str = "text"
     label: str = "Text"
-    kind: Literal["text", "lines", "list", "image"] = "text"
+    kind: Literal["text", "lines", "list", "image", "chords", "tune", "actions"] = "text"
     example: str = ""
     is_required: bool = True
+    size: tuple[int, int, int] | None = None
+    action_count: int | None = None
 
 
 class ParameterGroup(NamedTuple):
@@ -220,6 +224,17 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
             while not texts[-1] and len(texts) > 1:
                 texts.pop()
         return self.parse("\t".join(texts), location)
+
+    def form_values(self, record: Record) -> dict[str, FieldValue]:
+        """Return the values of the input fields for a record of the data, or nothing.
+
+        A form shows them as an example that can be changed.
+        """
+        values = {
+            field.name: record[field.name] for field in self.input_fields if field.name in record
+        }
+        is_complete = all(field.name in values for field in self.input_fields if field.is_required)
+        return values if is_complete else {}
 
     def stream(self, record: Record, on_text: TextCallback) -> Prediction:
         """Return the prediction for a record; `on_text` gets the text as far as it is written.

@@ -4,8 +4,17 @@ import io
 
 import numpy as np
 
+from regard.batching.images import ImagePreprocessor
 from regard.data.formats.images import Pixels
+from regard.tasks.base import InputField
 from regard.view.grid import RgbColor
+
+
+def image_field(images: ImagePreprocessor) -> InputField:
+    """Return the field of an image, with the size that the model reads."""
+    size = images.reader.size
+    shape = None if size is None else (*size, images.reader.channels)
+    return InputField("image", "Image", "image", size=shape)
 
 
 def patch_colors(pixels: Pixels, grid: tuple[int, ...]) -> list[list[RgbColor]]:

@@ -5,6 +5,7 @@ begins where the one before it ended: END text END text END.
 b: rows   t: positions
 """
 
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -27,7 +28,7 @@ from regard.errors import InputError
 from regard.files import JsonObject
 from regard.metrics.language import bits_per_character, perplexity
 from regard.models.protocols import AnyLanguageModel
-from regard.tasks.base import BatchOptions, Metrics, Prediction, ProgressCallback
+from regard.tasks.base import BatchOptions, FieldValue, Metrics, Prediction, ProgressCallback
 from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding
 from regard.tasks.language_model import LanguageModelTask
 from regard.tasks.language_view import language_map, render_language
@@ -36,6 +37,7 @@ from regard.text.special_ids import AnyTokenizer
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
+FORM_PROMPT = re.compile(r"\s*(?:\S+\s+){0,3}\S*")  # the first words of a text
 MAX_EVALUATION_LANES = 10  # parts of a text that are measured side by side with carried states
 EVALUATION_TOKENS = 4096  # tokens that are measured side by side without
 NEXT_CANDIDATES = 5  # next words, and next tokens, in JSON
@@ -137,6 +139,11 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
     def prompt(self, record: Record) -> str:
         """Return the text to continue: of a record of the data, its whole text."""
         return record[self.prompt_field] if self.prompt_field in record else record["text"]
+
+    def form_values(self, record: Record) -> dict[str, FieldValue]:
+        """Return the first words of a text, which a form offers as a prompt."""
+        beginning = FORM_PROMPT.match(self.prompt(record))
+        return {self.prompt_field: beginning[0].rstrip() if beginning else ""}
 
     def details(self, record: Record) -> JsonObject:
         """Return the likeliest next words and tokens."""

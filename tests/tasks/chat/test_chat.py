@@ -148,6 +148,7 @@ def test_conversations_about_a_database():
         "wishes": {"food": "greek"},
         "found": 1,
         "row": row,
+        "rows": [row],
     }
     metrics = chat.metrics([{**RECORD, "goal": {"food": "thai"}}], [prediction])
     assert (metrics["joint_goal"], metrics["entity_match"], metrics["replies"]) == (50, 100, 2)

@@ -142,7 +142,9 @@ def test_predictions_and_metrics(task):
     [piece] = task.predict([{"beginning": [(60,)]}])
     assert json.loads(piece.file_text) == [list(step) for step in piece.steps]
     assert piece.notes[0][:2] == (60, 0)
-    assert piece.as_dict() == {"steps": piece.steps, "log_prob": piece.log_prob}
+    fields = piece.as_dict()
+    assert fields.pop("notes")[0].items() >= {"pitch": 60, "start": 0.0}.items()
+    assert fields == {"steps": piece.steps, "log_prob": piece.log_prob, "given": 1}
     assert list(task.score(RECORDS)) == [
         *("nll", "nll_signature", "nll_all", "nll_all_signature", "steps", "pieces")
     ]

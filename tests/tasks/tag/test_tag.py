@@ -151,7 +151,9 @@ def test_slots_and_intents(understand_run):
     prediction = run("please call al ray")
     assert prediction.text == "call: please call [al ray](who)"
     assert prediction.spans[0] == ("call:", "")
-    assert list(prediction.as_dict()) == ["tokens", "tags", "spans", "intent", "probability"]
+    assert list(prediction.as_dict()) == [
+        *("tokens", "tags", "spans", "sentence", "intent", "probability")
+    ]
     assert prediction.as_dict()["intent"] == "call"
     assert 0.5 < prediction.as_dict()["probability"] <= 1
 

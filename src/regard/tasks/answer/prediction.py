@@ -53,6 +53,7 @@ class AnswerPrediction(Prediction):
             **{name: span.get(name) for name in ("start", "end", "probability", "score")},
             "no_answer": self.no_answer_probability,
             "answers": [candidate._asdict() for candidate in self.candidates],
+            "context": self.context,
         }
 
     def with_threshold(self, threshold: float) -> "AnswerPrediction":

@@ -42,7 +42,14 @@ from regard.tasks.answer.prediction import (
     to_prediction,
     trim_span,
 )
-from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback
+from regard.tasks.base import (
+    BatchOptions,
+    FieldValue,
+    InputField,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+)
 from regard.tasks.encoder_inputs import InputRow
 from regard.tasks.encoding import EncoderTask
 from regard.tasks.exportable import ExportableHead, check_without_lora, output_layer
@@ -216,6 +223,9 @@ class AnswerTask(EncoderTask[AnswerExample, AnswerBatch, SpanReader]):
                 f"{location}: the question has {count} tokens, more than {limit}; shorten it"
             )
         return record
+
+    def form_values(self, record: Record) -> dict[str, FieldValue]:
+        return {"question": record["question"], "context": record["text"]}
 
     @torch.no_grad()
     def predict(

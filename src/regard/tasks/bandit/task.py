@@ -41,7 +41,15 @@ from regard.metrics.bandit import (
 from regard.models.protocols import AnyActingLearner
 from regard.tasks.bandit import view
 from regard.tasks.bandit.ppo import PpoOptions, Rollout, RolloutBatch, ppo_loss, rollout_tensors
-from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback, Task
+from regard.tasks.base import (
+    BatchOptions,
+    FieldValue,
+    InputField,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+    Task,
+)
 from regard.tasks.loss import Loss
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -66,12 +74,26 @@ class ActionPrediction(Prediction):
 
 @dataclass(frozen=True)
 class EpisodePrediction(Prediction):
-    """The actions of one episode with their rewards, as text, and the sum of the rewards."""
+    """The actions of one episode with their rewards, as text, and the sum of the rewards.
+
+    Actions and states count from 0. `probabilities` has those of all actions before each step.
+    """
 
     total_reward: float
+    actions: tuple[int, ...]
+    rewards: tuple[float, ...]
+    states: tuple[int, ...]
+    probabilities: tuple[tuple[float, ...], ...]
 
     def as_dict(self) -> JsonObject:
-        return {"text": self.text, "return": self.total_reward}
+        return {
+            "text": self.text,
+            "return": self.total_reward,
+            "actions": [action + 1 for action in self.actions],
+            "rewards": list(self.rewards),
+            "states": [state + 1 for state in self.states] if any(self.states) else [],
+            "probabilities": [list(row) for row in self.probabilities],
+        }
 
 
 class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
@@ -82,9 +104,6 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     """
 
     name: ClassVar = "bandit"
-    input_fields = (
-        InputField(HISTORY, "Actions and rewards so far", example="1:0 2:1", is_required=False),
-    )
     unit: ClassVar = "worlds"
     example_unit: ClassVar = "worlds"
 
@@ -97,6 +116,18 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         environment_seed: int = 0,
     ):
         self.model = model
+        # an MDP has states as well, which a person types
+        kind, example = ("actions", "1:0 2:1") if spec.states == 1 else ("text", "1 2:0 3 1:1 2")
+        self.input_fields = (
+            InputField(
+                HISTORY,
+                "Actions and rewards so far",
+                kind,
+                example,
+                is_required=False,
+                action_count=spec.actions,
+            ),
+        )
         self.spec, self.ppo, self.environment_seed = spec, ppo or PpoOptions(), environment_seed
 
     # --- training
@@ -265,6 +296,10 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         self.spec.parse_history(line, location)  # raises an error if the line is no history
         return {HISTORY: line}
 
+    def form_values(self, record: Record) -> dict[str, FieldValue]:  # noqa: ARG002
+        """Return nothing: an environment is no history."""
+        return {}
+
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
     ) -> list[Prediction]:
@@ -288,13 +323,29 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         predictions: list[EpisodePrediction] = []
         for rollout in self.greedy_rollouts(self.environments(records)) if records else ():
             totals = total_rewards(rollout).tolist()
-            rows = zip(rollout.actions, rollout.rewards, rollout.states, totals, strict=True)
-            for actions, rewards, states, total in rows:
-                text = self.format_episode(actions.tolist(), rewards.tolist(), states.tolist())
-                predictions.append(EpisodePrediction(text, total))
+            policies = self.policies(rollout)
+            columns = (rollout.actions, rollout.rewards, rollout.states, policies)
+            rows = zip(*(column.tolist() for column in columns), totals, strict=True)
+            for actions, rewards, states, policy, total in rows:
+                predictions.append(
+                    EpisodePrediction(
+                        self.format_episode(actions, rewards, states),
+                        total,
+                        tuple(actions),
+                        tuple(rewards),
+                        tuple(states),
+                        tuple(map(tuple, policy)),
+                    )
+                )
             if on_progress is not None:
                 on_progress(len(totals))
         return predictions
+
+    @torch.no_grad()
+    def policies(self, rollout: Rollout) -> Float[Tensor, "e s a"]:
+        """Return the probability of each action at each step of these episodes."""
+        inputs = self.observations(rollout.actions[:, :-1], rollout.rewards[:, :-1], rollout.states)
+        return self.logits_and_values(self.model.eval().episode(inputs))[0].softmax(-1)
 
     def format_episode(
         self, actions: Sequence[int], rewards: Sequence[float], states: Sequence[int]

@@ -64,19 +64,23 @@ class BitsBatch:
 class BitsPrediction(Prediction):
     """The vectors that a model repeats, and how they differ from the target."""
 
+    source: str
     target: str
     vectors: tuple[int, ...]  # each as the number that its bits spell
     wrong: int  # bits that differ from the target
     loss: float  # -log p(target), in nats
     confidence: float  # probability of the least certain bit
+    bit_probabilities: tuple[tuple[float, ...], ...]  # that a bit is 1, for each vector
 
     def as_dict(self) -> JsonObject:
         return {
             "text": self.text,
+            "source": self.source,
             "target": self.target,
             "wrong": self.wrong,
             "bits": bits_per_sequence(self.loss, 1),
             "confidence": self.confidence,
+            "probabilities": [list(row) for row in self.bit_probabilities],
         }
 
 
@@ -196,7 +200,7 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
                 batch.indices.tolist(), logits, batch.targets, batch.answer_mask, strict=True
             ):
                 predictions[index] = self.to_prediction(
-                    row[mask], row_targets[mask], examples[index].target
+                    row[mask], row_targets[mask], examples[index]
                 )
             if on_progress is not None:
                 on_progress(len(batch.inputs))
@@ -206,19 +210,22 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
         self,
         logits: Float[Tensor, "a w"],
         targets: Float[Tensor, "a w"],
-        target_vectors: Sequence[int],
+        example: Example,
     ) -> BitsPrediction:
         """Convert the logits of the answer steps of one sequence."""
+        target_vectors = example.target
         loss = F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
         place_values = 2 ** torch.arange(self.sequence_format.width - 1, -1, -1)
         vectors = ((logits > 0) * place_values).sum(-1).tolist()
         return BitsPrediction(
             self.sequence_format.format_vectors(vectors),
+            source=" ".join(map(self.sequence_format.symbol_name, example.source)),
             target=self.sequence_format.format_vectors(target_vectors),
             vectors=tuple(vectors),
             wrong=wrong_bits(vectors, target_vectors),
             loss=loss.item(),
             confidence=logits.abs().min().sigmoid().item(),
+            bit_probabilities=tuple(tuple(row) for row in logits.sigmoid().tolist()),
         )
 
     def metrics(self, records: Sequence[Record], predictions: Sequence[Prediction]) -> Metrics:

@@ -35,7 +35,6 @@ from regard.models.protocols import AnyCaptionModel
 from regard.tasks.base import (
     BatchOptions,
     FieldValue,
-    InputField,
     Metrics,
     Prediction,
     ProgressCallback,
@@ -45,6 +44,7 @@ from regard.tasks.caption import view
 from regard.tasks.caption.examples import CaptionBatch, CaptionExample
 from regard.tasks.caption.pointing import measure_pointing
 from regard.tasks.generation import Decoding, TextOutput, TextPrediction
+from regard.tasks.image_tools import image_field
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.map_tools import step_log_probs, token_choices
 from regard.tasks.prefix import NO_PREFIX, OutputPrefix, find_prefix, limit_outputs
@@ -82,7 +82,6 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     """
 
     name: ClassVar = "caption"
-    input_fields = (InputField("image", "Image", "image"),)
     example_unit: ClassVar = "images"
     accepts_target: ClassVar = True
     accepts_prefix: ClassVar = True
@@ -105,6 +104,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
     ):
         self.model = model
         self.images, self.text = images, text
+        self.input_fields = (image_field(images),)
         self.decoding, self.max_tokens, self.label_smoothing = decoding, max_tokens, label_smoothing
         self.crop_padding = crop_padding
         self.doubly_stochastic_weight = doubly_stochastic_weight

@@ -10,6 +10,7 @@ from regard.files import JsonObject
 from regard.metrics.dialogue import entity_match
 from regard.tasks.base import Metrics, Prediction
 
+MAX_ROWS = 5  # matching rows in JSON output
 OFFER_COLUMN = "name"  # the column whose placeholder makes a reply an offer
 
 
@@ -45,6 +46,7 @@ class ChatPrediction(Prediction):
         data: JsonObject = {"reply": reply.text}
         if reply.belief is not None:
             data |= {"wishes": reply.belief, "found": len(reply.rows), "row": reply.row}
+            data["rows"] = list(reply.rows[:MAX_ROWS])
         return data
 
 

@@ -29,6 +29,7 @@ from regard.metrics.translation import bleu
 from regard.models.protocols import AnyLanguageModel
 from regard.tasks.base import (
     BatchOptions,
+    FieldValue,
     InputField,
     Metrics,
     Prediction,
@@ -167,6 +168,10 @@ class ChatTask(LanguageModelTask[ChatExample]):
     def parse(self, line: str, location: str) -> Record:  # noqa: ARG002 - every line is a turn
         """Return the turns of a conversation, separated by tabs; the model replies to the last."""
         return {"turns": line.split("\t")}
+
+    def form_values(self, record: Record) -> dict[str, FieldValue]:
+        """Return the first turn of a conversation."""
+        return {"turns": list(record["turns"][:1])}
 
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None

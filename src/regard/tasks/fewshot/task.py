@@ -5,6 +5,7 @@
 `classifier.py` has the model. e: episodes   s: labeled examples   q: queries   n: s + q
 """
 
+import base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
@@ -33,6 +34,7 @@ from regard.tasks.fewshot.episode import (
     parse_episode,
     to_episode,
 )
+from regard.tasks.image_tools import png_bytes
 from regard.tasks.loss import Loss
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -47,9 +49,18 @@ class FewshotPrediction(Prediction):
 
     label: int
     probabilities: dict[str, float]
+    episode: FewshotEpisode
 
     def as_dict(self) -> JsonObject:
-        return {"label": self.text, "probabilities": self.probabilities}
+        *support, query = map(example_value, self.episode.examples)
+        labels = [self.episode.classes[label] for label in self.episode.support_labels]
+        pairs = zip(labels, support, strict=True)
+        return {
+            "label": self.text,
+            "probabilities": self.probabilities,
+            "support": [{"label": label, "example": example} for label, example in pairs],
+            "query": query,
+        }
 
 
 class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
@@ -176,7 +187,9 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
             for episode, row in zip(chunk, rows, strict=True):
                 label = int(np.argmax(row))
                 probabilities = dict(zip(episode.classes, row, strict=True))
-                predictions.append(FewshotPrediction(episode.classes[label], label, probabilities))
+                predictions.append(
+                    FewshotPrediction(episode.classes[label], label, probabilities, episode)
+                )
             if on_progress is not None:
                 on_progress(len(chunk))
         return predictions
@@ -233,6 +246,14 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
 def hits(labels: Sequence[int], records: Sequence[Record]) -> list[bool]:
     """Return whether each label is the class of the query."""
     return [label == record["target"] for label, record in zip(labels, records, strict=True)]
+
+
+def example_value(example: ExampleArray) -> list[float] | str:
+    """Return a point, or an image as the data URL of a PNG."""
+    if example.dtype != np.uint8:
+        return [round(float(value), 4) for value in example.ravel()]
+    png = png_bytes(example.astype(np.uint8))
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def to_floats(examples: Tensor) -> Float[Tensor, "e n *of"]:

@@ -23,7 +23,6 @@ from regard.models.vit import Vit
 from regard.tasks.base import (
     BatchOptions,
     FieldValue,
-    InputField,
     Metrics,
     Prediction,
     ProgressCallback,
@@ -35,6 +34,7 @@ from regard.tasks.encoder_classifier import (
     EncoderClassifierTask,
 )
 from regard.tasks.image import view
+from regard.tasks.image_tools import image_field
 from regard.text.labels import Labels
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
@@ -60,7 +60,6 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
     """An image classifier, its preprocessing and the names of its classes."""
 
     name: ClassVar = "image"
-    input_fields = (InputField("image", "Image", "image"),)
     unit: ClassVar = "images"
     example_unit: ClassVar = "images"
     accepts_layer: ClassVar = True
@@ -78,6 +77,7 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
     ):
         super().__init__(model, labels, label_smoothing=label_smoothing, layer_decay=layer_decay)
         self.images, self.crop_padding, self.flip = images, crop_padding, flip
+        self.input_fields = (image_field(images),)
 
     # --- training
 

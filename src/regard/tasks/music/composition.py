@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from regard.data.corpus import Record
+from regard.files import JsonObject
 from regard.tasks.base import Prediction, ProgressCallback
 from regard.view.midi import MidiNote
 
@@ -15,6 +16,13 @@ class MusicPrediction(Prediction, ABC):
     """A piece of music, its beginning included, and the log-probability of the rest."""
 
     log_prob: float
+
+    def note_dicts(self) -> list[JsonObject]:
+        """Return the notes as plain data; start and length are in quarter notes."""
+        return [
+            {"pitch": pitch, "start": float(start), "length": float(length)}
+            for pitch, start, length in self.notes
+        ]
 
     @property
     @abstractmethod

@@ -34,6 +34,7 @@ from regard.metrics.music import (
 from regard.models.protocols import AnyRollModel
 from regard.tasks.base import (
     BatchOptions,
+    FieldValue,
     InputField,
     Metrics,
     Prediction,
@@ -51,6 +52,7 @@ from regard.view.terminal import Surface
 
 KEY_COUNT = HIGHEST_PITCH - LOWEST_PITCH + 1
 NEXT_KEY_CANDIDATES = 8  # in JSON output
+FORM_STEPS = 4  # of a piece that a form offers as a beginning
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,15 @@ class RollPrediction(MusicPrediction):
     """A piano roll, its beginning included; `text` is JSON."""
 
     steps: list[RollStep]
+    given_steps: int = 0  # of the beginning
 
     def as_dict(self) -> JsonObject:
-        return {"steps": self.steps, "log_prob": self.log_prob}
+        return {
+            "steps": self.steps,
+            "log_prob": self.log_prob,
+            "notes": self.note_dicts(),
+            "given": self.given_steps,
+        }
 
     @property
     def notes(self) -> list[MidiNote]:
@@ -101,7 +109,11 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
     name: ClassVar = "music"
     input_fields = (
         InputField(
-            "beginning", "First chords, as JSON", example="[[60, 64, 67]]", is_required=False
+            "beginning",
+            "First chords, as JSON",
+            "chords",
+            example="[[60, 64, 67]]",
+            is_required=False,
         ),
     )
     unit: ClassVar = "steps"
@@ -182,6 +194,9 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         """Return the beginning of a piece, from JSON or an empty line."""
         return {"beginning": parse_piece(line, location) if line.strip() else []}
 
+    def form_values(self, record: Record) -> dict[str, FieldValue]:
+        return {"beginning": json.dumps(list(self.beginning(record)[:FORM_STEPS]))}
+
     def beginning(self, record: Record) -> Sequence[RollStep]:
         """Return the steps to continue; for a record of a corpus, the whole piece."""
         if "beginning" in record:
@@ -229,7 +244,7 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
             piece.append(tuple((keys[0].nonzero()[:, 0] + LOWEST_PITCH).tolist()))
             if index + 1 < self.new_steps:
                 logits, state = self.model.step(state, keys)
-        return RollPrediction(json.dumps(piece), log_prob, piece)
+        return RollPrediction(json.dumps(piece), log_prob, piece, len(beginning))
 
     def details(self, record: Record) -> JsonObject:
         """Return the likeliest next keys."""
@@ -298,6 +313,9 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002
         return view.roll_map(self, self.beginning(record))
+
+    def output_map(self, record: Record) -> AttentionMap:
+        return view.roll_map(self, self.predict([record])[0].steps)
 
     def render(
         self,

@@ -10,7 +10,7 @@ from regard.data.formats.abc_notation import FIELD, parse_tune
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import AnyLanguageModel
-from regard.tasks.base import InputField, ProgressCallback
+from regard.tasks.base import FieldValue, InputField, ProgressCallback
 from regard.tasks.generation import Decoding, TextOutput
 from regard.tasks.language_view import language_map
 from regard.tasks.music.composition import Composer, MusicPrediction
@@ -36,6 +36,7 @@ class TunePrediction(MusicPrediction):
             "text": self.tune,
             "log_prob": self.log_prob,
             "tries": self.tries,
+            "notes": self.note_dicts(),
         }
 
     @property
@@ -59,7 +60,7 @@ class TuneTask(TextStreamTask, Composer):
 
     name: ClassVar = "music"
     input_fields = (
-        InputField("beginning", "Beginning in ABC notation", "lines", is_required=False),
+        InputField("beginning", "Beginning in ABC notation", "tune", is_required=False),
     )
     prompt_field: ClassVar = "beginning"
     text_suffix: ClassVar = ".abc"
@@ -125,6 +126,11 @@ class TuneTask(TextStreamTask, Composer):
         tune, beginning = self.predict([record])[0].tune, normalize_beginning(self.prompt(record))
         ids = self.text_ids(tune)
         return language_map(self, ids, tune, len(ids) - len(self.text_ids(beginning)))
+
+    def form_values(self, record: Record) -> dict[str, FieldValue]:
+        """Return the fields of a tune, before its notes."""
+        lines = self.prompt(record).splitlines()
+        return {"beginning": "\n".join(line for line in lines if FIELD.fullmatch(line))}
 
     def sample_tunes(
         self,

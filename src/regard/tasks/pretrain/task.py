@@ -25,6 +25,7 @@ from regard.metrics.language import perplexity
 from regard.models.bert import Bert
 from regard.tasks.base import (
     BatchOptions,
+    FieldValue,
     Metrics,
     Prediction,
     ProgressCallback,
@@ -129,6 +130,12 @@ class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
         self.inputs = BertInputs(text, self.special_ids.start, self.special_ids.end, segments=False)
         self.text_ids = text_token_ids(text.size, self.special_ids.specials)
         self.word_starts = word_start_mask(text) if whole_words else None
+
+    def form_values(self, record: Record) -> dict[str, FieldValue]:
+        """Return the first sentence of a text, with a mask for the word in its middle."""
+        words = split_sentences(record["text"])[0].split()
+        words[len(words) // 2] = MASK_TOKEN
+        return {"text": " ".join(words)}
 
     # --- training
 

@@ -27,7 +27,14 @@ from regard.metrics.summary import copy_rate, repetition_rate, rouge
 from regard.metrics.translation import exact_match
 from regard.models.pointer import Pointer, coverage_loss
 from regard.models.protocols import AnySeq2SeqModel
-from regard.tasks.base import BatchOptions, InputField, Metrics, Prediction, ProgressCallback
+from regard.tasks.base import (
+    BatchOptions,
+    FieldValue,
+    InputField,
+    Metrics,
+    Prediction,
+    ProgressCallback,
+)
 from regard.tasks.generation import RECORDS_PER_CHUNK, Decoding, TextOutput, TextPrediction
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.map_tools import step_log_probs, token_choices
@@ -219,6 +226,9 @@ class SummarizeTask(Seq2SeqTask):
         if not line.strip():
             raise InputError(f"{location}: the document is empty")
         return {"document": line}
+
+    def form_values(self, record: Record) -> dict[str, FieldValue]:
+        return {"document": self.document_text(record)}
 
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None

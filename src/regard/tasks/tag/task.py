@@ -100,6 +100,7 @@ class TagPrediction(Prediction):
             "tokens": list(self.words),
             "tags": list(self.tags),
             "spans": spans,
+            "sentence": self.source,
         }
         if self.label is not None:
             fields |= {"intent": self.label, "probability": self.probability}
