@@ -274,7 +274,7 @@ class NativeRoutes:
 
     async def details(self, request: Request, name: RunName, body: OneInputBody) -> JsonObject:
         served = self.find_run(name)
-        record = input_record(served, body)
+        record = await self.read_input(request, served, body)
         task = served.run.task
         return await finish(request, self.limits, in_thread(lambda: task.details(record)))
 
