@@ -7,8 +7,8 @@ function createPane({ onerror, onstate }) {
   const json = make("pre", {});
   const raw = make("details", { "data-no-picture": "" }, make("summary", {}, "JSON"), json);
   const tools = make("div", { class: "row tools", "data-no-picture": "" },
-    button("Copy picture", () => copyPicture(node).catch(onerror)),
-    button("Save picture", () => savePicture(node, pane.run.name).catch(onerror)), raw);
+    button("Copy picture", () => copyPicture([answerPart, attentionPart]).catch(onerror)),
+    button("Save picture", () => savePicture([answerPart, attentionPart], pane.run.name).catch(onerror)), raw);
   const attentionTitle = make("h2", {}, "Attention");
   const viewerBox = make("div", { class: "viewer-box" });
   const attentionPart = make("section", { class: "attention-part", hidden: true }, attentionTitle, viewerBox);

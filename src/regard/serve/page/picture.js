@@ -1,6 +1,8 @@
 // Copy or save a part of the page as a picture: its elements with their styles, inside an SVG.
 
 const PICTURE_SCALE = 2;
+const PICTURE_GAP = 24; // pixels around and between the parts
+const MAX_PICTURE_WIDTH = 1600;
 const PICTURE_STYLES = [ // what a picture keeps of the style of an element
   "align-items", "align-self", "background", "border", "border-bottom", "border-collapse", "border-radius", "border-top",
   "box-shadow", "box-sizing", "clip-path", "color", "column-gap", "cx", "cy", "display", "fill", "fill-opacity", "flex", "flex-direction",
@@ -21,16 +23,25 @@ function inlineStyles(source, copy) {
   [...source.children].forEach((child, index) => inlineStyles(child, children[index]));
 }
 
-async function pictureBlob(node) {
-  const box = node.getBoundingClientRect(), copy = node.cloneNode(true);
-  inlineStyles(node, copy);
-  copy.style.margin = "0";
-  copy.style.background = getComputedStyle(document.body).backgroundColor;
-  copy.querySelectorAll("[data-no-picture], .sr").forEach((part) => part.remove());
-  copy.setAttribute("xmlns", "http://www.w3.org/1999/xhtml");
-  const [width, height] = [Math.ceil(box.width), Math.ceil(box.height)];
+// The parts stand side by side if they fit, else below each other.
+async function pictureBlob(parts) {
+  const shown = parts.filter((part) => part.offsetWidth), boxes = shown.map((part) => part.getBoundingClientRect());
+  const total = boxes.reduce((sum, box) => sum + box.width + PICTURE_GAP, PICTURE_GAP), isRow = total <= MAX_PICTURE_WIDTH;
+  const widths = boxes.map((box) => box.width), heights = boxes.map((box) => box.height);
+  const width = Math.ceil(isRow ? total : Math.max(...widths) + 2 * PICTURE_GAP);
+  const height = Math.ceil(2 * PICTURE_GAP + (isRow ? Math.max(...heights) : heights.reduce((sum, value) => sum + value + PICTURE_GAP, 0)));
+  const copies = shown.map((part) => {
+    const copy = part.cloneNode(true);
+    inlineStyles(part, copy);
+    copy.style.margin = "0";
+    copy.querySelectorAll("[data-no-picture], .sr").forEach((extra) => extra.remove());
+    return copy;
+  });
+  const sheet = make("div", { xmlns: "http://www.w3.org/1999/xhtml", style: `display:flex;flex-direction:${isRow ? "row" : "column"};`
+    + `align-items:flex-start;gap:${PICTURE_GAP}px;padding:${PICTURE_GAP}px;width:${width}px;height:${height}px;box-sizing:border-box;`
+    + `background:${getComputedStyle(document.body).backgroundColor}` }, ...copies);
   const markup = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><foreignObject width="100%" height="100%">`
-    + `${new XMLSerializer().serializeToString(copy)}</foreignObject></svg>`;
+    + `${new XMLSerializer().serializeToString(sheet)}</foreignObject></svg>`;
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(markup)}`;
   await image.decode();
@@ -40,14 +51,14 @@ async function pictureBlob(node) {
     (blob ? resolve(blob) : reject(new Error("this browser cannot make the picture"))), "image/png"));
 }
 
-async function copyPicture(node) {
-  const item = new ClipboardItem({ "image/png": pictureBlob(node) });
+async function copyPicture(parts) {
+  const item = new ClipboardItem({ "image/png": pictureBlob(parts) });
   await navigator.clipboard.write([item]);
   announce("The picture is on the clipboard");
 }
 
-async function savePicture(node, name) {
-  const address = URL.createObjectURL(await pictureBlob(node));
+async function savePicture(parts, name) {
+  const address = URL.createObjectURL(await pictureBlob(parts));
   make("a", { href: address, download: `${name}.png` }).click();
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
