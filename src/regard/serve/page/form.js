@@ -33,10 +33,14 @@ function createControl(field, id, onsubmit) {
   return (kinds[field.kind] ?? createTextField)(field, id, onsubmit);
 }
 
-function createTextField(field, id) {
+function createTextField(field, id, onsubmit) {
   const isLong = field.kind === "lines";
-  const input = make(isLong ? "textarea" : "input",
-    { id, type: isLong ? null : "text", placeholder: field.example, rows: isLong ? 3 : null });
+  const input = make("textarea", { id, placeholder: field.example, rows: isLong ? 3 : 1, class: isLong ? null : "line" });
+  if (!isLong) {
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.ctrlKey && !event.metaKey) { event.preventDefault(); onsubmit(); }
+    });
+  }
   return { node: input, read: () => input.value, focus: () => input.focus(),
     write: (text) => { input.value = text ?? ""; } };
 }

@@ -130,10 +130,17 @@ function createPane({ onerror, onstate }) {
 
   async function showDetails(signal) {
     if (!pane.run.has_details) return;
-    const details = await fetchDetails(pane.run, pane.input, signal).catch(() => ({}));
+    const details = await fetchDetails(pane.run, { ...pane.input, values: completedText(pane.run, pane.input.values) }, signal).catch(() => ({}));
     next.replaceChildren(...detailNodes(details));
   }
   return pane;
+}
+
+// A text whose last word is complete: the next words come after it, and do not complete it.
+function completedText(run, values) {
+  if (!values) return values;
+  const isText = ({ name, kind }) => ["text", "lines"].includes(kind) && typeof values[name] === "string" && values[name];
+  return { ...values, ...Object.fromEntries(run.fields.filter(isText).map(({ name }) => [name, `${values[name].trimEnd()} `])) };
 }
 
 // The likeliest next words or keys, and which words of a summary were copied.
@@ -144,7 +151,7 @@ function detailNodes({ next = [], words = [] }) {
       ...next.map(({ word, pitch, probability }) => barRow(word ?? noteName(pitch), probability)))));
   }
   if (words.length) {
-    nodes.push(make("h3", {}, "Copied from the input"), make("p", { class: "copied" }, ...words.flatMap(({ word, copied }) => [
+    nodes.push(make("h3", {}, "Copied from the input"), make("p", { class: "copied" }, ...words.filter(({ word }) => !isSpecial(word)).flatMap(({ word, copied }) => [
       make("span", { class: "share", style: `--share:${Math.round(40 * copied)}%`, title: `${percent(copied)} copied` }, word), " "])));
   }
   return nodes;

@@ -19,6 +19,8 @@ function inlineStyles(source, copy) {
   const target = isCanvas ? make("img", { src: source.toDataURL("image/png") }) : copy;
   target.style.cssText = PICTURE_STYLES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";");
   if (isCanvas) { copy.replaceWith(target); return; }
+  if (source instanceof HTMLSelectElement) copy.options[source.selectedIndex]?.setAttribute("selected", "");
+  if (source instanceof HTMLInputElement) copy.setAttribute("value", source.value);
   const children = [...copy.children];
   [...source.children].forEach((child, index) => inlineStyles(child, children[index]));
 }

@@ -92,7 +92,7 @@ function showSpans(prediction) {
     make("mark", { style: `--hue:${labelColor(span.label)}`, title: `${span.label}: ${percent(span.probability ?? 1)}` },
       text, make("span", { class: "tag" }, readable(span.label))));
   const labels = [...prediction.spans].sort((a, b) => a.start - b.start);
-  const rows = labels.map((span) => barRow(`${span.text}: ${readable(span.label)}`, span.probability ?? 1));
+  const rows = labels.map((span) => barRow(span.text, span.probability ?? 1));
   const intent = prediction.intent === undefined ? [] : [make("p", { class: "intent" },
     make("span", { class: "faint" }, "Intent "), make("b", {}, readable(prediction.intent)),
     make("span", { class: "faint" }, ` ${percent(prediction.probability)}`))];
