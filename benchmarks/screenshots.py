@@ -293,20 +293,13 @@ def recipes() -> dict[str, Recipe]:
         "restaurants": Recipe(
             "chat",
             public("camrest676"),
-            {
-                "kind": "gpt2",
-                "dim": 128,
-                "heads": 4,
-                "layers": 3,
-                "max_positions": 512,
-                "dropout": 0.1,
-            },
-            1600,
+            {"kind": "gpt2", "dim": 96, "heads": 4, "layers": 2, "max_positions": 512},
+            900,
             {
                 "text": {"kind": "byte_bpe", "size": 1500, "lower": True},
                 "decode": {"kind": "greedy", "max_length": 60},
             },
-            {"examples_per_batch": 8, "max_tokens": 400, "learning_rate": 0.0015, **COSINE},
+            {"examples_per_batch": 8, "max_tokens": 300, "learning_rate": 0.002, **COSINE},
         ),
         "proteins": Recipe(
             "fold",
