@@ -414,15 +414,15 @@ SCENES = (
     Scene("answer", "facts", None),
     Scene("pretrain", "capitals", {"text": "the people in athens speak [MASK] ."}),
     Scene("image", "fashion", None, 3),
-    Scene("caption", "digits", None, 1),
+    Scene("caption", "digits", None, 0),
     Scene("music", "chorales", None, 2),
     Scene("copy", "copy", None, 1),
     Scene("recall", "recall", None, 1),
-    Scene("bandit", "bandit", None, 2),
-    Scene("fewshot", "characters", None, 3),
+    Scene("bandit", "bandit", None, 0),
+    Scene("fewshot", "characters", None, 1),
     Scene("fold", "proteins", None, 1),
     Scene("fold-distances", "points", None, 0),
-    Scene("edit", "captions", {"prompt": "two dogs"}, clicks=(".edits summary", ".head >> nth=6")),
+    Scene("edit", "dates", {"source": "23. Februar 2031"}, clicks=(".edits summary", ".head")),
 )
 SIZES = {"": (1280, 800), "-phone": (360, 740)}
 
@@ -470,7 +470,7 @@ def take_picture(
     data = page.screenshot()
     page.close()
     with Image.open(io.BytesIO(data)) as image:
-        image.convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
+        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB", flush=True)
 
 

@@ -76,7 +76,7 @@ function createEdits(pane) {
 // The answers as they are shown alone; words that differ are marked.
 function beforeAfter({ original, edited }, context) {
   const isSame = JSON.stringify(original) === JSON.stringify(edited);
-  const quiet = { ...context, select: () => {} };
+  const quiet = { ...context, select: () => {}, width: Math.max(240, context.width / (innerWidth > 860 ? 2 : 1) - 20) };
   const sides = [original, edited].map((prediction) => {
     const nodes = predictionNodes(prediction, quiet).filter(Boolean);
     nodes.forEach((node) => node.classList.remove("linked"));

@@ -1,25 +1,26 @@
 // Results that are sequences, tables or episodes: bits, residues, distances, actions, support sets.
 
 const CELL = 18; // pixels of a bit
+const LABEL_WIDTH = 52; // pixels before the first step
 
 // --- bits: what was read, what the model repeats, and what it should have
 
-function showBits(prediction, { select }) {
+function showBits(prediction, { select, width: room }) {
   const read = prediction.source.split(/\s+/), written = prediction.text.split(/\s+/).filter(Boolean);
   const target = prediction.target.split(/\s+/), steps = read.length + target.length;
   const width = Math.max(...target.map((bits) => bits.length));
   const lanes = [["Input", read, 0], ["Output", written, read.length], ["Target", target, read.length]];
-  const cell = Math.max(7, Math.min(CELL, 560 / steps));
+  const cell = Math.max(3, Math.min(CELL, (room - LABEL_WIDTH) / steps));
   const height = (cell * width + 10) * lanes.length;
-  const picture = draw("svg", { viewBox: `0 0 ${64 + steps * cell} ${height}`, class: "bits", role: "img",
-    style: `max-width:${64 + steps * cell}px`,
+  const picture = draw("svg", { viewBox: `0 0 ${LABEL_WIDTH + steps * cell} ${height}`, class: "bits", role: "img",
+    style: `width:${LABEL_WIDTH + steps * cell}px`,
     "aria-label": `${read.length} steps of input, ${target.length} of output, ${prediction.wrong} wrong bits` });
   const columns = Array.from({ length: steps }, () => []);
   lanes.forEach(([name, vectors, offset], lane) => {
     const top = lane * (cell * width + 10);
     picture.append(draw("text", { x: 0, y: top + (cell * width) / 2 + 4 }, name));
     vectors.forEach((bits, column) => {
-      const x = 64 + (offset + column) * cell, step = offset + column;
+      const x = LABEL_WIDTH + (offset + column) * cell, step = offset + column;
       const isVector = /^[01]+$/.test(bits);
       for (let row = 0; row < (isVector ? bits.length : width); row++) {
         const share = !isVector ? 0.5 : name === "Output" ? prediction.probabilities?.[column]?.[row] ?? Number(bits[row]) : Number(bits[row]);
@@ -35,7 +36,7 @@ function showBits(prediction, { select }) {
   const now = draw("rect", { y: 0, width: cell, height: height - 4, class: "now" });
   picture.append(now);
   const slider = stepSlider(steps, (step) => {
-    now.setAttribute("x", 63.5 + step * cell);
+    now.setAttribute("x", LABEL_WIDTH - 0.5 + step * cell);
     select(step);
   });
   const isRight = prediction.wrong === 0;
@@ -53,13 +54,13 @@ function showAction(prediction) {
         barRow(`Action ${name}`, share, { isBest: Number(name) === prediction.action })))];
 }
 
-function showEpisode(prediction, { select }) {
+function showEpisode(prediction, { select, width: room }) {
   const { actions, rewards, states = [], probabilities = [] } = prediction;
   const count = Math.max(...actions, ...probabilities.map((row) => row.length));
-  const cell = Math.max(16, Math.min(34, 520 / actions.length));
-  const [left, top] = [76, 4];
+  const [left, top] = [64, 4];
+  const cell = Math.max(12, Math.min(34, (room - left - 4) / actions.length));
   const picture = draw("svg", { viewBox: `0 0 ${left + cell * actions.length + 4} ${top + cell * count + 22}`, class: "episode", role: "img",
-    style: `max-width:${left + cell * actions.length + 4}px`,
+    style: `width:${left + cell * actions.length + 4}px`,
     "aria-label": `${actions.length} steps, return ${number(prediction.return)}` });
   for (let action = 1; action <= count; action++) {
     const y = top + (action - 1) * cell;
@@ -149,13 +150,13 @@ function showStates(prediction) {
   return [legend, make("div", { class: "sequence", role: "group", "aria-label": `${sequence.length} residues with their states: ${states}` }, ...groups)];
 }
 
-function showDistances(prediction) {
+function showDistances(prediction, { width: room }) {
   const { distances, contacts } = prediction, count = distances.length;
-  const cell = Math.max(3, Math.min(26, 420 / count)), left = 26;
+  const left = 26, cell = Math.max(2, Math.min(26, (room - left) / count));
   const top = Math.max(...distances.flat());
   const isContact = new Set(contacts.map(([i, j]) => `${i} ${j}`));
   const picture = draw("svg", { viewBox: `0 0 ${left + cell * count} ${left + cell * count}`, class: "distances", role: "img",
-    style: `max-width:${left + cell * count}px`, "aria-label": `Distances between ${count} points, ${contacts.length} contacts` });
+    style: `width:${left + cell * count}px`, "aria-label": `Distances between ${count} points, ${contacts.length} contacts` });
   const every = Math.ceil(18 / cell);
   distances.forEach((row, i) => {
     if (i % every === 0) {

@@ -63,15 +63,15 @@ function playNotes(notes, { ontime = () => {}, onend = () => {} } = {}) {
 // --- piano roll
 
 // Notes as rectangles; those that start before `given` are the input.
-function pianoRoll(notes, { given = 0, caption = "Piano roll" } = {}) {
+function pianoRoll(notes, { given = 0, caption = "Piano roll", width = 320 } = {}) {
   if (!notes.length) return make("p", { class: "faint" }, "No notes: silence.");
   const pitches = notes.map(({ pitch }) => pitch);
   const [low, high] = [Math.min(...pitches) - 1, Math.max(...pitches) + 1];
   const end = Math.max(...notes.map(({ start, length }) => start + length));
   const row = Math.max(6, Math.min(12, 260 / (high - low + 1)));
-  const [left, width, height] = [34, 640, row * (high - low + 1)];
+  const [left, height] = [30, row * (high - low + 1)];
   const x = (time) => left + (time / end) * (width - left - 4);
-  const picture = draw("svg", { viewBox: `0 0 ${width} ${height + 20}`, class: "roll", role: "img",
+  const picture = draw("svg", { viewBox: `0 0 ${width} ${height + 20}`, class: "roll", role: "img", style: `width:${width}px`,
     "aria-label": `${caption}: ${notes.length} notes in ${number(end)} quarter notes, from ${noteName(low + 1)} to ${noteName(high - 1)}` });
   for (let pitch = low; pitch <= high; pitch++) {
     const y = (high - pitch) * row;
@@ -83,7 +83,7 @@ function pianoRoll(notes, { given = 0, caption = "Piano roll" } = {}) {
   }
   for (let bar = 0; bar <= end; bar += 4) {
     picture.append(draw("line", { x1: x(bar), x2: x(bar), y1: 0, y2: height, class: "roll-line" }));
-    if (bar % 8 === 0 && bar < end) picture.append(draw("text", { x: x(bar) + 2, y: height + 15 }, number(bar + 1)));
+    if (bar % (end > 48 ? 16 : 8) === 0 && bar < end) picture.append(draw("text", { x: x(bar) + 2, y: height + 15 }, number(bar + 1)));
   }
   for (const { pitch, start, length } of notes) {
     picture.append(draw("rect", { x: x(start) + 0.5, y: (high - pitch) * row + 0.5, rx: 2, height: row - 1,

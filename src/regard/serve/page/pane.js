@@ -19,7 +19,7 @@ function createPane({ onerror, onstate }) {
   let controller = null;
 
   pane.node = node;
-  pane.context = () => ({ values: pane.input?.values, run: pane.run, select });
+  pane.context = () => ({ values: pane.input?.values, run: pane.run, select, width: Math.max(240, result.clientWidth) });
 
   pane.setRun = (run, isCompared) => {
     controller?.abort();

@@ -156,9 +156,9 @@ function showLookup({ wishes, found, rows = [], row }) {
 
 // --- music
 
-function showNotes(prediction) {
+function showNotes(prediction, { width }) {
   const source = prediction.abc ? make("details", {}, make("summary", {}, "ABC notation"),
     make("pre", {}, prediction.abc)) : null;
-  return [...playableRoll(prediction.notes, { given: prediction.given ?? 0 }), source,
+  return [...playableRoll(prediction.notes, { given: prediction.given ?? 0, width }), source,
     factTable({ log_prob: prediction.log_prob })];
 }
