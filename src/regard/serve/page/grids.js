@@ -88,8 +88,8 @@ function showEpisode(prediction, { select, width: room }) {
       barRow(`Action ${n + 1}`, share, { isBest: n + 1 === actions[step] })));
     select(step);
   });
-  const legend = make("p", { class: "faint legend" }, make("i", { class: "won" }), "rewarded",
-    make("i", { class: "lost" }), "not rewarded; shade: probability before the step");
+  const legend = make("p", { class: "faint legend" }, make("span", {}, make("i", { class: "won" }), "rewarded"),
+    make("span", {}, make("i", { class: "lost" }), "not rewarded"), make("span", {}, "shade: probability before the step"));
   return [headline(`Return ${number(prediction.return)}`), picture, legend, slider, said, bars];
 }
 
