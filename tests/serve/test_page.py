@@ -228,7 +228,7 @@ def test_keys_write_chords_and_actions_go_on(open_page):
     page.click("#go")
     wait_for_answer(page)
     page.select_option("#run", "bandit")
-    page.get_by_label("Action 2 was rewarded").click()
+    page.get_by_label("Action 2 won").click()
     page.wait_for_selector(".bar.best")
     assert page.input_value("#field-history") == "2:1"
 

@@ -78,8 +78,8 @@ function createActionsField(field, id, onsubmit) {
   };
   const cells = Array.from({ length: field.action_count ?? 0 }, (_, n) => make("div", { class: "arm" },
     make("b", {}, `${n + 1}`),
-    button("won", () => add(n + 1, 1), { "aria-label": `Action ${n + 1} was rewarded` }),
-    button("lost", () => add(n + 1, 0), { "aria-label": `Action ${n + 1} was not rewarded` })));
+    button("won", () => add(n + 1, 1), { "aria-label": `Action ${n + 1} won` }),
+    button("lost", () => add(n + 1, 0), { "aria-label": `Action ${n + 1} lost` })));
   return { node: make("div", {}, input,
       make("p", { class: "faint" }, "Say what an action has brought, and see which one the model takes next:"),
       make("div", { class: "arms" }, ...cells,
