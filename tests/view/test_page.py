@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.view.attention_map import AttentionMap
-from regard.view.page import html_page
+from regard.view.attention_map import AttentionMap, TokenSequence
+from regard.view.page import html_page, piece_labels, viewer_data, viewer_script
 
 
 def softmax(*shape, seed=0):
@@ -108,3 +108,42 @@ def test_a_grid_over_its_picture():
     assert told(html_page(AttentionMap(softmax(1, 2, 2), ["a", "b"])))["image"] is None
     wanted = -(weights * np.log2(weights)).sum((-1, -2))  # one look over all of the grid
     np.testing.assert_allclose(shown.entropy(), wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "word_ids", "labels"),
+    [
+        (("[CLS]", "play", "##ing"), (0, 1, 1), ["[CLS]", "play", "·ing"]),
+        (("Ġa", "Ġlot", "s", "Ġ"), (0, 1, 1, 2), ["a", "lot", "·s", "␣"]),
+        (("▁2", "0", " ", "6"), (0, 0, 0, 0), ["2", "0", "␣", "6"]),
+    ],
+)
+def test_labels_have_no_marks_of_a_tokenizer(tokens, word_ids, labels):
+    assert piece_labels(TokenSequence(tokens, word_ids)) == labels
+
+
+def test_nearly_equal_weights_stay_far_from_the_end_of_the_scale():
+    even = viewer_data(AttentionMap(np.full((1, 10, 10), 0.1), list("abcdefghij")))
+    assert even["top"] == [pytest.approx(0.4)] * 2
+    sharp = viewer_data(AttentionMap(np.eye(10), list("abcdefghij")))
+    assert sharp["top"] == [1, 1]
+
+
+def test_layers_of_a_caption_are_words_and_others_have_readable_names():
+    grid = softmax(1, 4).reshape(1, 2, 2)
+    sides = ["row 1", "row 2"], ["column 1", "column 2"]
+    caption = viewer_data(AttentionMap({"1 a": grid, "2 ring": grid}, *sides, kind="grid"))
+    assert caption["layers_are_words"]
+    assert [layer["name"] for layer in caption["layers"]] == ["a", "ring"]
+    layers = {"decoder.layers.0.cross_attention": softmax(1, 2, 2)}
+    plain = viewer_data(AttentionMap(layers, ["a", "b"], ["c", "d"]))
+    assert not plain["layers_are_words"]
+    assert plain["layers"][0]["name"] == "Decoder 1, cross-attention"
+
+
+def test_the_viewer_defines_one_name():
+    """A page that embeds it may use any other name."""
+    script = viewer_script()
+    assert script.startswith('"use strict";\n(() => {')
+    assert re.findall(r"^(?:const|let|function|class) ", script.split("(() => {")[0], re.M) == []
+    assert script.rstrip().endswith("globalThis.createViewer = createViewer;\n})();")

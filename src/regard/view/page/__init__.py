@@ -23,6 +23,7 @@ from regard.view.attention_map import (
     AttentionMap,
     TokenSequence,
     attention_rows,
+    is_special,
 )
 from regard.view.head_roles import head_roles
 from regard.view.sanitize import security_policy
@@ -248,7 +249,7 @@ def piece_labels(sequence: TokenSequence) -> list[str]:
         (token.removeprefix("##").lstrip("▁Ġ"), index > 0 and word == word_ids[index - 1])
         for index, (token, word) in enumerate(zip(sequence.tokens, word_ids, strict=True))
     ]
-    has_dots = any(goes_on and len(text) > 1 for text, goes_on in pieces)
+    has_dots = any(len(text) > 1 and not is_special(text) for text, _ in pieces)
     return [
         f"·{text}" if goes_on and has_dots and text.strip() else text if text.strip() else "␣"
         for text, goes_on in pieces

@@ -161,7 +161,7 @@ function viewerMethods(viewer) {
       parts.side.hidden ||= Boolean(viewer.options.compact);
       viewer.showScale();
       parts.statistics.textContent = ["heads", "search"].includes(state.view) ? "" : statisticsSentence(viewer);
-      parts.gold.textContent = goldSentence(viewer);
+      parts.gold.textContent = state.view === "matrix" ? goldSentence(viewer) : "";
       viewer.announce(["heads", "search"].includes(state.view) ? "" : rowSentence(viewer));
       parts.view.replaceChildren();
       parts.view.onscroll = null;
