@@ -74,7 +74,7 @@ def server(tmp_path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def ask(url: str, path: str = "/") -> str:
     """Return the answer to a request on a new connection, which any worker may accept."""
-    return httpx.get(url + path, timeout=60).text
+    return httpx.get(url + path, timeout=600).text
 
 
 def wait_for_workers(url: str, dead: str = "") -> set[str]:
