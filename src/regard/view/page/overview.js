@@ -33,7 +33,7 @@ function thumbnail(viewer, parent, layer, head, width) {
   const { data, state } = viewer;
   const [rows, columns] = [data.queries.tokens.length, data.keys.tokens.length];
   const isCurrent = state.layer === layer && state.head === head;
-  const node = button(null, { class: "head", "aria-label": `${data.layers[layer].name}, ${headWords(viewer, layer, head).join(" ")}`, "aria-current": isCurrent ? "true" : null }, parent, () => {
+  const node = button(null, { class: "head", "aria-label": `${viewer.headNoun === "head" ? `${data.layers[layer].name}, ` : ""}${headWords(viewer, layer, head).join(" ")}`, "aria-current": isCurrent ? "true" : null }, parent, () => {
     viewer.change({ layer, head, view: state.view === "heads" ? viewer.firstView : state.view });
   });
   const canvas = element("canvas", { "data-layer": layer, "data-head": head }, node);
