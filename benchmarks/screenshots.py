@@ -407,7 +407,9 @@ SCENES = (
     Scene("compare", "dates", {"source": "le 14 juillet 1989"}, other="dates-transformer"),
     Scene("summarize", "headlines"),
     Scene("language", "captions", {"prompt": "a little girl in a pink dress"}),
-    Scene("chat", "restaurants", {"turns": ["I would like a cheap restaurant in the south."]}),
+    Scene(
+        "chat", "restaurants", {"turns": ["I want a moderately priced restaurant in the south."]}
+    ),
     Scene("classify", "reviews", {"text": "a warm , funny and thoroughly charming film"}),
     Scene("tag", "flights", {"text": "show me flights from boston to denver on monday morning"}),
     Scene("understand", "assistant"),

@@ -205,7 +205,7 @@ def test_a_conversation_goes_on_and_starts_again(open_page):
         expect(page.locator(".bubble")).to_have_count(count)
         wait_for_answer(page)
         expect(page.locator("#field-turns")).to_have_value("")
-    page.get_by_role("button", name="New conversation").click()
+    page.get_by_role("button", name="New chat").click()
     assert page.locator(".bubble").count() == 0
 
 

@@ -49,7 +49,7 @@ function createTextField(field, id, onsubmit) {
 function createTurnsField(field, id) {
   let turns = [];
   const input = make("input", { id, type: "text", autocomplete: "off", placeholder: "Your message" });
-  const restart = button("New conversation", () => {
+  const restart = button("New chat", () => {
     turns = [];
     input.value = "";
     restart.hidden = true;

@@ -144,7 +144,9 @@ function showLookup({ wishes, found, rows = [], row }) {
   const chips = Object.entries(wishes).map(([name, value]) =>
     make("span", { class: "chip" }, `${readable(name)}: ${value}`));
   const shown = rows.length ? rows : [row].filter(Boolean);
-  const columns = [...new Set(shown.flatMap((values) => Object.keys(values)))].slice(0, 6);
+  const names = [...new Set(shown.flatMap((values) => Object.keys(values)))];
+  const rank = (name) => (name === "name" ? 0 : name in wishes ? 1 : 2); // what a row is called, then what was wished
+  const columns = names.sort((a, b) => rank(a) - rank(b)).slice(0, 6);
   const table = shown.length === 0 ? null : make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Rows of the table" },
     make("table", {}, make("thead", {}, make("tr", {}, ...columns.map((name) => make("th", { scope: "col" }, readable(name))))),
       make("tbody", {}, ...shown.map((values, index) => make("tr", { class: index ? null : "used" },
