@@ -66,7 +66,7 @@ def open_page(browser, task_server):
         context = browser.new_context(viewport=DESKTOP, color_scheme=scheme, bypass_csp=bool(AXE))
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(120_000)
         page.on("console", lambda message: messages.append(message.text))
         page.on("pageerror", lambda error: messages.append(str(error)))
         page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
@@ -197,6 +197,8 @@ def test_a_link_restores_run_input_comparison_and_head(open_page):
 
 def test_a_conversation_goes_on_and_starts_again(open_page):
     from playwright.sync_api import expect
+
+    expect.set_options(timeout=120_000)
 
     page = open_page("chat")
     for count in (2, 4):
