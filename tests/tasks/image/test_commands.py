@@ -17,6 +17,7 @@ from regard.cli.predict import predict
 from regard.cli.score import score
 from regard.cli.train import train
 from regard.data.synthetic.shapes import Shapes
+from regard.errors import InputError
 from regard.run import Run
 from regard.tasks.building import batch_options
 
@@ -78,7 +79,8 @@ def test_what_is_broken_is_told(tmp_path, capsys, error_line):
             Image.new("RGB", (9, 9), (number, 0, 0)).save(tmp_path / "all" / name / f"{number}.png")
     (tmp_path / "all" / "a" / "bad.png").write_bytes(b"")
     words = [f"data.train={tmp_path / 'all'}"]
-    check(Path("pets.toml"), words)
+    with pytest.raises(InputError, match="label 'circle' is not in the training data"):
+        check(Path("pets.toml"), words)
     told = capsys.readouterr().out
     bad = tmp_path / "all" / "a" / "bad.png"
     assert f"train: 1 images cannot be read (first: {bad}: an empty file, not an image" in told
