@@ -114,7 +114,7 @@ def main() -> None:
             command += ["--seed", str(options.seed), "--continue-on-failure", "--workers", "1"]
             command += ["--suppress-health-check", "all", "--no-color", "--request-timeout", "60"]
             environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-            code = subprocess.run(command, check=False, env=environment).returncode
+            code = subprocess.run(command, check=False, env=environment, cwd=folder).returncode
             is_alive = answers(url)
         finally:
             process.terminate()
