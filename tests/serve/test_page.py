@@ -195,6 +195,21 @@ def test_a_link_restores_run_input_comparison_and_head(open_page):
     assert scroll_width(other) <= PHONE["width"]
 
 
+def test_a_forced_link_marks_the_words_that_change(open_page):
+    page = open_page("translate")
+    take_example(page)
+    answer = {"original": {"text": "ann bob"}, "edited": {"text": "ann cat"}}
+    page.route("**/counterfactual", lambda route: route.fulfill(json=answer))
+    page.locator(".viewer-box canvas").first.click()
+    with page.expect_request("**/counterfactual") as request:
+        page.get_by_role("button", name="Force this link").click()
+    [link] = request.value.post_data_json["force"]
+    assert link.partition("->")[2] in page.input_value("#field-source").split() or "</s>" in link
+    page.wait_for_selector(".before-after[aria-busy=false]")
+    assert page.inner_text(".before-after del") == "bob"
+    assert page.inner_text(".before-after ins") == "cat"
+
+
 def test_a_conversation_goes_on_and_starts_again(open_page):
     from playwright.sync_api import expect
 

@@ -300,7 +300,7 @@ class TestPredictions:
         prediction = run(f"where ?\t{CONTEXT}")
         fields = prediction.as_dict()
         assert list(fields) == [
-            *("answer", "start", "end", "probability", "score", "no_answer", "answers")
+            *("answer", "start", "end", "probability", "score", "no_answer", "answers", "context")
         ]
         answer = fields["answer"]
         assert f"[{answer}]" in prediction.text

@@ -96,9 +96,10 @@ function createPane({ onerror, onstate }) {
       actions.push({ label: "Switch this head off", run: ({ layer, head }) => edits.toggle(layer, head) });
     }
     if (pane.run.accepts_links) {
-      actions.push({ label: "Force this link", run: ({ key, queryText, keyText }) => {
+      actions.push({ label: "Force this link", run: ({ query, key, words }) => {
+        const wordAt = (side, n) => side.words[words ? n : side.word[n]]; // links join words, whatever is shown
         if (key === null) onerror(new Error("choose a cell of the map first: a word, and what it shall attend to"));
-        else edits.force(queryText, keyText);
+        else edits.force(wordAt(pane.data.queries, query), wordAt(pane.data.keys, key));
       } });
     }
     return actions;
