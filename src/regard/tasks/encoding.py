@@ -20,6 +20,7 @@ from regard.batching.example import SizedT
 from regard.batching.source import BatchSource
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus, Record
+from regard.errors import InputError
 from regard.layers.lora import add_lora
 from regard.models.catalogue import build_model
 from regard.models.protocols import AnyEncoder
@@ -132,6 +133,8 @@ class EncoderTask(Task[SizedT, BatchT, EncoderModelT]):
     @torch.no_grad()
     def negative_log_likelihood_of(self, examples: Sequence[SizedT]) -> Loss:
         """Return -log p of the targets of these examples."""
+        if not examples:
+            raise InputError("no example is left; is the split empty, or train.max_tokens small?")
         self.model.eval()
         losses = [self.cross_entropy(batch) for batch in self.iterate_by_length(examples)]
         total = torch.stack([loss.total.double() for loss in losses]).sum()

@@ -52,8 +52,8 @@ def find_refusal(settings: Settings) -> InputError | None:
     """Return the error with which a training of these settings would end, if it would."""
     try:
         run, corpus = create_run(settings)
-        read_dev_records(run.task, corpus)
         next(prepare_training(run, corpus).batches)
+        read_dev_records(run.task, corpus)
     except InputError as error:
         return error
     return None

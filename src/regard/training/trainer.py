@@ -110,9 +110,9 @@ class Trainer:
         remove_drafts(self.folder)
         self.run, self.corpus = self.open_run()
         self.random_state = self.run.random_state
-        self.dev_records = read_dev_records(self.run.task, self.corpus)
         with self.own_random_state():
             self.training = prepare_training(self.run, self.corpus)
+            self.dev_records = read_dev_records(self.run.task, self.corpus)
             self.settings = self.run.settings
             if not (self.folder / CONFIG_FILE).is_file():  # only after all data has been read
                 digests = digest_training_data(self.settings, self.folder)

@@ -125,7 +125,7 @@ def test_look(capsys):
         (["train", "all.toml", "model.pooling_layers=5"], "too small for model.pooling_layers = 5"),
         (
             ["train", "all.toml", "train.max_tokens=1", "--run", "short"],
-            "captions are missing: all are longer than train.max_tokens",
+            "no caption is left; is the data",
         ),
         (
             ["train", "all.toml", "decode.coverage_penalty=0.2"],

@@ -82,7 +82,7 @@ def test_what_check_tells(command):
     assert 0.1 < points["splits"]["train"]["far"] < 0.6
     assert any("beyond head.max_distance = 9" in line for line in points["warnings"])
     few = command("check", "points.toml", "train.max_tokens=3", code=1)
-    assert "no set is left" in few
+    assert "train: no example is left; is the data empty, or train.max_tokens small?" in few
 
 
 @pytest.mark.parametrize("name", ["msa", "birnn", "bert"])

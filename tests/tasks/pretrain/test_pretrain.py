@@ -242,7 +242,7 @@ def test_missing_pretrained_runs_raise_an_error(tmp_path, base):
     with pytest.raises(ValueError, match=r"nowhere: is not a run, there is no config.toml"):
         Trainer(settings, tmp_path / "run", ignore)
     (base / "text.json").unlink()
-    with pytest.raises(ValueError, match=r"there is no text.json in it"):
+    with pytest.raises(ValueError, match=r"the run has no text.json; restore this file"):
         Trainer(classifier_settings(tmp_path), tmp_path / "run", ignore)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from regard.config.settings import Settings
+from regard.data.build import with_held_out
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import AnySeq2SeqModel
@@ -24,6 +25,12 @@ class TranslateBuilder(Seq2SeqBuilder[TranslateSettings]):
     """Reads `TranslateSettings`."""
 
     comparison_class: ClassVar = TranslateComparison
+
+    def resolve_settings(self, settings: TranslateSettings) -> TranslateSettings:
+        """Hold out nothing of data with alignments: their files have a line for each pair."""
+        if settings.train.alignments is None:
+            return settings
+        return settings.model_copy(update={"data": with_held_out(settings.data, 0.0)})
 
     def build_task(
         self, settings: TranslateSettings, vocabularies: Vocabularies, model: AnySeq2SeqModel
