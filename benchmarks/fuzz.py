@@ -5,9 +5,9 @@
 Small valid files of every format are changed at random: bytes are flipped, removed, repeated or
 inserted, and values in JSON are replaced by those of another type. The folders are runs and a
 model of Hugging Face, with checksums that fit; a run is also asked for a prediction. Settings are
-changed by fuzz_settings.py. Anything but
-an `InputError` or an `OSError` is a failure. The longest time and the memory are printed. Exits
-with 1 after a failure, after more than 10 s for one input, or more than 2 GB.
+changed by fuzz_settings.py. Anything but an `InputError` or an `OSError` is a failure. The longest
+time and the memory are printed. Exits with 1 after a failure, after more than 10 s for one input,
+or more than 2 GB.
 """
 
 import argparse

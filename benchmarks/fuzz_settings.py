@@ -12,6 +12,7 @@ import importlib.util
 import random
 import resource
 import signal
+import sys
 import tempfile
 import traceback
 import types
@@ -165,7 +166,9 @@ def try_settings(
 
 def tiny_setups(folder: Path) -> dict[str, Settings]:
     """Return the tiny settings of tests/laws for every task with every kind of model."""
-    path = Path(__file__).parents[1] / "tests" / "laws" / "conftest.py"
+    tests = Path(__file__).parents[1] / "tests"
+    path = tests / "laws" / "conftest.py"
+    sys.path.insert(0, str(tests))  # for tests/support
     spec = importlib.util.spec_from_file_location("laws", path)
     if spec is None or spec.loader is None:
         raise FileNotFoundError(path)
