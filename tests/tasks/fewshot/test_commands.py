@@ -162,7 +162,7 @@ def test_it_is_resumed_exactly(folder, tmp_path, monkeypatch):
         (
             ["train", "images.toml", "data.ways=7", "--run", "no"],
             "",
-            "dev, faces: 3 classes, but an",
+            "train, faces: 3 classes, but an",
         ),
         (
             ["train", "images.toml", "data.shots=3", "--run", "no"],
