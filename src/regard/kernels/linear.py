@@ -8,7 +8,7 @@ stay with torch. `torch.backends.mkldnn.flags(enabled=False)` turns all of this 
 n: rows   d: width of the input   e: width of the output
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -196,9 +196,7 @@ def parameter_versions(parameters: Sequence[Tensor]) -> list[tuple[int, int]]:
 
 def release_packed_weights(model: nn.Module) -> None:
     """Free the packed weights of a model, for example before it is trained on."""
-    for parameter in model.parameters():
-        if hasattr(parameter, "packed"):
-            delattr(parameter, "packed")
+    release(model.parameters())
 
 
 def release_after_step(optimizer: Optimizer, args: object, kwargs: object) -> None:  # noqa: ARG001
@@ -207,9 +205,13 @@ def release_after_step(optimizer: Optimizer, args: object, kwargs: object) -> No
     Fused optimizers change parameters without a new version.
     """
     for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            if hasattr(parameter, "packed"):
-                delattr(parameter, "packed")
+        release(group["params"])
+
+
+def release(parameters: Iterable[Tensor]) -> None:
+    for parameter in parameters:
+        if hasattr(parameter, "packed"):
+            delattr(parameter, "packed")
 
 
 register_optimizer_step_post_hook(release_after_step)
