@@ -161,13 +161,13 @@ def test_a_run_and_what_is_none(regard):
     )
 
     assert regard("predict", "out", stdin=b"ab\nabc\n").code == 0
-    long = b"ab\n" + b"a" * 13 + b"\n"
     said = "13 tokens, but the run was trained on texts of at most 12; split it into sentences"
-    says(regard("predict", "out", "--strict", stdin=long), f"standard input:2: {said}")
+    strict = regard("predict", "out", "--strict", stdin=b"a" * 13 + b"\nab\n")
+    says(strict, f"standard input:1: {said}")
     says(regard("look", "out", "a" * 13), f"TEXT: {said}")
     says(
-        regard("predict", "out", "--strict", stdin=b"ab\na\xff\n"),
-        "standard input:2: byte 2 is 0xff, which is not UTF-8; convert it, as with iconv",
+        regard("predict", "out", "--strict", stdin=b"a\xff\nab\n"),
+        "standard input:1: byte 2 is 0xff, which is not UTF-8; convert it, as with iconv",
     )
     says(regard("score", "out", "--split", "tset"), "split must be one of train, dev, not 'tset'")
 

@@ -2,7 +2,10 @@
 
 import io
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -96,6 +99,7 @@ def stub_run(monkeypatch, unchecked):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
         predict(Path("run"), **options)
 
+    run_lines.run = run
     return run_lines
 
 
@@ -128,8 +132,89 @@ def test_json_has_an_object_for_every_line(stub_run, capsys):
 
 def test_strict_stops_at_the_first_fault(stub_run, capsys):
     with pytest.raises(InputError, match="has no tab"):
-        stub_run(b"one\nwrong\n", strict=True)
+        stub_run(b"one\nwrong\ntwo\n", strict=True)
+    assert capsys.readouterr().out.splitlines() == [r"<one>\nend"]
+
+
+@pytest.mark.parametrize("data", [b"wrong", b"wrong\n"])
+def test_a_single_line_is_strict(stub_run, capsys, data):
+    with pytest.raises(InputError, match="has no tab"):
+        stub_run(data)
     assert capsys.readouterr().out == ""
+
+
+def test_answers_appear_while_the_input_is_open(stub_run, monkeypatch, capsys):
+    """A slow pipe: each line is answered before the next is written."""
+    read_end, write_end = os.pipe()
+    reader = os.fdopen(read_end, "rb")
+    lines, printed = [b"one\n", b"wrong\ntw", b"o\n"], list[str]()
+
+    class Pipe:
+        def fileno(self):
+            return reader.fileno()
+
+        def read1(self, size):
+            printed.append(capsys.readouterr().out)
+            if lines:
+                os.write(write_end, lines.pop(0))
+            else:
+                os.close(write_end)
+            return reader.read1(size)
+
+    def use_pipe(_):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pipe()))
+        return stub_run.run
+
+    monkeypatch.setattr(Run, "load", use_pipe)
+    with reader, pytest.raises(typer.Exit):
+        predict(Path("run"))
+    assert printed == ["", "<one>\\nend\n", "\n", "<two>\\nend\n"]
+
+
+def test_chunks_grow_and_lines_stay_in_order(stub_run, capsys, monkeypatch):
+    sizes, predict_all = list[int](), stub_run.run.predict
+    stub_run.run.predict = lambda records: sizes.append(len(records)) or predict_all(records)
+    words = [f"w{number}" for number in range(9000)]
+    stub_run("\n".join(words).encode())
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [rf"<{word}>\nend" for word in words]
+    assert sum(sizes) == 9000
+    assert sizes[:3] == [16, 32, 64]
+    assert max(sizes) == 2048
+
+
+def test_one_fault_does_not_cost_a_prediction_for_each_line(stub_run, capsys):
+    calls, predict_all = list[int](), stub_run.run.predict
+    stub_run.run.predict = lambda records: calls.append(len(records)) or predict_all(records)
+    with pytest.raises(typer.Exit):
+        stub_run(b"one\n" * 8 + b"one two three\n" + b"one\n" * 7)
+    assert capsys.readouterr().out.splitlines() == [*[r"<one>\nend"] * 8, "", *[r"<one>\nend"] * 7]
+    assert len(calls) == 9  # 16, and two halves of 16, 8, 4 and 2
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path):
+    settings = resolve_settings(
+        {
+            "task": "language",
+            "model": {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 8},
+            "train": {"context_length": 8},
+            "decode": {"kind": "greedy", "max_length": 2},
+        }
+    )
+    text = train_tokenizer("characters", ["one two"], 40)
+    Run(settings, {"text": text}).save(tmp_path / "run")
+    command = [sys.executable, "-m", "regard", "predict", str(tmp_path / "run")]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(b"one\n")
+        process.stdin.flush()
+        assert process.stdout.readline().startswith(b"one")
+        process.stdout.close()
+        process.stdin.write(b"two\n" * 100)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 1
 
 
 def test_lines_can_be_unescaped(stub_run, capsys):

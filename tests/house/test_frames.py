@@ -12,7 +12,7 @@ from regard.cli.app import main
 
 PACKAGE = Path(regard.__file__).parent
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
-MAX_PREDICT_FRAMES, MAX_TRAIN_FRAMES = 11, 15
+MAX_PREDICT_FRAMES, MAX_TRAIN_FRAMES = 12, 15
 CONFIG = """
 task = "translate"
 data = { kind = "dates", size = 20, held_out = 5 }
@@ -62,7 +62,7 @@ def stacks(tmp_path_factory) -> dict[str, set[Stack]]:
 def test_prediction_is_short(stacks):
     entries = {stack[-5] for stack in stacks["predict"]}
     assert entries == {"models.transformer.remember", "models.transformer.step"}
-    assert {len(stack) for stack in stacks["predict"]} == {10, MAX_PREDICT_FRAMES}
+    assert {len(stack) for stack in stacks["predict"]} == {11, MAX_PREDICT_FRAMES}
 
 
 def test_a_training_step_is_short(stacks):

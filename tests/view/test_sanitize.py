@@ -10,7 +10,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from regard.cli.predict import decoded_lines
+from regard.batch_prediction.line_stream import decode_lines
 from regard.view.attention_map import AttentionMap
 from regard.view.export import as_csv
 from regard.view.page import html_page, page_script
@@ -70,7 +70,8 @@ def test_a_terminal_gets_only_codes_of_our_own(text, codes, expected):
 
 
 def test_a_byte_order_mark_on_standard_input_is_dropped():
-    assert decoded_lines([b"\xef\xbb\xbfone\r\n", b"two\n"]) == ["one", "two"]
+    lines = decode_lines([b"\xef\xbb\xbfone\r\n", b"two\n"], "line {}")
+    assert list(lines) == ["one", "two"]
 
 
 def test_a_spreadsheet_runs_no_token():

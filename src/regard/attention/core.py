@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from threading import get_ident
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +14,7 @@ from regard.attention.matmul import matmul_shared_heads
 from regard.attention.memory import Memory, check_leading
 from regard.attention.normalizers import softmax
 from regard.attention.scores import Dot, Score
+from regard.attention.slices import FusedInputs, attend_in_slices, needs_slices
 from regard.attention.validation import (
     check_broadcasts_to,
     check_dropout,
@@ -36,16 +36,6 @@ class AttentionHook:
     def record(self, weights: Tensor) -> None:
         if self.recorded is not None:
             self.recorded.append(weights.detach() if self.detach else weights)
-
-
-class FusedInputs(NamedTuple):
-    """The arguments of the fused kernel, as [batch, heads, …]."""
-
-    query: Tensor
-    keys: Tensor
-    values: Tensor
-    mask: Tensor | None
-    is_causal: bool
 
 
 class Attention(nn.Module):
@@ -130,17 +120,20 @@ class Attention(nn.Module):
             with torch.set_grad_enabled(torch.is_grad_enabled() and not hook.detach):
                 hook.record(self._weigh(query, memory, mask, bias, start))
         fused = self._fused_inputs(dot, query, memory, mask, bias, start)
-        context = F.scaled_dot_product_attention(
-            fused.query,
-            fused.keys,
-            fused.values,
-            attn_mask=fused.mask,
-            dropout_p=self.dropout if self.training else 0.0,
-            is_causal=fused.is_causal,
-            scale=dot.scale(fused.keys),
-            enable_gqa=fused.query.shape[1] != fused.keys.shape[1],
-        )
-        lead = query.shape[:-2]
+        dropout, lead = self.dropout if self.training else 0.0, query.shape[:-2]
+        if needs_slices(fused.query, dropout):
+            context = attend_in_slices(fused, dropout, dot.scale(fused.keys))
+        else:
+            context = F.scaled_dot_product_attention(
+                fused.query,
+                fused.keys,
+                fused.values,
+                attn_mask=fused.mask,
+                dropout_p=dropout,
+                is_causal=fused.is_causal,
+                scale=dot.scale(fused.keys),
+                enable_gqa=fused.query.shape[1] != fused.keys.shape[1],
+            )
         return context if len(lead) == 2 else context.reshape(*lead, *context.shape[-2:])
 
     def weigh(

@@ -11,8 +11,9 @@ import numpy as np
 import typer
 from jaxtyping import Float
 
+from regard.batch_prediction.line_stream import decode_lines
 from regard.cli.options import RunArgument, SetOption
-from regard.cli.predict import decoded_lines
+from regard.cli.predict import STDIN_LOCATION
 from regard.errors import InputError
 from regard.files import write_atomic
 from regard.run import Run
@@ -57,7 +58,7 @@ def embed(
 def stdin_texts() -> list[str]:
     """Return the lines of standard input; raise an error for the first that is not text."""
     texts: list[str] = []
-    for line in decoded_lines(sys.stdin.buffer):
+    for line in decode_lines(sys.stdin.buffer, STDIN_LOCATION):
         if isinstance(line, InputError):
             raise line
         texts.append(line)

@@ -2,18 +2,20 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Annotated
+from io import BufferedIOBase
+from itertools import chain
+from typing import Annotated, cast
 
 import typer
 from rich.console import Console
 
+from regard.batch_prediction.line_answers import Answer, answer_records, parse_lines
+from regard.batch_prediction.line_stream import Line, read_chunks
 from regard.cli.options import Int8Option, RunArgument, SetOption
 from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.run import Run
-from regard.tasks.base import Prediction
 from regard.tasks.doctor.texts import unknown_id
 from regard.text.external import ExternalTokenizer
 from regard.text.tokenizer import Tokenizer
@@ -24,9 +26,6 @@ from regard.view.terminal import Surface
 
 STDIN_LOCATION = "standard input:{}"
 TEXT_FIELDS = ("source", "text", "prompt", "question")  # fields of records that a model reads
-
-Answer = tuple[Record, Prediction] | InputError | None
-"""A record with its prediction, the fault of its line, or None for an empty line."""
 
 
 def predict(
@@ -59,65 +58,39 @@ def predict(
     The input of an image run is the path of an image. An empty line has an empty prediction. So has
     a line with a fault: its error goes to standard error, and the exit code is 1. In a file or a
     pipe, a line break in a prediction is written as \n, a carriage return as \r, and a backslash as
-    two, so that every prediction is one line.
+    two, so that every prediction is one line. Lines of standard input are answered as they arrive,
+    in bounded memory.
     """
     run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
     if int8:
         run.quantize()
-    if inputs:
-        lines, location = list[str | InputError](inputs), "input {}"
-    else:
-        lines, location = decoded_lines(sys.stdin.buffer), STDIN_LOCATION
-    strict = strict or len(lines) == 1
     if prefix and not run.task.accepts_prefix:
         raise InputError(f"--prefix does not support the task {run.task.name}; leave it out")
-    answers, records = parse_lines(run, lines, location, skip_empty=not inputs)
-    if strict and (error := next((a for a in answers if isinstance(a, InputError)), None)):
-        raise error
-    if prefix:
-        records = {index: {**record, "prefix": prefix} for index, record in records.items()}
-    try:
-        predictions: Sequence[Prediction | InputError] = (
-            run.predict(list(records.values())) if records else []
+    location = "input {}" if inputs else STDIN_LOCATION
+    stream = cast("BufferedIOBase", sys.stdin.buffer)
+    chunks = iter([list[Line](inputs)]) if inputs else read_chunks(stream, location)
+    number, has_faults = 1, False
+    for chunk in chunks:
+        items = parse_lines(
+            run, chunk, location, first=number, skip_empty=not inputs, prefix=prefix
         )
-    except InputError:
-        if strict:
-            raise
-        predictions = [predict_alone(run, record) for record in records.values()]
-    for (index, record), prediction in zip(records.items(), predictions, strict=True):
-        is_fault = isinstance(prediction, InputError)
-        answers[index] = prediction if is_fault else (record, prediction)
-    for number, (line, answer) in enumerate(zip(lines, answers, strict=True), 1):
-        report_problem(run, answer, location.format(number))
-        if as_json:
-            print(json.dumps(answer_fields(run, line, answer), ensure_ascii=False))
-        else:
-            print_answer(answer, surface)
-    if any(isinstance(answer, InputError) for answer in answers):
+        answers = answer_records(run, items)
+        if number == len(chunk) == 1 and isinstance(answers[0], InputError):
+            following = next(chunks, None)  # a single line is strict: is there another?
+            strict = strict or following is None
+            chunks = chain([following] if following else [], chunks)
+        for line, answer in zip(chunk, answers, strict=True):
+            if strict and isinstance(answer, InputError):
+                raise answer
+            report_problem(run, answer, location.format(number))
+            if as_json:
+                print(json.dumps(answer_fields(run, line, answer), ensure_ascii=False))
+            else:
+                print_answer(answer, surface)
+            number, has_faults = number + 1, has_faults or isinstance(answer, InputError)
+        sys.stdout.flush()
+    if has_faults:
         raise typer.Exit(1)
-
-
-def parse_lines(
-    run: Run, lines: Sequence[str | InputError], location: str, *, skip_empty: bool
-) -> tuple[list[Answer], dict[int, Record]]:
-    """Return the faults of lines, and the records of the other lines by their index."""
-    answers: list[Answer] = [line if isinstance(line, InputError) else None for line in lines]
-    records: dict[int, Record] = {}
-    for index, line in enumerate(lines):
-        if isinstance(line, str) and (line.strip() or not skip_empty):
-            try:
-                records[index] = run.task.parse(line, location.format(index + 1))
-            except InputError as error:
-                answers[index] = error
-    return answers, records
-
-
-def predict_alone(run: Run, record: Record) -> Prediction | InputError:
-    """Return the prediction of one record, or its fault."""
-    try:
-        return run.predict([record])[0]
-    except InputError as error:
-        return error
 
 
 def report_problem(run: Run, answer: Answer, location: str) -> None:
@@ -165,21 +138,3 @@ def print_answer(answer: Answer, surface: Surface) -> None:
     else:
         text = terminal_text(prediction.text)
         print(text if sys.stdout.isatty() else escape_line(text))
-
-
-def decoded_lines(lines: Iterable[bytes]) -> list[str | InputError]:
-    """Decode lines of UTF-8; a line that is not UTF-8 is an error."""
-    texts: list[str | InputError] = []
-    for number, line in enumerate(lines, 1):
-        try:
-            encoding = "utf-8-sig" if number == 1 else "utf-8"  # some programs write a BOM
-            texts.append(line.decode(encoding).rstrip("\r\n"))
-        except UnicodeDecodeError as error:
-            texts.append(
-                InputError(
-                    f"standard input:{number}: byte {error.start + 1} is "
-                    f"0x{line[error.start]:02x}, which is not UTF-8; convert it, as with "
-                    "iconv -f LATIN1 -t UTF-8"
-                )
-            )
-    return texts

@@ -24,6 +24,7 @@ from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
 from regard.kernels.linear import Linear
 from regard.layers.activations import ActivationFunction
+from regard.layers.block_stack import BlockStack
 from regard.layers.dropout import dropout
 from regard.layers.positions import check_states
 
@@ -157,7 +158,7 @@ class TransformerBlock(nn.Module):
         return states if self.is_pre_norm else norm(states)
 
 
-class TransformerStack(nn.Module):
+class TransformerStack(BlockStack):
     """Stacked blocks, with a final norm after pre-norm blocks.
 
     `past` and `memory` are lists with one entry for each block. `forward` returns the past,
@@ -189,7 +190,7 @@ class TransformerStack(nn.Module):
     ) -> tuple[Float[Tensor, "b t d"], list[Memory]]:
         slots = list[Memory]()
         for i, block in enumerate(self.layers):
-            states, block_slots = block(
+            states, block_slots = self.block_function(block)(
                 states,
                 valid,
                 mask,

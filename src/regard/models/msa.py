@@ -23,12 +23,13 @@ from torch import Tensor, nn
 from regard.attention.validation import check_positive, check_valid
 from regard.errors import InputError
 from regard.kernels.linear import Linear
+from regard.layers.block_stack import BlockStack
 from regard.layers.embedding import Embedding
 from regard.layers.encoder_states import PairStates
 from regard.layers.evoformer import EvoformerBlock, TriangleUpdates
 
 
-class Msa(nn.Module):
+class Msa(BlockStack):
     """Embeddings and Evoformer blocks.
 
     `max_relative_position` is k; with 0, the order of residues is unknown. `features` is the number
@@ -96,7 +97,7 @@ class Msa(nn.Module):
             raise InputError(f"pair_features must be {expected} for this model")
         m, z = self.embed(ids, pair_features)
         for block in self.blocks:
-            m, z = block(m, z, valid, sequence_valid)
+            m, z = self.block_function(block)(m, z, valid, sequence_valid)
         return PairStates(self.norm(self.single(m[:, 0])), valid, self.pair_norm(z))
 
     def embed(self, ids: Tensor, pair_features: Tensor | None) -> tuple[Tensor, Tensor]:

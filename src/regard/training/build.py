@@ -8,6 +8,7 @@ from regard.batching.source import BatchSource
 from regard.config.settings import Settings
 from regard.config.train import AdamWConfig, TrainConfig
 from regard.errors import InputError
+from regard.layers.block_stack import BlockStack
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT, ExampleT, ModelT, ParameterGroup, Task
 from regard.training.ema import ExponentialMovingAverage
@@ -23,6 +24,8 @@ def build_training(
     train, model = settings.train, task.model
     if getattr(train, "compile", False):
         task.compile()
+    if train.recompute_activations:
+        recompute_activations(model)
     groups = with_rate_multipliers(model, task.parameter_groups(), train.rate_multipliers)
     if isinstance(train.optimizer, AdamWConfig):
         groups = without_decay(model, groups, train.optimizer.no_decay)
@@ -37,6 +40,18 @@ def build_training(
         ema=None if train.ema is None else ExponentialMovingAverage(model, train.ema),
         autocast=None if train.autocast is None else getattr(torch, train.autocast),
     )
+
+
+def recompute_activations(model: Model) -> None:
+    """Let every stack of blocks keep only the inputs of its blocks in training."""
+    stacks = [module for module in model.modules() if isinstance(module, BlockStack)]
+    if not stacks:
+        raise InputError(
+            f"train.recompute_activations: {type(model).__name__} has no stack of blocks; set it "
+            "to false"
+        )
+    for stack in stacks:
+        stack.recompute_activations = True
 
 
 def with_rate_multipliers(
