@@ -5,10 +5,14 @@
 It needs schemathesis (`pip install schemathesis`, perhaps in an environment of its own; its command
 is `st`). Four tiny runs are trained and served by `regard serve`. schemathesis then sends `--cases`
 requests to each operation, valid and invalid, and compares statuses and content types with the
-schema. Exits with 1 after a failure, if the server has died, or if its log has a traceback.
+schema. A table counts the requests of each operation and the statuses of their answers.
+
+Exits with 1 after a failure, if an operation with parameters had fewer than `--cases` requests or
+none that is valid or invalid, if the server has died, or if its log has a traceback.
 """
 
 import argparse
+import json
 import os
 import shutil
 import socket
@@ -16,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -96,6 +102,64 @@ def answers(url: str) -> bool:
         return False
 
 
+def fuzz(fuzzer: str, url: str, cases: int, seed: int, folder: Path) -> tuple[int, Path]:
+    """Run schemathesis; return its exit status, and its report of all requests."""
+    report = folder / "requests.ndjson"
+    command = [fuzzer, "run", f"{url}/openapi.json", "--checks", CHECKS, "--mode", "all"]
+    command += ["--phases", "coverage,fuzzing", "--max-examples", str(cases)]
+    command += ["--seed", str(seed), "--continue-on-failure", "--workers", "1"]
+    command += ["--suppress-health-check", "all", "--no-color", "--request-timeout", "60"]
+    command += ["--report", "ndjson", "--report-ndjson-path", str(report)]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    return subprocess.run(command, check=False, env=environment, cwd=folder).returncode, report
+
+
+def reported_requests(report: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield operation, mode and status of each request, such as ("GET /health", "positive", "2xx").
+
+    A request without an answer has the status "none".
+    """
+    with report.open(encoding="utf-8") as lines:
+        for line in lines:
+            recorder = json.loads(line).get("ScenarioFinished", {}).get("recorder")
+            for name, case in (recorder or {"cases": {}})["cases"].items():
+                mode = case["value"]["meta"]["generation"]["mode"]
+                response = recorder["interactions"].get(name, {}).get("response")
+                status = f"{response['status_code'] // 100}xx" if response else "none"
+                yield recorder["label"], mode, status
+
+
+def operations_with_parameters(url: str) -> dict[str, bool]:
+    """Return all operations of the schema, and whether a request of each can vary."""
+    paths = httpx.get(f"{url}/openapi.json", timeout=60).json()["paths"]
+    return {
+        f"{method.upper()} {path}": bool(operation.get("parameters") or "requestBody" in operation)
+        for path, operations in paths.items()
+        for method, operation in operations.items()
+    }
+
+
+def print_table(report: Path, operations: dict[str, bool], cases: int) -> bool:
+    """Print the requests of each operation; return whether there were enough."""
+    columns = ["positive", "negative", "2xx", "3xx", "4xx", "5xx", "none"]
+    counts = {operation: Counter[str]() for operation in operations}
+    for operation, mode, status in reported_requests(report):
+        counts[operation].update([mode, status])
+    print(f"{'operation':38}{'requests':>9}" + "".join(f"{name:>9}" for name in columns))
+    is_enough = True
+    for operation, count in sorted(counts.items()):
+        total = count["positive"] + count["negative"]
+        has_both = count["positive"] > 0 and count["negative"] > 0
+        note = ""
+        if not operations[operation]:
+            note = "  no parameters, no body: only methods can vary"
+        elif total < cases or not has_both:
+            note, is_enough = f"  fewer than {cases} requests, or only of one mode", False
+        numbers = "".join(f"{count[name]:9}" for name in columns)
+        print(f"{operation:38}{total:9}{numbers}{note}")
+    return is_enough
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=1000, help="Requests for each operation.")
@@ -105,24 +169,23 @@ def main() -> None:
     fuzzer = shutil.which(options.schemathesis)
     if fuzzer is None:
         raise SystemExit(f"{options.schemathesis}: no such command; pip install schemathesis")
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder, "log")
-        process, url = start_server(train_runs(Path(folder)), log)
+    with tempfile.TemporaryDirectory() as name:
+        folder, log = Path(name), Path(name, "log")
+        process, url = start_server(train_runs(folder), log)
         try:
-            command = [fuzzer, "run", f"{url}/openapi.json", "--checks", CHECKS, "--mode", "all"]
-            command += ["--phases", "coverage,fuzzing", "--max-examples", str(options.cases)]
-            command += ["--seed", str(options.seed), "--continue-on-failure", "--workers", "1"]
-            command += ["--suppress-health-check", "all", "--no-color", "--request-timeout", "60"]
-            environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-            code = subprocess.run(command, check=False, env=environment, cwd=folder).returncode
+            operations = operations_with_parameters(url)
+            code, report = fuzz(
+                str(Path(fuzzer).absolute()), url, options.cases, options.seed, folder
+            )
             is_alive = answers(url)
         finally:
             process.terminate()
             process.wait()
         lines = log.read_text().splitlines()
+        is_enough = print_table(report, operations, options.cases)
     tracebacks = sum("Traceback" in line for line in lines)
     print(f"{len(lines):,} lines in the log, {tracebacks} tracebacks; alive: {is_alive}")
-    raise SystemExit(int(bool(code or tracebacks or not is_alive)))
+    raise SystemExit(int(bool(code or tracebacks or not is_alive or not is_enough)))
 
 
 if __name__ == "__main__":

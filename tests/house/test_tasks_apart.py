@@ -28,7 +28,7 @@ OTHER_MEANINGS = {
     "bandit": {"config/data/environments.py", "data"},  # kind of data
     "music": {"data/catalogue.py"},  # kind of a corpus
     "bits": {"data/catalogue.py", "cli/heads.py"},  # kind of a corpus; unit of entropy
-    "language": {"data/synthetic/dates.py", "serve/translation.py"},  # of dates; of a text
+    "language": {"data/synthetic/dates.py", "serve"},  # of dates; of a text
     "chat": {"cli/app.py"},  # name of a command
     "pretrain": {"convert"},  # setting of the model bert
     "tag": {"config/errors.py"},  # key of an error of pydantic

@@ -108,8 +108,28 @@ def test_openai_errors_are_its_own(client, call, error, message):
     assert 400 <= caught.value.status_code < 500
 
 
-def test_openai_chat_refuses_a_system_role(client):
-    messages = [{"role": "system", "content": "be kind"}, {"role": "user", "content": "hello"}]
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_openai_instructions_are_reported_as_unused(client, runs, role):
+    """Common clients send a system message; the answer and a header say that nothing reads it."""
+    question = {"role": "user", "content": "the cat sat"}
+    options = {"model": "talker", "messages": [{"role": role, "content": "be kind"}, question]}
+    raw = client.chat.completions.with_raw_response.create(**options)
+    answer = raw.parse()
+    assert answer.choices[0].message.content == runs["talker"]("the cat sat").text
+    [warning] = answer.warnings
+    assert warning.startswith(f"messages: the model was trained without {role} messages")
+    assert raw.headers["x-regard-warning"] == warning
+    first, *others = client.chat.completions.create(**options, stream=True)
+    assert first.warnings == [warning]
+    assert not any(hasattr(chunk, "warnings") for chunk in others)
+    plain = client.chat.completions.with_raw_response.create(model="talker", messages=[question])
+    assert "x-regard-warning" not in plain.headers
+    assert not hasattr(plain.parse(), "warnings")
+
+
+@pytest.mark.parametrize("roles", [["system"], ["user", "user"], ["user", "assistant"], ["tool"]])
+def test_openai_chat_refuses_other_orders(client, roles):
+    messages = [{"role": role, "content": "hello"} for role in roles]
     with pytest.raises(openai.BadRequestError, match="must alternate"):
         client.chat.completions.create(model="talker", messages=messages)
 
@@ -177,6 +197,8 @@ def test_langchain(server, runs):
     assert "".join(part.content for part in chat.stream("the cat sat")) == (
         runs["talker"]("the cat sat").text
     )
+    messages = [("system", "be kind"), ("human", "the cat sat")]
+    assert chat.invoke(messages).content == runs["talker"]("the cat sat").text
     writer = langchain.OpenAI(model="writer", temperature=0, max_tokens=4, **options)
     expected = runs["writer"].override(["decode.max_length=4"])("the cat").best.text
     assert writer.batch(["the cat", "the cat"]) == [expected, expected]

@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -12,7 +13,7 @@ from PIL import Image
 
 import regard
 from regard.serve.limits import ApiError
-from regard.serve.native import visible_token
+from regard.serve.native_requests import visible_token
 from regard.serve.served import read_pixels
 from regard.view.page import viewer_data
 
@@ -167,6 +168,15 @@ def test_malformed_and_large_bodies(http):
         http.post("/api/runs/judge/predict", content=chunks(), headers=headers).status_code == 413
     )
     assert http.get("/health").json() == {"status": "ok"}
+
+
+def test_answers_are_sent_at_once(http, server):
+    """Without this option, the body of an answer waits until the client confirms its headers."""
+    http.get("/health")
+    connections = [item.transport for item in server.server.server_state.connections]
+    sockets = [transport.get_extra_info("socket") for transport in connections]
+    assert sockets
+    assert all(item.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for item in sockets)
 
 
 def test_other_hosts_are_refused(http):

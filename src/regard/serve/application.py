@@ -12,6 +12,7 @@ import regard
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.run import Run
+from regard.serve.azure import is_azure
 from regard.serve.gate import INTERNAL_ERROR, KEY_COOKIE, Gate
 from regard.serve.limits import ApiError, Limits
 from regard.serve.metrics import ServerMetrics
@@ -20,7 +21,7 @@ from regard.serve.openai import OpenAIRoutes, error_body
 from regard.serve.schema import name_runs
 from regard.serve.served import ServedRun
 from regard.serve.site import page_html, page_policy
-from regard.serve.translation import TranslationRoutes, is_azure
+from regard.serve.translation import TranslationRoutes
 
 LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]", "testserver"})
 LIBRE_PATHS = {"/translate", "/detect", "/languages", "/frontend/settings"}
@@ -75,7 +76,7 @@ def build_app(
     app.include_router(TranslationRoutes(served, limits, key).router())
     add_pages(app, metrics, key)
     add_error_handlers(app)
-    name_runs(app.openapi(), list(served))
+    name_runs(app.openapi(), {name: run.apis() for name, run in served.items()})
     return Gate(app, limits, metrics, key=key, hosts=hosts)
 
 

@@ -19,7 +19,8 @@ MAX_CONNECTIONS = 1000  # of each process; more get status 503
 def open_socket(host: str, port: int) -> socket.socket:
     """Bind an address, so that a port in use is an error of one line before runs are announced."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
+    # asyncio sends at once only where the protocol is named; else answers wait 40 ms for the client
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

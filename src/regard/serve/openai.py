@@ -1,25 +1,29 @@
-"""The API of OpenAI: /v1/models, /v1/completions, /v1/chat/completions, /v1/embeddings.
-
-A field that the models here cannot honor is refused, never ignored.
-"""
+"""The API of OpenAI: /v1/models, /v1/completions, /v1/chat/completions, /v1/embeddings."""
 
 import base64
 import secrets
 import struct
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Annotated, Literal
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
 
 from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.run import Run
 from regard.serve.limits import ApiError, Limits
-from regard.serve.native import check_count
+from regard.serve.native_requests import check_count
+from regard.serve.openai_requests import (
+    ChatBody,
+    CompletionBody,
+    EmbeddingBody,
+    SamplingBody,
+    TokenIds,
+    to_turns,
+    unused_message,
+)
 from regard.serve.schema import STREAM, error_responses
 from regard.serve.served import CHAT, ServedRun
 from regard.serve.work import finish, in_thread, server_event, stream_texts
@@ -27,115 +31,7 @@ from regard.tasks.base import Prediction
 from regard.tasks.generation import TextPrediction
 from regard.tasks.protocols import TextCompleter, TextEmbedder
 
-MAX_STOP_TEXTS = 4
-TokenIds = list[Annotated[int, Field(ge=0)]]
-
-
-class OpenAIBody(BaseModel):
-    """A request of an OpenAI client; fields that only describe the caller are accepted."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    model: str
-    user: str | None = None
-
-
-class SamplingBody(OpenAIBody):
-    """The search for an output; without temperature, top_p and seed, that of the run's settings."""
-
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    n: Annotated[int, Field(ge=1, le=16)] | None = None
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
-    stop: str | list[str] | None = None
-    stream: bool | None = None
-    stream_options: dict[str, bool] | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    logit_bias: dict[str, float] | None = None
-    metadata: dict[str, str] | None = None
-    store: bool | None = None
-
-    def stop_texts(self) -> list[str]:
-        stop = [self.stop] if isinstance(self.stop, str) else self.stop or []
-        if len(stop) > MAX_STOP_TEXTS:
-            raise ApiError(400, f"stop: at most {MAX_STOP_TEXTS} texts")
-        return [text for text in stop if text]
-
-    def check_supported(self) -> None:
-        """Refuse what no model here can do."""
-        if self.presence_penalty or self.frequency_penalty:
-            raise ApiError(400, "presence_penalty and frequency_penalty must be 0 or left out")
-        if self.logit_bias:
-            raise ApiError(400, "logit_bias is not supported; leave it out")
-
-    def overrides(self, max_tokens: int | None) -> list[str]:
-        """Return the settings of the search that this request asks for."""
-        settings = list[str]()
-        if self.temperature == 0:
-            settings.append("decode.kind=greedy")
-        elif self.temperature is not None or self.top_p is not None or self.seed is not None:
-            seed = secrets.randbelow(2**31) if self.seed is None else self.seed % 2**31
-            settings += [
-                "decode.kind=sample",
-                f"decode.temperature={self.temperature or 1.0}",
-                f"decode.seed={seed}",
-            ]
-            if self.top_p is not None:
-                settings.append(f"decode.top_p={self.top_p}")
-        if max_tokens is not None:
-            settings += [f"decode.max_length={max_tokens}", "decode.min_length=0"]
-        return settings
-
-
-class CompletionBody(SamplingBody):
-    """POST /v1/completions."""
-
-    prompt: str | list[str] | TokenIds | list[TokenIds] = Field(examples=["Once upon a time"])
-    echo: bool | None = None
-    suffix: str | None = None
-    best_of: int | None = None
-    logprobs: int | None = None
-
-
-class TextPart(BaseModel):
-    """A part of a message."""
-
-    type: Literal["text"]
-    text: str
-
-
-class ChatMessage(BaseModel):
-    """One message of a conversation."""
-
-    role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[TextPart] | None = None
-    name: str | None = None
-
-    def text(self) -> str:
-        if isinstance(self.content, list):
-            return "".join(part.text for part in self.content)
-        return self.content or ""
-
-
-class ChatBody(SamplingBody):
-    """POST /v1/chat/completions."""
-
-    messages: list[ChatMessage] = Field(
-        min_length=1, examples=[[{"role": "user", "content": "Hello"}]]
-    )
-    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
-    logprobs: bool | None = None
-    top_logprobs: int | None = None
-
-
-class EmbeddingBody(OpenAIBody):
-    """POST /v1/embeddings."""
-
-    input: str | list[str] | TokenIds | list[TokenIds] = Field(examples=["a short text"])
-    encoding_format: Literal["float", "base64"] | None = None
-    dimensions: int | None = None
+WARNING_HEADER = "X-Regard-Warning"
 
 
 class Generation:
@@ -190,6 +86,7 @@ class Generation:
         kind: str,
         to_choice: Callable[[str, str | None], JsonObject],
         opening: JsonObject | None = None,
+        warnings: JsonObject | None = None,
     ) -> AsyncGenerator[str]:
         """Yield the events of a streamed answer: texts as they are written, then [DONE].
 
@@ -197,7 +94,7 @@ class Generation:
         """
         header = self.header(kind)
         if opening is not None:
-            yield server_event({**header, "choices": [opening]})
+            yield server_event({**header, "choices": [opening], **(warnings or {})})
         items, sent = stream_texts(self.run, self.records[0], self.served.limits), ""
         prediction, was_cut = None, False
         try:
@@ -313,10 +210,15 @@ class OpenAIRoutes:
         usage = generation.usage(predictions)
         return {**generation.header("text_completion"), "choices": choices, "usage": usage}
 
-    async def chat(self, request: Request, body: ChatBody) -> Response | JsonObject:
+    async def chat(
+        self, request: Request, response: Response, body: ChatBody
+    ) -> Response | JsonObject:
         served = self.find_run(body.model, CHAT)
         if body.logprobs:
             raise ApiError(400, "logprobs is not supported; leave it out")
+        warning = unused_message(body.messages)
+        headers = {WARNING_HEADER: warning} if warning else {}
+        warnings: JsonObject = {"warnings": [warning]} if warning else {}
         turns, copies = to_turns(body.messages), body.n or 1
         [field] = served.run.task.input_fields
         record = served.to_record({field.name: turns}, "messages")
@@ -331,8 +233,9 @@ class OpenAIRoutes:
                 "chat.completion.chunk",
                 lambda text, why: chunk_choice({"content": text} if text else {}, why),
                 chunk_choice({"role": "assistant", "content": ""}, None),
+                warnings,
             )
-            return StreamingResponse(events, media_type="text/event-stream")
+            return StreamingResponse(events, media_type="text/event-stream", headers=headers)
         predictions = await finish(
             request, self.limits, served.batcher.predict(generation.run, generation.records)
         )
@@ -343,8 +246,9 @@ class OpenAIRoutes:
             reason = generation.finish_reason(prediction, was_cut)
             choice = {"index": index, "message": message, "finish_reason": reason}
             choices.append({**choice, "logprobs": None})
-        usage = generation.usage(predictions)
-        return {**generation.header("chat.completion"), "choices": choices, "usage": usage}
+        answer = {**generation.header("chat.completion"), "choices": choices, **warnings}
+        response.headers.update(headers)
+        return {**answer, "usage": generation.usage(predictions)}
 
     async def embed(self, request: Request, body: EmbeddingBody) -> JsonObject:
         served = self.find_run(body.model, "embeddings")
@@ -386,15 +290,6 @@ def to_embedding(row: list[float], body: EmbeddingBody) -> list[float] | str:
     if body.encoding_format == "base64":
         return base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode()
     return row
-
-
-def to_turns(messages: Sequence[ChatMessage]) -> list[str]:
-    """Return the texts of a conversation in which user and assistant take turns."""
-    roles = [message.role for message in messages]
-    expected = ["assistant", "user"]
-    if any(role != expected[(len(roles) - n) % 2] for n, role in enumerate(roles)):
-        raise ApiError(400, "messages: user and assistant must alternate, and a user must be last")
-    return [message.text() for message in messages]
 
 
 def output_text(prediction: Prediction) -> str:

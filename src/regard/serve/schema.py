@@ -1,8 +1,11 @@
 """Parts of the OpenAPI schema that FastAPI cannot infer: errors, formats, the translation APIs."""
 
+from collections.abc import Mapping, Sequence
+
 from pydantic import BaseModel
 
 from regard.files import JsonObject
+from regard.serve.served import CHAT
 
 STATUS_DESCRIPTIONS = {
     400: "The input does not suit the run.",
@@ -16,6 +19,7 @@ STATUS_DESCRIPTIONS = {
     429: "Too many requests are waiting.",
     503: "No answer in time.",
 }
+BODY_APIS = {"CompletionBody": "completions", "ChatBody": CHAT, "EmbeddingBody": "embeddings"}
 Responses = dict[int | str, dict[str, object]]
 
 
@@ -104,13 +108,17 @@ TRANSLATE = libre_body(
 DETECT = libre_body(["q"], {"q": {"type": "string"}, "api_key": {"type": "string"}})
 
 
-def name_runs(schema: JsonObject, names: list[str]) -> None:
-    """Add the names of the runs to the schema of an application, where a client gives one."""
+def name_runs(schema: JsonObject, apis: Mapping[str, Sequence[str]]) -> None:
+    """Add the names of the runs to the schema of an application, where a client gives one.
+
+    `apis` are the interfaces of each run.
+    """
     for path, operations in schema["paths"].items():
         for operation in operations.values() if "{name}" in path else ():
             for parameter in operation["parameters"]:
                 if parameter["name"] == "name":
-                    parameter["schema"]["enum"] = names
-    for body in schema["components"]["schemas"].values():
-        if "model" in body.get("properties", {}):
-            body["properties"]["model"]["enum"] = names
+                    parameter["schema"]["enum"] = list(apis)
+    for body, api in BODY_APIS.items():
+        names = [name for name, offered in apis.items() if api in offered]
+        if names:
+            schema["components"]["schemas"][body]["properties"]["model"]["enum"] = names
