@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import safetensors.torch
@@ -50,6 +50,9 @@ from regard.tasks.run_folder import (
 )
 from regard.tasks.run_weights import check_settings_limits, check_weights, read_weights
 from regard.view.attention_map import AttentionMap
+
+if TYPE_CHECKING:
+    from regard.batch_prediction.file_prediction import FileSummary
 
 Input = str | Record
 """A line of text as the command line takes it, or a record with the fields of the task's data."""
@@ -134,6 +137,42 @@ class Run:
             self.task.parse(item, location.format(number)) if isinstance(item, str) else item
             for number, item in enumerate(items, 1)
         ]
+
+    def predict_files(
+        self,
+        inputs: Path | str,
+        output: Path | str,
+        *,
+        workers: int | None = None,
+        ray: bool = False,
+        prefix: str | None = None,
+        as_json: bool = False,
+        progress: bool = True,
+    ) -> "FileSummary":
+        """Predict for each row of a file or folder, and write files of the same names to `output`.
+
+        Inputs are lines of text, JSON lines or Parquet. Several processes, by default one for each
+        core, work in bounded memory. A call that was interrupted is continued by the same call.
+        `regard predict --input` is the same, and docs/scale.md describes it.
+
+        >>> run, lines = regard.load("runs/numbers"), Path("lines.txt")
+        >>> _ = lines.write_text("one two\\ntwo\\n")
+        >>> run.predict_files(lines, "answers", workers=1, progress=False)
+        FileSummary(rows=2, faults=0)
+        >>> len(Path("answers/lines.txt").read_text().splitlines())
+        2
+        """
+        # Batch prediction stands above this module, and most programs never need it.
+        return import_module("regard.batch_prediction.file_prediction").predict_run_files(
+            self,
+            Path(inputs),
+            Path(output),
+            workers=workers,
+            ray=ray,
+            prefix=prefix,
+            as_json=as_json,
+            progress=progress,
+        )
 
     def score(
         self,

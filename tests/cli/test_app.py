@@ -22,7 +22,8 @@ SURFACE = {
     "train": {"config", "changes", "--run", "--threads", "--accept-changed-data", "--skip-bad"},
     "verify": {"folder", "--update"},
     "score": {"folder", "--int8", "--split", "--json", "--set", "--skip-bad"},
-    "predict": {"folder", "inputs", "--int8", "--json", "--prefix", "--set", "--strict"},
+    "predict": {"folder", "inputs", "--int8", "--json", "--prefix", "--set", "--strict"}
+    | {"--input", "--output", "--workers", "--ray"},
     "embed": {"folder", "inputs", "--json", "--output", "--set"},
     "chat": {"folder", "--seed", "--show-belief"},
     "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}

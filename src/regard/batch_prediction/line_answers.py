@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from regard.batch_prediction.line_stream import Line
 from regard.data.corpus import Record
 from regard.errors import InputError
+from regard.files import JsonObject
 from regard.run import Run
 from regard.tasks.base import Prediction
 
@@ -77,3 +78,17 @@ def parse_line(run: Run, line: str, location: str, prefix: str | None) -> Record
     except InputError as error:
         return error
     return {**record, "prefix": prefix} if prefix else record
+
+
+def answer_fields(run: Run, line: Line, answer: Answer) -> JsonObject:
+    """Return the fields of the answer to a line, for JSON."""
+    if isinstance(answer, InputError):
+        return {"input": line if isinstance(line, str) else None, "error": str(answer)}
+    if answer is None:
+        return {"input": line, "text": ""}
+    return {**answer[0], **prediction_fields(run, *answer)}
+
+
+def prediction_fields(run: Run, record: Record, prediction: Prediction) -> JsonObject:
+    """Return the fields of a prediction for JSON, also those that take time to compute."""
+    return {**prediction.as_dict(), **run.task.details(record)}

@@ -13,6 +13,8 @@ READ_BYTES = 1 << 16
 
 Line = str | InputError
 """A line of text without its end, or what is wrong with it."""
+RawLine = bytes | None
+"""A line without its line feed; None is one of more than MAX_LINE_BYTES, whose bytes are lost."""
 
 
 def read_chunks(stream: BufferedIOBase, location: str) -> Iterator[list[Line]]:
@@ -23,7 +25,7 @@ def read_chunks(stream: BufferedIOBase, location: str) -> Iterator[list[Line]]:
     `location` is the place of line {} in error messages.
     """
     number, limit = 1, FIRST_CHUNK_LINES
-    for lines in raw_chunks(stream, location):
+    for lines in raw_chunks(stream):
         start = 0
         while start < len(lines):
             chunk = lines[start : start + limit]
@@ -32,27 +34,27 @@ def read_chunks(stream: BufferedIOBase, location: str) -> Iterator[list[Line]]:
             limit = min(2 * limit, MAX_CHUNK_LINES)
 
 
-def raw_chunks(stream: BufferedIOBase, location: str) -> Iterator[list[bytes]]:
+def raw_chunks(stream: BufferedIOBase) -> Iterator[list[RawLine]]:
     """Yield the lines that have arrived, at most MAX_CHUNK_LINES or MAX_CHUNK_BYTES, and a read."""
-    lines, rest, size, rest_size = list[bytes](), list[bytes](), 0, 0
+    lines, rest, size, rest_size = list[RawLine](), list[bytes](), 0, 0
     while block := stream.read1(READ_BYTES):
         head, newline, tail = block.rpartition(b"\n")
         if newline:
-            lines += b"".join([*rest, head]).split(b"\n")
+            first, *others = head.split(b"\n")
+            is_too_long = rest_size + len(first) > MAX_LINE_BYTES
+            lines += [None if is_too_long else b"".join([*rest, first]), *others]
             rest, rest_size, size = [], 0, size + len(block)
-        rest.append(tail)
         rest_size += len(tail)
-        if rest_size > MAX_LINE_BYTES:
-            raise InputError(
-                f"{location.format('').rstrip(':')}: a line of more than "
-                f"{MAX_LINE_BYTES >> 20} MB; give lines of text"
-            )
+        if rest_size <= MAX_LINE_BYTES:
+            rest.append(tail)
+        else:  # the rest of this line is read, and not kept
+            rest.clear()
         is_full = len(lines) >= MAX_CHUNK_LINES or size >= MAX_CHUNK_BYTES
         if lines and (is_full or not has_input(stream)):
             yield lines
             lines, size = [], 0
-    if last := b"".join(rest):
-        lines.append(last)
+    if rest_size:
+        lines.append(None if rest_size > MAX_LINE_BYTES else b"".join(rest))
     if lines:
         yield lines
 
@@ -65,8 +67,13 @@ def has_input(stream: BufferedIOBase) -> bool:
         return True
 
 
-def decode_line(line: bytes, number: int, location: str) -> Line:
-    """Decode a line of UTF-8 without its end; a line that is not UTF-8 is an error."""
+def decode_line(line: RawLine, number: int, location: str) -> Line:
+    """Decode a line of UTF-8 without its end; a line that is too long or not UTF-8 is an error."""
+    if line is None:
+        return InputError(
+            f"{location.format(number)}: a line of more than {MAX_LINE_BYTES >> 20} MB; "
+            "give lines of text"
+        )
     try:
         encoding = "utf-8-sig" if number == 1 else "utf-8"  # some programs write a BOM
         return line.decode(encoding).rstrip("\r\n")

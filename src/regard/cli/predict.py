@@ -4,17 +4,24 @@ import json
 import sys
 from io import BufferedIOBase
 from itertools import chain
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 from rich.console import Console
 
-from regard.batch_prediction.line_answers import Answer, answer_records, parse_lines
+from regard.batch_prediction.file_prediction import FileSummary, RunSource, predict_files
+from regard.batch_prediction.line_answers import (
+    Answer,
+    answer_fields,
+    answer_records,
+    parse_lines,
+)
 from regard.batch_prediction.line_stream import Line, read_chunks
+from regard.batch_prediction.part_answers import AnswerOptions
 from regard.cli.options import Int8Option, RunArgument, SetOption
 from regard.data.corpus import Record
 from regard.errors import InputError
-from regard.files import JsonObject
 from regard.run import Run
 from regard.tasks.doctor.texts import unknown_id
 from regard.text.external import ExternalTokenizer
@@ -27,45 +34,83 @@ from regard.view.terminal import Surface
 STDIN_LOCATION = "standard input:{}"
 TEXT_FIELDS = ("source", "text", "prompt", "question")  # fields of records that a model reads
 
+InputsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TEXT…",
+        help="Inputs, such as a sentence or photo.png. Default: lines of standard input.",
+    ),
+]
+AsJsonOption = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Print one JSON object per input, with all outputs and their scores."
+    ),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Stop at the first input that has no prediction.")
+]
+PrefixOption = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="Beginning of every output; the model writes the rest."),
+]
+InputOption = Annotated[
+    Path | None,
+    typer.Option("--input", help="File, or folder of files: text, JSON lines or Parquet."),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", help="Folder for files of the same names with the predictions."),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Processes that work on --input. Default: one for each core."),
+]
+RayOption = Annotated[
+    bool,
+    typer.Option("--ray", help="Work on --input with Ray: the cluster at RAY_ADDRESS, or here."),
+]
+
 
 def predict(
     folder: RunArgument,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="INPUT…",
-            help="Inputs, such as a sentence or photo.png. Default: lines of standard input.",
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print one JSON object per input, with all outputs and their scores."
-        ),
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first input that has no prediction.")
-    ] = False,
-    prefix: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Beginning of every output; the model writes the rest."),
-    ] = None,
+    inputs: InputsArgument = None,
+    input_path: InputOption = None,
+    output: OutputOption = None,
+    workers: WorkersOption = None,
+    ray: RayOption = False,
+    as_json: AsJsonOption = False,
+    strict: StrictOption = False,
+    prefix: PrefixOption = None,
     int8: Int8Option = False,
     overrides: SetOption = None,
 ) -> None:
-    r"""Print one prediction for each INPUT, or for each line of standard input, in order.
+    r"""Print one prediction for each TEXT, or for each line of standard input, in order.
 
     The input of an image run is the path of an image. An empty line has an empty prediction. So has
     a line with a fault: its error goes to standard error, and the exit code is 1. In a file or a
     pipe, a line break in a prediction is written as \n, a carriage return as \r, and a backslash as
     two, so that every prediction is one line. Lines of standard input are answered as they arrive,
     in bounded memory.
+
+    With --input and --output, files of any size are answered by several processes. Lines of text
+    are answered as above. Objects of JSON lines and rows of Parquet get the fields of --json. The
+    same command continues what was interrupted.
     """
+    check_options(inputs, input_path, output, strict=strict, needs_input=bool(workers or ray))
     run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
     if int8:
         run.quantize()
     if prefix and not run.task.accepts_prefix:
         raise InputError(f"--prefix does not support the task {run.task.name}; leave it out")
+    if input_path and output:
+        source = RunSource(run, folder, tuple(overrides or ()), int8)
+        options = AnswerOptions(prefix, as_json)
+        summary = predict_files(
+            source, input_path, output, workers=workers, ray=ray, options=options
+        )
+        finish_files(summary, output)
+        return
     location = "input {}" if inputs else STDIN_LOCATION
     stream = cast("BufferedIOBase", sys.stdin.buffer)
     chunks = iter([list[Line](inputs)]) if inputs else read_chunks(stream, location)
@@ -93,6 +138,33 @@ def predict(
         raise typer.Exit(1)
 
 
+def check_options(
+    inputs: list[str] | None,
+    input_path: Path | None,
+    output: Path | None,
+    *,
+    strict: bool,
+    needs_input: bool,
+) -> None:
+    """Refuse options that have no effect on each other."""
+    if input_path is None:
+        if output is not None or needs_input:
+            raise InputError("--output, --workers and --ray need --input; name a file or a folder")
+    elif output is None:
+        raise InputError("--input needs --output; name a folder for the predictions")
+    elif inputs or strict:
+        option = "--strict" if strict else "TEXT"
+        raise InputError(f"{option} does not go with --input; leave one of them out")
+
+
+def finish_files(summary: FileSummary, output: Path) -> None:
+    """Print how many rows were predicted; exit with 1 if some have no prediction."""
+    faults = f"; {summary.faults:,} of them have no prediction" if summary.faults else ""
+    print(f"{output}: {summary.rows:,} rows{faults}", file=sys.stderr)
+    if summary.faults:
+        raise typer.Exit(1)
+
+
 def report_problem(run: Run, answer: Answer, location: str) -> None:
     """Print the fault of a line, or a warning if the model knows no token of it."""
     if isinstance(answer, InputError):
@@ -113,16 +185,6 @@ def is_unknown(run: Run, record: Record) -> bool:
         return False
     ids = tokenizer.encode_ids([text])[0]
     return bool(ids) and all(token == unknown_id(tokenizer) for token in ids)
-
-
-def answer_fields(run: Run, line: str | InputError, answer: Answer) -> JsonObject:
-    """Return the fields of an answer for JSON."""
-    if isinstance(answer, InputError):
-        return {"input": line if isinstance(line, str) else None, "error": str(answer)}
-    if answer is None:
-        return {"input": line, "text": ""}
-    record, prediction = answer
-    return {**record, **prediction.as_dict(), **run.task.details(record)}
 
 
 def print_answer(answer: Answer, surface: Surface) -> None:

@@ -26,7 +26,7 @@ class FolderLock:
     So a notebook may make a second `Trainer` for a folder, whose first one can no longer train.
     """
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, user: str = "a training"):
         self.folder, self.path = folder, folder / LOCK_FILE
         self.thread, self.process = threading.get_ident(), os.getpid()
         missing = [path for path in (folder, *folder.parents) if not path.exists()]
@@ -36,7 +36,7 @@ class FolderLock:
             holder = HELD_LOCKS.get(folder.resolve())
             if holder is not None and holder.thread == self.thread:
                 holder.release()
-            self.handle: int | None = open_locked(self.path)
+            self.handle: int | None = open_locked(self.path, user)
             HELD_LOCKS[folder.resolve()] = self
 
     def check(self) -> None:
@@ -69,12 +69,12 @@ class FolderLock:
             self.release()
 
 
-def open_locked(path: Path) -> int:
-    """Open and lock a file; raise InputError with its holder if another process has locked it."""
+def open_locked(path: Path, user: str) -> int:
+    """Open and lock a file; raise InputError with its holder if another `user` has locked it."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            lock_handle(handle, path)
+            lock_handle(handle, path, user)
             is_current = path.exists() and os.path.samestat(os.fstat(handle), path.stat())
         except BaseException:
             os.close(handle)
@@ -92,7 +92,7 @@ def open_locked(path: Path) -> int:
     return handle
 
 
-def lock_handle(handle: int, path: Path) -> None:
+def lock_handle(handle: int, path: Path, user: str) -> None:
     """Lock an open file; file systems without locks, and Windows, are left without one."""
     if sys.platform == "win32":
         return
@@ -102,7 +102,7 @@ def lock_handle(handle: int, path: Path) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise InputError(
-            f"{path.parent}: is in use by a training ({describe_holder(path)}); "
+            f"{path.parent}: is in use by {user} ({describe_holder(path)}); "
             "wait for its end, or use another folder"
         ) from None
     except OSError:
