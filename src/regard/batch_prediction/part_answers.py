@@ -144,10 +144,11 @@ def record_from_row(
         expected, others = " or ".join(names), ", ".join(map(str, row)) or "none"
         raise InputError(f"{location}: no field {expected}; the fields are: {others}")
     values = {field.name: field_value(field, row, location) for field in fields}
-    if len(fields) == 1 and fields[0].kind == "image":
-        record = run.task.parse(str(values[fields[0].name]), location)
-    else:
-        record = run.task.to_record(values, location)
+    match list(values.values()):
+        case [str(text)]:  # also the path of a picture
+            record = run.task.parse(text, location)
+        case _:
+            record = run.task.to_record(values, location)
     return {**record, "prefix": options.prefix} if options.prefix else record
 
 
