@@ -136,8 +136,8 @@ def test_look(capsys, tmp_path):
 def test_what_is_wrong(capsys, tmp_path, error_line):
     (tmp_path / "bad.png").write_bytes(b"\x89PNG")
     bad = str(tmp_path / "bad.png")
-    err = error_line("predict", "runs/pets", one_of(), bad, "--strict")
-    assert f"input 2: {bad}: not an image in a known format" in err
+    err = error_line("predict", "runs/pets", bad, one_of(), "--strict")
+    assert f"input 1: {bad}: not an image in a known format" in err
     assert "input 1: gone.png: there is no such image" in error_line(
         "predict", "runs/pets", "gone.png"
     )
