@@ -49,11 +49,9 @@ def topk_candidates(
     ties = (values[:, 1:] == values[:, :-1]) & (values[:, 1:] > -torch.inf)
     if ties.any():
         values, flat_ids = sort_with_ties(values, flat_ids)
-        tied_inputs = ties[:, k - 1 :].nonzero()[:, 0]
-        if len(tied_inputs):
-            values[tied_inputs, :k], flat_ids[tied_inputs, :k] = topk_by_full_sort(
-                log_probs, scores, tied_inputs, k
-            )
+        for index in ties[:, k - 1 :].nonzero()[:, 0].tolist():
+            chosen = choose_among_ties(log_probs, scores, index, values[index, :k])
+            flat_ids[index, k - len(chosen) : k] = chosen
     flat_ids = flat_ids[:, :k]
     return values[:, :k], flat_ids // size, flat_ids % size
 
@@ -104,15 +102,16 @@ def sort_with_ties(
     return values, flat_ids.gather(1, value_order)
 
 
-def topk_by_full_sort(
+def choose_among_ties(
     log_probs: Float[Tensor, "n v"],
     scores: Float[Tensor, "a b"],
-    inputs: Int[Tensor, " c"],
-    k: int,
-) -> tuple[Float[Tensor, "c m"], Int[Tensor, "c m"]]:
-    """Return the top k of some inputs by sorting all numbers, for ties at the last result."""
-    input_log_probs = log_probs.view(*scores.shape, -1)[inputs].flatten(0, 1)
-    values, flat_ids = total_scores(input_log_probs, scores[inputs]).sort(
-        dim=1, descending=True, stable=True
-    )
-    return values[:, :k], flat_ids[:, :k]
+    input_index: int,
+    best: Float[Tensor, " m"],
+) -> Int[Tensor, " c"]:
+    """Return the indices of the sums of an input that equal the last of the best: the lowest ones.
+
+    There are as many as the best have of them.
+    """
+    log_probs = log_probs.view(*scores.shape, -1)[input_index]
+    is_last = (log_probs + scores[input_index][:, None]).flatten() == best[-1]
+    return is_last.nonzero()[: int((best == best[-1]).sum()), 0]
