@@ -159,7 +159,14 @@ class Attention(nn.Module):
         energy = self.score(query, repeat_for_heads(memory.keys, query))
         if bias is not None:
             energy = energy + bias
-        allowed = memory.allowed_slots(query.shape[-2], mask, start)
+        return self.normalize_energy(
+            energy, query, memory, memory.allowed_slots(query.shape[-2], mask, start)
+        )
+
+    def normalize_energy(
+        self, energy: Tensor, query: Tensor, memory: Memory, allowed: Tensor | None
+    ) -> Float[Tensor, "*b q k"]:
+        """Return the weights of these energies; only slots that are `allowed` get any."""
         gain = None
         if self.window is not None:
             inside, gain = self.window(query, memory)

@@ -130,9 +130,16 @@ class LinearFunction(torch.autograd.Function):
         # `apply` instead of `multiply`, so that there are second derivatives too
         return (
             LinearFunction.apply(grad, weight.t(), None) if needs_x else None,
-            LinearFunction.apply(grad_rows.t(), rows.t(), None) if needs_weight else None,
+            weight_gradient(grad_rows, rows) if needs_weight else None,
             grad_rows.sum(0) if needs_bias else None,
         )
+
+
+def weight_gradient(grad: Float[Tensor, "n e"], x: Float[Tensor, "n d"]) -> Float[Tensor, "e d"]:
+    """g' x; oneDNN copies the first factor of a product, so the narrower one comes first."""
+    if grad.shape[1] <= x.shape[1]:
+        return linear(grad.t(), x.t())
+    return linear(x.t(), grad.t()).t()
 
 
 def multiply(x: Tensor, weight: Tensor | Int8Weight, bias: Tensor | None) -> Tensor:

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
 from regard.errors import InputError
-from regard.kernels.linear import add_linear, linear
+from regard.kernels.linear import linear
+from regard.kernels.shared import step_product
 from regard.layers.precision import interpolate
 
 RecurrentState = tuple[Tensor, ...]  # state[0] is the output h; state[1] is the c of an LSTM
@@ -178,15 +179,12 @@ class Elman(Cell):
         return (step(x, state[0], *self.weights),)
 
     def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
-        U, activation, normalize = (
-            self.weight_hh,
-            self.activation,
-            self.gate_normalizer(slice(1)),
-        )
+        add_product, activation = step_product(self.weight_hh), self.activation
+        normalize = self.gate_normalizer(slice(1))
 
         def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
             (h,) = state
-            return (activation(normalize(add_linear(projected, _masked(h, state_mask), U))),)
+            return (activation(normalize(add_product(projected, _masked(h, state_mask)))),)
 
         return step
 
@@ -244,12 +242,12 @@ class LSTM(Cell):
         return torch.lstm_cell(x, state, *self.weights)
 
     def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
-        U, normalize = self.weight_hh, self.gate_normalizer(slice(4))
+        add_product, normalize = step_product(self.weight_hh), self.gate_normalizer(slice(4))
         P, clipped = self.weight_hr, self.clipped
 
         def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
             h, c = state
-            raw = normalize(add_linear(projected, _masked(h, state_mask), U))
+            raw = normalize(add_product(projected, _masked(h, state_mask)))
             i, f, g, o = raw.chunk(4, -1)
             c = clipped(torch.addcmul(f.sigmoid() * c, i.sigmoid(), g.tanh()))
             h = o.sigmoid() * c.tanh()
@@ -320,13 +318,13 @@ class GRU(Cell):
     def reset_after(self) -> Callable[[Tensor, Tensor, TensorFunction], tuple[Tensor, Tensor]]:
         """Return a function for z, and h~ before its tanh, with r on the product U h + b'."""
         sizes = [2 * self.hidden_dim, self.hidden_dim]
-        U, bias = self.weight_hh, self.bias_hh
+        add_product, bias = step_product(self.weight_hh), self.bias_hh
 
         def product(
             projected: Tensor, h: Tensor, normalize_gates: TensorFunction
         ) -> tuple[Tensor, Tensor]:
             input_gates, input_new = projected.split(sizes, -1)
-            gates, new = linear(h, U, bias).split(sizes, -1)
+            gates, new = add_product(bias.expand(len(h), -1), h).split(sizes, -1)
             r, z = normalize_gates(input_gates + gates).sigmoid().chunk(2, -1)
             return z, torch.addcmul(input_new, r, new)
 
@@ -335,14 +333,14 @@ class GRU(Cell):
     def reset_before(self) -> Callable[[Tensor, Tensor, TensorFunction], tuple[Tensor, Tensor]]:
         """Return a function for z, and h~ before its tanh, with r on the state h."""
         sizes = [2 * self.hidden_dim, self.hidden_dim]
-        U_gates, U_new = self.weight_hh.split(sizes)
+        add_gates, add_new = (step_product(U) for U in self.weight_hh.split(sizes))
 
         def product(
             projected: Tensor, h: Tensor, normalize_gates: TensorFunction
         ) -> tuple[Tensor, Tensor]:
             input_gates, input_new = projected.split(sizes, -1)
-            r, z = normalize_gates(add_linear(input_gates, h, U_gates)).sigmoid().chunk(2, -1)
-            return z, add_linear(input_new, r * h, U_new)
+            r, z = normalize_gates(add_gates(input_gates, h)).sigmoid().chunk(2, -1)
+            return z, add_new(input_new, r * h)
 
         return product
 

@@ -24,9 +24,11 @@ from torch import Tensor, nn
 from regard.attention.build import build_attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive
+from regard.attention.step_reader import step_reader
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
-from regard.kernels.linear import Linear, add_linear, linear
+from regard.kernels.linear import Linear, linear
+from regard.kernels.shared import step_product
 from regard.layers.cells import GRU
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -177,11 +179,12 @@ class RnnSearch(nn.Module):
         self, memory: Memory, state_mask: Tensor | None
     ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
         """Return a function (word projection, s_{i-1}) -> c_i, s_i."""
-        recurrence, C = self.cell.recurrence(state_mask), self.cell.weight_ih[:, self.dim :]
+        recurrence, read = self.cell.recurrence(state_mask), step_reader(self.attention, memory)
+        add_context = step_product(self.cell.weight_ih[:, self.dim :])
 
         def step(word: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
-            context = self.attention(s[:, None], memory)[:, 0]
-            return context, recurrence(add_linear(word, context, C), (s,))[0]
+            context = read(s)
+            return context, recurrence(add_context(word, context), (s,))[0]
 
         return step
 

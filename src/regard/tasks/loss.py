@@ -23,7 +23,7 @@ from regard.errors import InputError
 from regard.kernels.linear import linear
 from regard.layers.embedding import Embedding
 
-LOGITS_PER_SLICE = 128 * 10_000  # logits that exist at a time: 5 MB, which a cache holds
+LOGITS_PER_SLICE = 512 * 10_000  # logits that exist at a time: 20 MB, which a cache holds
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,14 @@ class _SummedCrossEntropy(torch.autograd.Function):
         dtype = torch.float64 if rows.dtype == torch.float64 else torch.float32
         rows, weight = rows.to(dtype), weight.to(dtype)
         bias = None if bias is None else bias.to(dtype)
-        grads = [
+        # transposed in memory, so that each slice adds x' p, the faster product
+        weight_grad = weight.new_zeros(weight.shape[::-1]).t() if needs_grad[1] else None
+        row_grads, bias_grad = (
             torch.zeros_like(x) if x is not None and needed else None
-            for x, needed in zip((rows, weight, bias), needs_grad, strict=True)
-        ]
+            for x, needed in zip((rows, bias), needs_grad[::2], strict=True)
+        )
         total = rows.new_zeros(())
-        for row_slice, label, row_grad in slices(rows, labels, grads[0], len(weight)):
+        for row_slice, label, row_grad in slices(rows, labels, row_grads, len(weight)):
             logits = linear(row_slice, weight, bias)
             label_logits, highest = logits.gather(-1, label[:, None])[:, 0], logits.amax(-1)
             p = torch.softmax(logits, -1, out=logits)
@@ -89,10 +91,11 @@ class _SummedCrossEntropy(torch.autograd.Function):
             p[torch.arange(len(label), device=label.device), label] -= 1 - smoothing
             if row_grad is not None:
                 row_grad.copy_(linear(p, weight.t()))
-            if grads[1] is not None:
-                grads[1].addmm_(p.T, row_slice)
-            if grads[2] is not None:
-                grads[2] += p.sum(0)
+            if weight_grad is not None:
+                weight_grad.t().add_(linear(row_slice.t(), p.t()))
+            if bias_grad is not None:
+                bias_grad += p.sum(0)
+        grads = [row_grads, weight_grad, bias_grad]
         if smoothing:
             total -= smoothing_term(rows, weight, bias, grads, smoothing, pad)
         ctx.grads = grads
