@@ -48,29 +48,21 @@ class TanhEnergy(Function):
     @staticmethod
     def backward(ctx: AutogradContext, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         query, keys, v = ctx.saved_tensors
-        grad_keys = torch.zeros_like(keys)
-        grad_query, grad_v = energy_gradients(query, keys, v, grads[0], grad_keys)
+        grad_query, grad_keys = torch.empty_like(query), torch.zeros_like(keys)
+        grad_v = torch.zeros_like(v)
+        for rows, queries in blocks(query, keys):
+            grad = grads[0][rows, queries]
+            tanh = (query[rows, queries, None] + keys[rows, None]).tanh_()
+            if v.ndim == 1:
+                grad_v += grad.flatten() @ tanh.flatten(0, 2)
+                slope = grad[..., None] * v
+            else:
+                grad_v[rows] += (grad.flatten(1)[:, None] @ tanh.flatten(1, 2)).squeeze(1)
+                slope = grad[..., None] * v[rows, None, None]
+            slope = torch.ops.aten.tanh_backward(slope, tanh)
+            grad_query[rows, queries] = slope.sum(2)
+            grad_keys[rows] += slope.sum(1)
         return grad_query, grad_keys, grad_v
-
-
-def energy_gradients(
-    query: Tensor, keys: Tensor, v: Tensor, energy_grad: Tensor, grad_keys: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the gradients of query and v, and add that of the keys to `grad_keys`."""
-    grad_query, grad_v = torch.empty_like(query), torch.zeros_like(v)
-    for rows, queries in blocks(query, keys):
-        grad = energy_grad[rows, queries]
-        tanh = (query[rows, queries, None] + keys[rows, None]).tanh_()
-        if v.ndim == 1:
-            grad_v += grad.flatten() @ tanh.flatten(0, 2)
-            slope = grad[..., None] * v
-        else:
-            grad_v[rows] += (grad.flatten(1)[:, None] @ tanh.flatten(1, 2)).squeeze(1)
-            slope = grad[..., None] * v[rows, None, None]
-        slope = torch.ops.aten.tanh_backward(slope, tanh)
-        grad_query[rows, queries] = slope.sum(2)
-        grad_keys[rows] += slope.sum(1)
-    return grad_query, grad_v
 
 
 def blocks(query: Tensor, keys: Tensor) -> Iterator[tuple[slice, slice]]:

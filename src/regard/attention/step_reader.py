@@ -13,11 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.attention.additive import TanhEnergy, energy_gradients
 from regard.attention.core import Attention
 from regard.attention.masks import Mask
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive, Dot
+from regard.attention.step_energy import can_exponentiate, step_energy
 from regard.kernels.linear import Linear
 from regard.kernels.shared import SharedTensor, StepGradients, can_share, step_product
 
@@ -55,22 +55,14 @@ def step_score(attention: Attention, memory: Memory) -> StepScore | None:
     if isinstance(score, Dot):
         product = step_matmul(keys.mT)
         return lambda query: product(score.prepare_query(query) * score.scale(keys))
-    if not isinstance(score, Additive):
+    projection = score.of_query if isinstance(score, Additive) else None
+    if not isinstance(projection, Linear) or not can_exponentiate(keys):
         return None
-    steps = StepGradients()
-    shared: Tensor = SharedTensor.apply(keys, steps, sum_of_steps)
-    projection = score.of_query
-    if not isinstance(projection, Linear):
-        return lambda query: StepEnergy.apply(projection(query), shared, score.energy, steps)
     add_product, bias = step_product(projection.weight), projection.bias
     if bias is None:
         bias = keys.new_zeros(keys.shape[-1])
-
-    def energy(query: Tensor) -> Tensor:
-        projected = add_product(bias.expand(len(query), -1), query[:, 0])
-        return StepEnergy.apply(projected[:, None], shared, score.energy, steps)
-
-    return energy
+    energy = step_energy(keys, score.energy)
+    return lambda query: energy(add_product(bias.expand(len(query), -1), query[:, 0]))[:, None]
 
 
 def step_matmul(slots: Tensor) -> Callable[[Tensor], Tensor]:
@@ -100,31 +92,7 @@ class StepMatmul(torch.autograd.Function):
         return grad @ slots.mT, None, None
 
 
-class StepEnergy(torch.autograd.Function):
-    """`additive.TanhEnergy` of one step."""
-
-    @staticmethod
-    def forward(ctx: Any, query: Tensor, keys: Tensor, v: Tensor, steps: StepGradients) -> Tensor:
-        ctx.steps = steps
-        return TanhEnergy.forward(ctx, query, keys, v)
-
-    @staticmethod
-    def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - torch types it loosely
-        ctx: Any, grad: Tensor
-    ) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():
-            return *TanhEnergy.backward(ctx, grad), None
-        query, keys, v = ctx.saved_tensors
-        total = ctx.steps.sum_like(keys)
-        grad_query, grad_v = energy_gradients(query, keys, v, grad, total)
-        return grad_query, None, grad_v, None
-
-
 def slots_gradient(kept: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
     """Return [x_1; …]' [g_1; …] of each row."""
     inputs, grads = (torch.cat(tensors, -2) for tensors in zip(*kept, strict=True))
     return inputs.mT @ grads
-
-
-def sum_of_steps(kept: Sequence[Tensor]) -> Tensor:
-    return kept[0]
