@@ -26,6 +26,7 @@ from regard.decoding.prompts import ShiftedPromptStepper, prompt_state
 from regard.kernels.int8 import mark_int8
 from regard.models.catalogue import build_model
 from regard.tasks.loss import cross_entropy
+from regard.training.allocation import keep_freed_memory
 
 Work = Callable[[], float]
 
@@ -90,6 +91,7 @@ def encoding(given: dict[str, Any]) -> Work:
 
 
 def training(model: Any, size: int, batch: int, length: int) -> Work:
+    keep_freed_memory()  # as every training does
     source, target = (torch.tensor(source_ids(batch, size - shift, length)) for shift in range(2))
     valid = torch.ones_like(source, dtype=torch.bool)
     optimizer = torch.optim.AdamW(model.train().parameters(), fused=True)

@@ -27,7 +27,7 @@ MAX_QUERY = 40.0
 def can_exponentiate(keys: Tensor) -> bool:
     """Return whether exp(2 k) is far from overflow for every key."""
     low, high = torch.aminmax(keys.detach())
-    return bool(-MAX_KEY <= low) and bool(high <= MAX_KEY)
+    return bool(low >= -MAX_KEY) and bool(high <= MAX_KEY)
 
 
 def exponential(x: Tensor, limit: float) -> Tensor:

@@ -55,14 +55,22 @@ def step_score(attention: Attention, memory: Memory) -> StepScore | None:
     if isinstance(score, Dot):
         product = step_matmul(keys.mT)
         return lambda query: product(score.prepare_query(query) * score.scale(keys))
-    projection = score.of_query if isinstance(score, Additive) else None
-    if not isinstance(projection, Linear) or not can_exponentiate(keys):
+    if not isinstance(score, Additive) or not can_exponentiate(keys):
         return None
-    add_product, bias = step_product(projection.weight), projection.bias
+    project, energy = step_projection(score, keys), step_energy(keys, score.energy)
+    return lambda query: energy(project(query[:, 0]))[:, None]
+
+
+def step_projection(score: Additive, keys: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return a function (query [n dq]) -> W q + b, for all steps."""
+    projection = score.of_query
+    if not isinstance(projection, Linear):
+        return projection
+    bias: Tensor | None = projection.bias
     if bias is None:
         bias = keys.new_zeros(keys.shape[-1])
-    energy = step_energy(keys, score.energy)
-    return lambda query: energy(add_product(bias.expand(len(query), -1), query[:, 0]))[:, None]
+    add_product = step_product(projection.weight)
+    return lambda query: add_product(bias.expand(len(query), -1), query)
 
 
 def step_matmul(slots: Tensor) -> Callable[[Tensor], Tensor]:

@@ -64,7 +64,9 @@ class SharedTensor(torch.autograd.Function):
     """The identity; its gradient is that of all steps."""
 
     @staticmethod
-    def forward(ctx: Any, tensor: Tensor, steps: StepGradients, gradient: GradientOfSteps) -> Tensor:
+    def forward(
+        ctx: Any, tensor: Tensor, steps: StepGradients, gradient: GradientOfSteps
+    ) -> Tensor:
         ctx.steps, ctx.gradient = steps, gradient
         ctx.set_materialize_grads(False)
         return tensor.clone(memory_format=torch.contiguous_format)

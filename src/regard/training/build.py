@@ -11,6 +11,7 @@ from regard.errors import InputError
 from regard.layers.block_stack import BlockStack
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT, ExampleT, ModelT, ParameterGroup, Task
+from regard.training.allocation import keep_freed_memory
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.loop import Training
 from regard.training.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
@@ -21,6 +22,7 @@ def build_training(
     settings: Settings, task: Task[ExampleT, BatchT, ModelT], batches: BatchSource[BatchT]
 ) -> Training[BatchT]:
     """Return the training of a task."""
+    keep_freed_memory()
     train, model = settings.train, task.model
     if getattr(train, "compile", False):
         task.compile()
