@@ -25,6 +25,8 @@ PYTEST := REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist
 
 # The engines that `make bench` compares with, in an environment of their own.
 PEERS := ctranslate2==4.8.4 transformers==5.22.2
+# In another one: JoeyNMT, and importlib_metadata, which it needs but does not ask for.
+JOEYNMT := joeynmt==2.3.0 importlib_metadata==10.2.0
 
 .PHONY: demo test test-all lint docs bench clean
 .DELETE_ON_ERROR:
@@ -48,12 +50,17 @@ lint: $(VENV)/.installed-test
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: $(VENV)/.installed build/peers/.installed
+bench: $(VENV)/.installed build/peers/.installed build/peers-joeynmt/.installed
 	PYTHONPATH=. $(BIN)/python -m benchmarks.speed.run $(CASE) --peers build/peers --files build/bench
 
 build/peers/.installed: Makefile
 	$(PYTHON) -m venv build/peers
 	build/peers/bin/python -m pip --disable-pip-version-check install "$(TORCH)" $(PEERS)
+	@touch $@
+
+build/peers-joeynmt/.installed: Makefile
+	$(PYTHON) -m venv build/peers-joeynmt
+	build/peers-joeynmt/bin/python -m pip --disable-pip-version-check install "$(TORCH)" $(JOEYNMT)
 	@touch $@
 
 # The stamps are newer than what they were made from, so a second `make` installs nothing.

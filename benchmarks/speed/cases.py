@@ -76,14 +76,14 @@ CASES = [
     Case(
         "E.train",
         {"work": "train-recurrent", "batch": 64, "length": 25},
-        {OURS: {}, "torch": {}},
+        {OURS: {}, "torch": {}, "joeynmt": {}},
         "tokens/s",
     ),
     *(
         Case(
             f"E.{name}",
             {"work": "decode-recurrent", "batch": 32 if width == 1 else 8, "width": width},
-            {OURS: {}, "torch": {}},
+            {OURS: {}, "torch": {}, "joeynmt": {}},
             "tokens/s",
         )
         for name, width in (("greedy", 1), ("beam5", 5))

@@ -24,8 +24,10 @@ WORKERS = {
     OURS: "ours.py",
     "ctranslate2": "of_ctranslate2.py",
     "transformers": "of_transformers.py",
+    "torch": "of_torch.py",
+    "joeynmt": "of_joeynmt.py",
 }
-WORKERS["torch"] = "of_torch.py"
+OWN_ENVIRONMENTS = ("joeynmt",)  # in peers-joeynmt
 
 
 class Worker:
@@ -33,7 +35,7 @@ class Worker:
 
     def __init__(self, engine: str, options: dict[str, object], peers: Path, files: Path):
         name = engine.split()[0]
-        python = sys.executable if name == OURS else str(peers / "bin" / "python")
+        python = python_of(name, peers)
         command = [python, str(FOLDER / "workers" / WORKERS[name]), json.dumps(options), str(files)]
         self.engine = engine
         self.process = subprocess.Popen(
@@ -58,6 +60,17 @@ class Worker:
     def close(self) -> None:
         self.input.close()
         self.process.wait()
+
+
+def python_of(engine: str, peers: Path) -> str:
+    """Return the interpreter of an engine's environment."""
+    if engine == OURS:
+        return sys.executable
+    folder = peers.with_name(f"{peers.name}-{engine}") if engine in OWN_ENVIRONMENTS else peers
+    python = folder / "bin" / "python"
+    if not python.exists():
+        sys.exit(f"{engine}: there is no {python}; `make bench` installs it")
+    return str(python)
 
 
 def measure(case: Case, peers: Path, files: Path) -> dict[str, list[float]]:

@@ -7,7 +7,7 @@ b: any leading axes (batch, heads)   q: queries   k: memory slots   d*: widths
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -66,7 +66,7 @@ def step_projection(score: Additive, keys: Tensor) -> Callable[[Tensor], Tensor]
     projection = score.of_query
     if not isinstance(projection, Linear):
         return projection
-    bias: Tensor | None = projection.bias
+    bias = cast("Tensor | None", projection.bias)
     if bias is None:
         bias = keys.new_zeros(keys.shape[-1])
     add_product = step_product(projection.weight)
