@@ -31,7 +31,7 @@ GradientOfSteps = Callable[[Sequence[Any]], Tensor]  # what all steps kept -> gr
 
 
 class StepGradients:
-    """What the steps of one backward pass keep for the gradient of a shared tensor."""
+    """Tensors that the steps of one backward pass keep for the gradient of a shared tensor."""
 
     def __init__(self) -> None:
         self.task, self.kept = -1, list[Any]()
