@@ -11,14 +11,13 @@ n: rows   k: slots   h: units
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.additive import MAX_BLOCK_ELEMENTS
-from regard.kernels.shared import SharedTensor, StepGradients
+from regard.kernels.shared import SharedTensor, StepContext, StepGradients
 
 MAX_KEY = 20.0
 MAX_QUERY = 40.0
@@ -40,7 +39,7 @@ def step_energy(
 ) -> Callable[[Float[Tensor, "n h"]], Float[Tensor, "n k"]]:
     """Return a function (projected query) -> energy of each key, for all steps of a sequence."""
     exp_keys, steps = exponential(keys.detach(), MAX_KEY), StepGradients()
-    shared: Tensor = SharedTensor.apply(keys, steps, lambda kept: kept[0].mul_(4 * v.detach()))
+    shared: Tensor = SharedTensor.apply(keys, steps, lambda kept: kept[0][0].mul_(4 * v.detach()))
     return lambda query: StepEnergy.apply(query, shared, v, exp_keys, steps)
 
 
@@ -71,7 +70,12 @@ class StepEnergy(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, keys: Tensor, v: Tensor, exp_keys: Tensor, steps: StepGradients
+        ctx: StepContext,
+        query: Tensor,
+        keys: Tensor,
+        v: Tensor,
+        exp_keys: Tensor,
+        steps: StepGradients,
     ) -> Tensor:
         ctx.save_for_backward(query, keys, v, exp_keys)
         ctx.steps = steps
@@ -79,7 +83,7 @@ class StepEnergy(torch.autograd.Function):
 
     @staticmethod
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - torch types it loosely
-        ctx: Any, grad: Tensor
+        ctx: StepContext, grad: Tensor
     ) -> tuple[Tensor | None, ...]:
         query, keys, v, exp_keys = ctx.saved_tensors
         if torch.is_grad_enabled():  # the pass itself will be differentiated

@@ -7,7 +7,7 @@ b: any leading axes (batch, heads)   q: queries   k: memory slots   d*: widths
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +19,14 @@ from regard.attention.memory import Memory
 from regard.attention.scores import Additive, Dot
 from regard.attention.step_energy import can_exponentiate, step_energy
 from regard.kernels.linear import Linear
-from regard.kernels.shared import SharedTensor, StepGradients, can_share, step_product
+from regard.kernels.shared import (
+    KeptTensors,
+    SharedTensor,
+    StepContext,
+    StepGradients,
+    can_share,
+    step_product,
+)
 
 ReadMemory = Callable[[Tensor], Tensor]  # query [n dq] -> context [n dv]
 StepScore = Callable[[Tensor], Tensor]  # query [n 1 dq] -> energy [n 1 k]
@@ -84,23 +91,23 @@ class StepMatmul(torch.autograd.Function):
     """x [n q k] @ slots [n k d] of one step."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, slots: Tensor, steps: StepGradients) -> Tensor:
+    def forward(ctx: StepContext, x: Tensor, slots: Tensor, steps: StepGradients) -> Tensor:
         ctx.save_for_backward(x, slots)
         ctx.steps = steps
         return x @ slots
 
     @staticmethod
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - torch types it loosely
-        ctx: Any, grad: Tensor
+        ctx: StepContext, grad: Tensor
     ) -> tuple[Tensor | None, ...]:
         x, slots = ctx.saved_tensors
         if torch.is_grad_enabled():  # the pass itself will be differentiated
             return grad @ slots.mT, x.mT @ grad, None
-        ctx.steps.keep((x, grad))
+        ctx.steps.keep(x, grad)
         return grad @ slots.mT, None, None
 
 
-def slots_gradient(kept: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+def slots_gradient(kept: Sequence[KeptTensors]) -> Tensor:
     """Return [x_1; …]' [g_1; …] of each row."""
     inputs, grads = (torch.cat(tensors, -2) for tensors in zip(*kept, strict=True))
     return inputs.mT @ grads

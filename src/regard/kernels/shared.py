@@ -11,7 +11,7 @@ n: rows   d: width of the input   e: width of the output   b: batch   k: slots
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -27,16 +27,17 @@ from regard.kernels.linear import (
     weight_gradient,
 )
 
-GradientOfSteps = Callable[[Sequence[Any]], Tensor]  # what all steps kept -> gradient
+KeptTensors = tuple[Tensor, ...]
+GradientOfSteps = Callable[[Sequence[KeptTensors]], Tensor]  # what all steps kept -> gradient
 
 
 class StepGradients:
     """Tensors that the steps of one backward pass keep for the gradient of a shared tensor."""
 
     def __init__(self) -> None:
-        self.task, self.kept = -1, list[Any]()
+        self.task, self.kept = -1, list[KeptTensors]()
 
-    def keep(self, tensors: Any) -> None:
+    def keep(self, *tensors: Tensor) -> None:
         self.forget_other_passes()
         self.kept.append(tensors)
 
@@ -44,10 +45,10 @@ class StepGradients:
         """Return the sum that each step adds its gradient to; it starts at 0."""
         self.forget_other_passes()
         if not self.kept:
-            self.kept.append(torch.zeros_like(tensor))
-        return self.kept[0]
+            self.kept.append((torch.zeros_like(tensor),))
+        return self.kept[0][0]
 
-    def take(self) -> list[Any]:
+    def take(self) -> list[KeptTensors]:
         """Return what the steps of this pass have kept, and forget it."""
         self.forget_other_passes()
         kept, self.kept = self.kept, []
@@ -60,12 +61,29 @@ class StepGradients:
             self.task, self.kept = task, []
 
 
+@runtime_checkable
+class StepContext(Protocol):
+    """The first argument of the functions below, which torch leaves untyped."""
+
+    if TYPE_CHECKING:  # `forward` sets them
+        steps: StepGradients
+        gradient: GradientOfSteps
+
+    def save_for_backward(self, *tensors: Tensor) -> None: ...
+    def set_materialize_grads(self, value: bool) -> None: ...
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor, ...]: ...
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]: ...
+
+
 class SharedTensor(torch.autograd.Function):
     """The identity; its gradient is that of all steps."""
 
     @staticmethod
     def forward(
-        ctx: Any, tensor: Tensor, steps: StepGradients, gradient: GradientOfSteps
+        ctx: StepContext, tensor: Tensor, steps: StepGradients, gradient: GradientOfSteps
     ) -> Tensor:
         ctx.steps, ctx.gradient = steps, gradient
         ctx.set_materialize_grads(False)
@@ -73,7 +91,7 @@ class SharedTensor(torch.autograd.Function):
 
     @staticmethod
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - torch types it loosely
-        ctx: Any, grad: Tensor | None
+        ctx: StepContext, grad: Tensor | None
     ) -> tuple[Tensor | None, None, None]:
         kept = ctx.steps.take()
         if kept:
@@ -86,20 +104,22 @@ class StepLinear(torch.autograd.Function):
     """base + x W' of one step."""
 
     @staticmethod
-    def forward(ctx: Any, base: Tensor, x: Tensor, weight: Tensor, steps: StepGradients) -> Tensor:
+    def forward(
+        ctx: StepContext, base: Tensor, x: Tensor, weight: Tensor, steps: StepGradients
+    ) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.steps = steps
         return add_product(base, x, weight)
 
     @staticmethod
     def backward(  # pyright: ignore[reportIncompatibleMethodOverride] - torch types it loosely
-        ctx: Any, grad: Tensor
+        ctx: StepContext, grad: Tensor
     ) -> tuple[Tensor | None, ...]:
         x, weight = ctx.saved_tensors
         grad_x = linear(grad, weight.t()) if ctx.needs_input_grad[1] else None
         if torch.is_grad_enabled():  # the pass itself will be differentiated
             return grad, grad_x, grad.t() @ x, None
-        ctx.steps.keep((grad, x))
+        ctx.steps.keep(grad, x)
         return grad, grad_x, None, None
 
 
@@ -132,7 +152,7 @@ def add_product(base: Tensor, x: Tensor, weight: Tensor) -> Tensor:
     return multiply(x, weight, None).add_(base)
 
 
-def sum_of_outer_products(kept: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+def sum_of_outer_products(kept: Sequence[KeptTensors]) -> Tensor:
     """Return [g_1; …]' [x_1; …]."""
     grads, inputs = (torch.cat(tensors) for tensors in zip(*kept, strict=True))
     return weight_gradient(grads, inputs)
