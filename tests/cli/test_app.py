@@ -19,6 +19,8 @@ SURFACE = {
     "list": {"--json"},
     "init": {"name", "changes"},
     "check": {"config", "changes", "--json", "--skip-bad"},
+    "plan": {"config", "changes", "--gpus", "--memory", "--throughput", "--measure", "--price"}
+    | {"--bandwidth", "--json"},
     "train": {"config", "changes", "--run", "--threads", "--accept-changed-data", "--skip-bad"},
     "verify": {"folder", "--update"},
     "score": {"folder", "--int8", "--split", "--json", "--set", "--skip-bad"},

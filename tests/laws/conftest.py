@@ -72,7 +72,13 @@ def example_name(task: str, kind: str) -> str:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give a test with the argument `tiny` every task with every kind of model."""
+    """Give a test with the argument `tiny` every task with every kind of model.
+
+    `tiny_model` is each kind of model once.
+    """
+    if "tiny_model" in metafunc.fixturenames:
+        runs = {run.kind: run for run in tiny_runs()}
+        metafunc.parametrize("tiny_model", runs.values(), ids=runs)
     if "tiny" in metafunc.fixturenames:
         metafunc.parametrize("tiny", tiny_runs(), ids=lambda run: f"{run.example} {run.kind}")
 

@@ -1,8 +1,9 @@
 """Forecast of the peak memory of a training, from steps with a part of its largest batch.
 
 Nothing here is a formula of some model, and no tensors are counted: what an allocator makes of them
-is up to twice as much. Real steps are made with a few rows and with twice as many, and the memory
-that the process rose to is continued along a line. A batch that would not fit is never made.
+is up to twice as much. Where a step is quick, the whole batch is run. Else real steps are made with
+a few rows and with twice as many, and the memory that the process rose to is continued along a
+line. A large batch, which might not fit, is never made.
 """
 
 import resource
@@ -48,9 +49,12 @@ def forecast_peak_memory(
 
 
 def probe_rows(shape: BatchShape, weight_count: int) -> int:
-    """Return a quarter of the rows, or fewer where a step of the model takes long."""
+    """Return all rows, or a quarter or less of them where a step of the model takes long."""
     flops_per_row = FLOPS_PER_WEIGHT * weight_count * (shape.source + shape.target + 2)
-    return max(1, min(shape.rows // 4, int(MAX_FLOPS_PER_STEP / flops_per_row)))
+    affordable_rows = int(MAX_FLOPS_PER_STEP / flops_per_row)
+    if affordable_rows >= shape.rows:
+        return shape.rows
+    return max(1, min(shape.rows // 4, affordable_rows))
 
 
 def peak_after_steps(step: Callable[[Batch], None], batch: Batch) -> int:
@@ -62,7 +66,16 @@ def peak_after_steps(step: Callable[[Batch], None], batch: Batch) -> int:
 def peak_memory() -> int:
     """Return the most memory that this process had at once, in bytes."""
     if STATUS_FILE.exists():  # a child's own: getrusage also counts what its parent was before
-        line = next(x for x in STATUS_FILE.read_text().splitlines() if x.startswith("VmHWM"))
-        return 1024 * int(line.split()[1])
+        return status_bytes("VmHWM")
     max_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return max_rss if sys.platform == "darwin" else 1024 * max_rss
+
+
+def resident_memory() -> int:
+    """Return the memory of this process now, in bytes; at its peak where that is not known."""
+    return status_bytes("VmRSS") if STATUS_FILE.exists() else peak_memory()
+
+
+def status_bytes(name: str) -> int:
+    line = next(x for x in STATUS_FILE.read_text().splitlines() if x.startswith(name))
+    return 1024 * int(line.split()[1])

@@ -74,6 +74,7 @@ COMMANDS = {
     "list": Command("regard.cli.list:show", "List models, tasks, presets, corpora and scores."),
     "init": Command("regard.cli.init:init", "Print a complete, commented config for a task."),
     "check": Command("regard.cli.check:check", "Check the data of a config, and estimate memory."),
+    "plan": Command("regard.cli.plan:plan", "Plan memory, time and cost of a training."),
     "train": Command("regard.cli.train:train", "Train a model, or resume its training."),
     "verify": Command("regard.cli.verify:verify", "Compare the files of a run with checksums."),
     "score": Command("regard.cli.score:score", "Compute the metrics of a run on a split."),

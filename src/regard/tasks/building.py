@@ -13,7 +13,7 @@ from regard.config.settings import Settings
 from regard.config.text import TextConfig
 from regard.data.corpus import Corpus
 from regard.tasks.automatic import resolve_text, suitable_tokenizer
-from regard.tasks.base import BatchOptions, Vocabularies
+from regard.tasks.base import BatchOptions, RunAsset, Vocabularies
 from regard.tasks.catalogue import find_task
 from regard.text.external import ExternalTokenizer
 from regard.text.special_ids import AnyTokenizer
@@ -73,13 +73,21 @@ def find_tokenizer(vocabularies: Vocabularies, name: str = "text") -> AnyTokeniz
 def build_untrained_run(settings: Settings, corpus: Corpus) -> UntrainedRun:
     """Return a task with vocabularies from the training data and a new model."""
     builder = find_task(settings.task).builder()
-    settings = resolve_text(builder.resolve_settings(settings), corpus)
-    vocabularies = builder.build_vocabularies(settings, corpus)
+    settings, vocabularies = resolve_vocabularies(settings, corpus)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)
         model = builder.build_model(settings, vocabularies)
     builder.load_pretrained(settings, model)
     return UntrainedRun(settings, vocabularies, builder.build_task(settings, vocabularies, model))
+
+
+def resolve_vocabularies(
+    settings: Settings, corpus: Corpus
+) -> tuple[Settings, dict[str, RunAsset]]:
+    """Return settings whose tokenizer is chosen by the data, and the vocabularies of the data."""
+    builder = find_task(settings.task).builder()
+    settings = resolve_text(builder.resolve_settings(settings), corpus)
+    return settings, builder.build_vocabularies(settings, corpus)
 
 
 def train_tokenizer_on_corpus(config: TextConfig, corpus: Corpus, *fields: str) -> Tokenizer:

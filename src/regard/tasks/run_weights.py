@@ -94,13 +94,7 @@ def check_weights(build_model: Callable[[], Model], path: Path) -> None:
 
     `build_model` is called on the meta device, so that no memory is allocated.
     """
-    try:
-        with torch.random.fork_rng(devices=[]), torch.device("meta"), SkipInitialization():
-            model = build_model()
-    except InputError:
-        raise
-    except (RuntimeError, TypeError, OverflowError) as error:  # sizes that torch cannot count
-        raise InputError(f"{path}: no model has these settings ({one_line(error)})") from None
+    model = build_without_memory(build_model, str(path))
     check_buffers(model, path)
     expected = model.state_dict()
     stored = read_header(path)
@@ -114,6 +108,17 @@ def check_weights(build_model: Callable[[], Model], path: Path) -> None:
             raise InputError(f"{path}: does not fit the settings ({problem})")
         if kind not in STORED_TYPES.get(expected[name].dtype, (kind,)):
             raise InputError(f"{path}: {name} is stored as {kind}; give weights in float32")
+
+
+def build_without_memory(build_model: Callable[[], Model], location: str) -> Model:
+    """Return a model on the meta device: it has shapes, but no values."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"), SkipInitialization():
+            return build_model()
+    except InputError:
+        raise
+    except (RuntimeError, TypeError, OverflowError) as error:  # sizes that torch cannot count
+        raise InputError(f"{location}: no model has these settings ({one_line(error)})") from None
 
 
 def check_buffers(model: Model, path: Path) -> None:

@@ -15,9 +15,9 @@ import torch
 
 from regard.batching.example import Batch
 from regard.batching.memory_forecast import BatchShape, forecast_peak_memory, peak_memory
+from regard.batching.source import RepeatedBatch
 from regard.config.settings import Settings
 from regard.errors import InputError
-from regard.files import JsonObject
 from regard.models.catalogue import build_model
 from regard.tasks.building import model_options
 from regard.tasks.catalogue import find_task
@@ -65,43 +65,25 @@ def measure_memory(settings: Settings, sizes: dict[str, int], shape: BatchShape)
     return MemoryUsage(**json.loads(completed.stdout), shape=shape)
 
 
-class RepeatedBatch:
-    """A source of batches that returns the same batch at every step."""
-
-    batch: Batch
-    epoch, batches_per_epoch = 0, None
-
-    def __init__(self) -> None:
-        self.carried: dict[str, torch.Tensor] = {}
-
-    def __next__(self) -> Batch:
-        return self.batch
-
-    def state_dict(self) -> JsonObject:
-        return {}
-
-    def load_state_dict(self, state: JsonObject) -> None:
-        del state
-
-
 def main() -> None:
     """Run steps, and print the memory before them and at the peak."""
     request = json.load(sys.stdin)
     torch.set_num_threads(request["threads"])
     settings, shape = resolve_settings(request["settings"]), BatchShape(*request["shape"])
     model = build_model(settings.model.kind, {**model_options(settings.model), **request["sizes"]})
-    tokenizer, batches = train_tokenizer("characters", ["a"], 5), RepeatedBatch()
+    tokenizer = train_tokenizer("characters", ["a"], 5)
     builder = find_task(settings.task).builder()
     vocabularies = dict.fromkeys(builder.vocabulary_loaders(settings), tokenizer)
     task = builder.build_task(settings, vocabularies, model)
-    training = build_training(settings, task, batches)
+    tiny_batch = BatchShape(1, 1, 1).batch(1)
+    training = build_training(settings, task, RepeatedBatch(tiny_batch))
     training.steps_done = task.best_resets_after  # the later objective needs more memory
 
     def step(batch: Batch) -> None:
-        batches.batch = batch
+        training.batches = RepeatedBatch(batch)
         training.step()
 
-    step(BatchShape(1, 1, 1).batch(1))  # torch loads some libraries at the first step
+    step(tiny_batch)  # torch loads some libraries at the first step
     weights, state_bytes = total_bytes(model.parameters()), optimizer_state_bytes(training)
     process = peak_memory() - 2 * weights - state_bytes
     peak_bytes = forecast_peak_memory(step, shape, sum(p.numel() for p in model.parameters()))
