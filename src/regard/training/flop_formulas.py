@@ -11,13 +11,11 @@ from torch.utils.flop_counter import sdpa_backward_flop_count, sdpa_flop_count
 
 from regard.kernels.linear import HAS_ONEDNN
 
-Shape = Any  # torch.Size, or None
-
 
 def attention_flops(
-    query: Shape,
-    keys: Shape,
-    values: Shape,
+    query: torch.Size,
+    keys: torch.Size,
+    values: torch.Size,
     *_: object,
     attn_mask: object = None,
     scale: object = None,
@@ -28,10 +26,10 @@ def attention_flops(
 
 
 def attention_gradient_flops(
-    gradient: Shape,
-    query: Shape,
-    keys: Shape,
-    values: Shape,
+    gradient: torch.Size,
+    query: torch.Size,
+    keys: torch.Size,
+    values: torch.Size,
     *_: object,
     attn_mask: object = None,
     scale: object = None,
@@ -41,16 +39,18 @@ def attention_gradient_flops(
     return sdpa_backward_flop_count(gradient, query, keys, values)
 
 
-def linear_flops(inputs: Shape, weight: Shape, *_: object, out_shape: object = None) -> int:
+def linear_flops(
+    inputs: torch.Size, weight: torch.Size, *_: object, out_shape: object = None
+) -> int:
     """2 n d e for n rows of width d, and an output of width e."""
     del out_shape
     return 2 * inputs.numel() * weight[0]
 
 
 def added_product_flops(
-    total: Shape,
-    first: Shape,
-    second: Shape,
+    total: torch.Size,
+    first: torch.Size,
+    second: torch.Size,
     *,
     beta: object = 1,
     alpha: object = 1,
