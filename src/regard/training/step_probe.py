@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -209,7 +208,7 @@ class StepProbe:
         return training
 
 
-def planned_steps(settings: Settings, source: BatchSource[Any]) -> int | None:
+def planned_steps(settings: Settings, source: BatchSource[object]) -> int | None:
     """Return the steps of the training; None if nobody can know them."""
     train = resolve_training(settings, source).train
     if train.steps is not None or train.epochs is None:
@@ -218,7 +217,7 @@ def planned_steps(settings: Settings, source: BatchSource[Any]) -> int | None:
     return None if batches is None else max(1, train.epochs * batches // train.accumulate)
 
 
-def first_batches(source: BatchSource[Any]) -> list[Any]:
+def first_batches(source: BatchSource[object]) -> list[object]:
     """Return some batches of a training: one at least, and no more than take some seconds."""
     batches, end = [next(source)], time.monotonic() + MAX_SEEN_SECONDS
     while len(batches) < MAX_SEEN_BATCHES and time.monotonic() < end:
@@ -226,7 +225,7 @@ def first_batches(source: BatchSource[Any]) -> list[Any]:
     return batches
 
 
-def largest_batch(source: BatchSource[Any]) -> object:
+def largest_batch(source: BatchSource[object]) -> object:
     return max(first_batches(source), key=batch_size)
 
 
