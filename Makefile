@@ -3,6 +3,7 @@
 # make test-all  the same with the full products of the laws, which take minutes more
 # make lint    the same without the tests
 # make docs    build the site of the documents into build/site
+# make axe     check the pages by the rules of axe-core for accessible pages; needs npm and chromium
 # make bench   measure speed beside other engines; CASE=A.greedy32 measures a part
 # make clean   remove .venv and everything that was made
 #
@@ -23,12 +24,14 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
+AXE := build/axe/node_modules/axe-core/axe.min.js
+
 # The engines that `make bench` compares with, in an environment of their own.
 PEERS := ctranslate2==4.8.4 transformers==5.22.2
 # In another one: JoeyNMT, and importlib_metadata, which it needs but does not ask for.
 JOEYNMT := joeynmt==2.3.0 importlib_metadata==10.2.0
 
-.PHONY: demo test test-all lint docs bench clean
+.PHONY: demo test test-all lint docs axe bench clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed
@@ -49,6 +52,13 @@ lint: $(VENV)/.installed-test
 # NO_MKDOCS_2_WARNING silences a notice of the theme about its successor.
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+axe: $(VENV)/.installed-test $(AXE)
+	REGARD_AXE=$(CURDIR)/$(AXE) $(PYTEST) -k 'by_mouse or accessible' tests/serve/test_page.py tests/view/test_browser.py
+
+$(AXE):
+	npm install --prefix build/axe --no-audit --no-fund axe-core@4.14.0
+	@touch $@
 
 bench: $(VENV)/.installed build/peers/.installed build/peers-joeynmt/.installed
 	PYTHONPATH=. $(BIN)/python -m benchmarks.speed.run $(CASE) --peers build/peers --files build/bench

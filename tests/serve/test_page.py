@@ -6,12 +6,14 @@ With REGARD_AXE, the path of axe.min.js, its rules are checked too.
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from serve.conftest import LiveServer
 from support.examples import example_runs
 
 import regard
+from regard.explain.counterfactual import predict_edited
 from regard.tasks.catalogue import TASKS
 
 CHROMIUM, AXE = shutil.which("chromium"), os.environ.get("REGARD_AXE")
@@ -40,10 +42,40 @@ PARTS = {
 }
 
 
+def fit_numbers(folder: Path) -> None:
+    """Train a translator of number words, until it knows what to attend to."""
+    digits = {"one": "1", "two": "2", "three": "3", "four": "4"}
+    regard.fit(
+        "translate",
+        [
+            {"source": f"{a} {b}", "target": f"{digits[a]} {digits[b]}"}
+            for a in digits
+            for b in digits
+        ],
+        {"kind": "rnnsearch", "dim": 16, "hidden_dim": 16},
+        steps=100,
+        folder=folder / "run",
+        settings={
+            "data": {"held_out": 0},
+            "text": {"kind": "words"},
+            "train": {"learning_rate": 0.02, "examples_per_batch": 16},
+            "decode": {"kind": "greedy", "max_length": 4},
+        },
+        progress=False,
+    )
+
+
 @pytest.fixture(scope="session")
-def task_server(shared):
+def task_runs(shared) -> dict[str, regard.Run]:
     folder_of = example_runs(shared)
-    with LiveServer({name: regard.load(folder_of(name) / "run") for name in RUNS}) as live:
+    folders = {name: folder_of(name) for name in RUNS}
+    folders["numbers"] = shared("served-numbers", fit_numbers)
+    return {name: regard.load(folder / "run") for name, folder in folders.items()}
+
+
+@pytest.fixture(scope="session")
+def task_server(task_runs):
+    with LiveServer(task_runs) as live:
         yield live
 
 
@@ -81,9 +113,12 @@ def open_page(browser, task_server):
     assert hosts <= {f"127.0.0.1:{task_server.port}", ""}
 
 
-def take_example(page) -> None:
-    page.select_option("#examples", "0")
+def take_example(page) -> dict[str, Any]:
+    """Ask for the first example; return the data of its attention map."""
+    with page.expect_response(lambda answer: "/attention" in answer.url) as answer:
+        page.select_option("#examples", "0")
     wait_for_answer(page)
+    return answer.value.json()
 
 
 def wait_for_answer(page) -> None:
@@ -100,10 +135,11 @@ def scroll_width(page) -> int:
 def test_every_task_by_mouse_on_a_desk_and_a_phone(name, open_page):
     """An answer with its parts, attention on hover, an alternative, a head that is off."""
     page = open_page(name)
-    take_example(page)
+    attention = take_example(page)
     assert page.locator(".result").inner_text().strip()
     if name in PARTS:
         assert page.locator(f".result {PARTS[name]}").count() > 0
+    check_hover(page, attention)
     if name in WRITERS:
         check_alternatives(page)
     page.locator("summary", has_text="Switch heads off").click()
@@ -118,12 +154,47 @@ def test_every_task_by_mouse_on_a_desk_and_a_phone(name, open_page):
     check_axe(page)
 
 
+def check_hover(page, attention: dict[str, Any]) -> None:
+    """Point at parts of the answer: the viewer says what the row of each one attends to."""
+    if attention["kind"] == "pool" or (attention["kind"] == "grid" and not attention["choices"]):
+        check_hover_of_one_row(page, attention)
+        return
+    parts, names = page.locator(".result [data-query]"), row_names(attention)
+    for index in {0, parts.count() // 2, parts.count() - 1}:
+        page.mouse.move(0, 0)
+        parts.nth(index).hover(force=True)  # parts of drawings may lie under a frame
+        name = names[int(parts.nth(index).get_attribute("data-query"))]
+        status = page.inner_text(".viewer-box [role=status]")
+        assert status.startswith(f"“{name}” "), (name, status)
+
+
+def row_names(attention: dict[str, Any]) -> list[str]:
+    """Return what the viewer calls the rows; those of a caption are the words of the output."""
+    if attention["kind"] == "grid":
+        return [layer["name"] for layer in attention["layers"]]
+    queries = attention["queries"]
+    return [queries["words"][word] for word in queries["word"]]
+
+
+def check_hover_of_one_row(page, attention: dict[str, Any]) -> None:
+    """Point at words of the text, or at regions of the picture: the viewer says their weights."""
+    parts = page.locator(".viewer-box .pooled .word")
+    if attention["kind"] == "grid":
+        parts = page.locator(".viewer-box .large canvas")
+    for part in (parts.first, parts.last):
+        before = page.inner_text(".viewer-box [role=status]")
+        part.hover(position={"x": 3, "y": 3})
+        status = page.inner_text(".viewer-box [role=status]")
+        name = part.inner_text() if attention["kind"] == "pool" else "Row 1, column 1"
+        assert name in status
+        assert status.endswith(" %")
+        page.mouse.move(0, 0)
+        assert page.inner_text(".viewer-box [role=status]") == before
+
+
 def check_alternatives(page) -> None:
-    """Hover a word of the output, and let the model go on from another one."""
+    """Click a word of the output, and let the model go on from another one."""
     word = page.locator(".linked .word").first
-    word.hover()
-    before = page.inner_text(".viewer-box [role=status]")
-    assert before
     word.click()
     choices = page.locator("#menu button:not(.current)")
     assert choices.count() > 0
@@ -195,19 +266,25 @@ def test_a_link_restores_run_input_comparison_and_head(open_page):
     assert scroll_width(other) <= PHONE["width"]
 
 
-def test_a_forced_link_marks_the_words_that_change(open_page):
-    page = open_page("translate")
-    take_example(page)
-    answer = {"original": {"text": "ann bob"}, "edited": {"text": "ann cat"}}
-    page.route("**/counterfactual", lambda route: route.fulfill(json=answer))
-    page.locator(".viewer-box canvas").first.click()
+def test_a_forced_link_changes_the_translation(open_page, task_runs):
+    """The digit of the first word is written while the model attends to the second word only."""
+    page = open_page("numbers")
+    page.fill("#field-source", "one two")
+    page.click("#go")
+    wait_for_answer(page)
+    page.locator(".linked .word").first.hover()
+    page.locator(".viewer-box .stage").focus()
+    page.keyboard.press("l")
+    page.keyboard.press("l")
     with page.expect_request("**/counterfactual") as request:
         page.get_by_role("button", name="Force this link").click()
-    [link] = request.value.post_data_json["force"]
-    assert link.partition("->")[2] in page.input_value("#field-source").split() or "</s>" in link
+    assert request.value.post_data_json["force"] == ["1->two"]
     page.wait_for_selector(".before-after[aria-busy=false]")
-    assert page.inner_text(".before-after del") == "bob"
-    assert page.inner_text(".before-after ins") == "cat"
+    original, edited = predict_edited(task_runs["numbers"], {"source": "one two"}, [], ["1->two"])
+    assert page.locator(".before-after .answer").all_inner_texts() == [original.text, edited.text]
+    assert [original.text, edited.text] == ["1 2", "2 2"]
+    assert page.inner_text(".before-after del") == "1"
+    assert page.inner_text(".before-after ins") == "2"
 
 
 def test_a_conversation_goes_on_and_starts_again(open_page):

@@ -47,8 +47,10 @@ def build():
 if __name__ == "__main__":
     with open_socket("127.0.0.1", 0) as listener:
         print(listener.getsockname()[1], flush=True)
+        config = server_config("workers_script:build", workers=2)
+        config.timeout_worker_healthcheck = 3600  # nobody waits so long for a dead worker
         try:
-            run_workers(server_config("workers_script:build", workers=2), [listener])
+            run_workers(config, [listener])
         except InputError as error:
             sys.exit(f"error: {error}")
 """
@@ -101,6 +103,8 @@ def test_a_killed_worker_comes_back_while_the_others_answer(server):
     threads = [threading.Thread(target=send_requests) for _ in range(4)]
     for thread in threads:
         thread.start()
+    os.kill(int(first), signal.SIGSTOP)  # it does not answer its parent, which asks now and then
+    time.sleep(0.7)
     os.kill(int(first), signal.SIGKILL)
     workers = wait_for_workers(url, dead=first)
     is_over.set()

@@ -39,6 +39,7 @@ class WorkerSupervisor(Multiprocess):
         for index, worker in enumerate(self.processes):
             if self.should_exit.is_set():
                 return
+            worker.child_conn.close()  # the end of this process: the pipe ends with the worker
             if worker.is_alive(timeout=self.config.timeout_worker_healthcheck):
                 if worker.pid not in self.ready_workers and worker.is_ready(timeout=1):
                     self.ready_workers.add(worker.pid)

@@ -53,8 +53,9 @@ function barRow(name, share, { text = percent(share), isBest = false, onclick = 
     make("span", { class: "bar-value" }, text));
 }
 
-// A slider over steps with buttons, for results that unfold in time.
-function stepSlider(count, onstep, { label = "Step", start = count - 1, delay = 700 } = {}) {
+// A slider over steps with buttons, for results that unfold in time. Pointing at an element of `picture`
+// with `data-query` goes to that step.
+function stepSlider(count, onstep, { picture, label = "Step", start = count - 1, delay = 700 }) {
   let timer = null;
   const range = make("input", { type: "range", min: 0, max: count - 1, value: start, "aria-label": label });
   const text = make("output", { class: "faint" });
@@ -75,6 +76,11 @@ function stepSlider(count, onstep, { label = "Step", start = count - 1, delay = 
     timer = setInterval(advance, delay);
   });
   range.addEventListener("input", () => { stop(); show(range.value); });
+  picture.addEventListener("pointerover", ({ target }) => {
+    if (target.dataset.query === undefined) return;
+    stop();
+    show(target.dataset.query);
+  });
   show(start);
   return make("div", { class: "row slider" }, play, range, text);
 }

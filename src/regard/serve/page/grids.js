@@ -26,7 +26,7 @@ function showBits(prediction, { select, width: room }) {
         const share = !isVector ? 0.5 : name === "Output" ? prediction.probabilities?.[column]?.[row] ?? Number(bits[row]) : Number(bits[row]);
         const isWrong = name === "Output" && target[column]?.[row] !== bits[row];
         const square = draw("rect", { x, y: top + row * cell, width: cell - 1, height: cell - 1,
-          class: isVector ? "bit" : "bit marker", style: isVector ? `fill-opacity:${share}` : "" });
+          class: isVector ? "bit" : "bit marker", style: isVector ? `fill-opacity:${share}` : "", "data-query": step });
         columns[step].push(square);
         picture.append(square);
         if (isWrong) picture.append(draw("rect", { x: x + 0.5, y: top + row * cell + 0.5, width: cell - 2, height: cell - 2, class: "wrong" }));
@@ -38,7 +38,7 @@ function showBits(prediction, { select, width: room }) {
   const slider = stepSlider(steps, (step) => {
     now.setAttribute("x", LABEL_WIDTH - 0.5 + step * cell);
     select(step);
-  });
+  }, { picture });
   const isRight = prediction.wrong === 0;
   return [headline(isRight ? "All bits are right" : `${prediction.wrong} wrong ${prediction.wrong === 1 ? "bit" : "bits"}`),
     picture, slider, factTable({ "least certain bit": prediction.confidence, "bits of surprise": prediction.bits })];
@@ -67,11 +67,11 @@ function showEpisode(prediction, { select, width: room }) {
     picture.append(draw("text", { x: 0, y: y + cell / 2 + 4 }, `Action ${action}`));
     actions.forEach((chosen, step) => {
       const share = probabilities[step]?.[action - 1] ?? 0;
-      picture.append(draw("rect", { x: left + step * cell, y, width: cell - 2, height: cell - 2, rx: 3, class: "policy",
+      picture.append(draw("rect", { x: left + step * cell, y, width: cell - 2, height: cell - 2, rx: 3, class: "policy", "data-query": step,
         style: `fill-opacity:${(0.08 + 0.6 * share).toFixed(3)}` }, draw("title", {}, `step ${step + 1}, action ${action}: ${percent(share)}`)));
       if (chosen === action) {
         picture.append(draw("circle", { cx: left + step * cell + cell / 2 - 1, cy: y + cell / 2 - 1, r: cell / 4,
-          class: rewards[step] > 0 ? "won" : "lost" }));
+          class: rewards[step] > 0 ? "won" : "lost", "data-query": step }));
       }
     });
   }
@@ -87,7 +87,7 @@ function showEpisode(prediction, { select, width: room }) {
     bars.replaceChildren(...(probabilities[step] ?? []).map((share, n) =>
       barRow(`Action ${n + 1}`, share, { isBest: n + 1 === actions[step] })));
     select(step);
-  });
+  }, { picture });
   const legend = make("p", { class: "faint legend" }, make("span", {}, make("i", { class: "won" }), "rewarded"),
     make("span", {}, make("i", { class: "lost" }), "not rewarded"), make("span", {}, "shade: probability before the step"));
   return [headline(`Return ${number(prediction.return)}`), picture, legend, slider, said, bars];
@@ -95,10 +95,9 @@ function showEpisode(prediction, { select, width: room }) {
 
 // --- few-shot: the support set and the query
 
-function exampleNode(example, color) {
-  if (typeof example === "string") return make("img", { src: example, alt: "", class: "example" });
-  if (example.length !== 2) return make("code", {}, example.map((value) => value.toFixed(2)).join(" "));
-  return make("span", { class: "faint", style: `color:${color ?? ""}` }, `(${example.map((value) => value.toFixed(2)).join(", ")})`);
+function exampleNode(example, row) {
+  if (typeof example === "string") return make("img", { src: example, alt: "", class: "example", "data-query": row });
+  return make("code", { "data-query": row }, example.map((value) => value.toFixed(2)).join(" "));
 }
 
 function showSupport(prediction) {
@@ -106,10 +105,10 @@ function showSupport(prediction) {
   const labels = [...new Set(support.map((item) => item.label))].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
   const isPoints = Array.isArray(query) && query.length === 2;
   const cards = labels.map((name) => make("figure", { class: name === label ? "chosen" : null },
-    ...support.filter((item) => item.label === name).map((item) => exampleNode(item.example)),
+    ...support.flatMap((item, row) => (item.label === name ? [exampleNode(item.example, row)] : [])),
     make("figcaption", {}, `class ${name}`, make("b", {}, ` ${percent(probabilities[name] ?? 0)}`))));
   const episode = make("div", { class: "support" },
-    make("figure", { class: "query" }, exampleNode(query), make("figcaption", {}, "query")), ...cards);
+    make("figure", { class: "query" }, exampleNode(query, support.length), make("figcaption", {}, "query")), ...cards);
   return [headline(`Class ${label}`), isPoints ? pointPlot(support, query, label) : episode,
     classBars(probabilities, { best: label })];
 }
@@ -121,12 +120,12 @@ function pointPlot(support, query, label) {
   const place = (value) => 20 + (260 * (value - low)) / (high - low || 1);
   const picture = draw("svg", { viewBox: "0 0 300 300", class: "points", role: "img",
     "aria-label": `${support.length} labeled points; the query is of class ${label}` });
-  for (const { example: [x, y], label: name } of support) {
-    picture.append(draw("circle", { cx: place(x), cy: 300 - place(y), r: 7, style: `fill:${labelColor(name)}` }),
+  support.forEach(({ example: [x, y], label: name }, row) => {
+    picture.append(draw("circle", { cx: place(x), cy: 300 - place(y), r: 7, style: `fill:${labelColor(name)}`, "data-query": row }),
       draw("text", { x: place(x) + 10, y: 304 - place(y) }, name));
-  }
-  picture.append(draw("path", { d: `M${place(query[0]) - 8} ${300 - place(query[1])}h16m-8 -8v16`, class: "cross" }),
-    draw("text", { x: place(query[0]) + 10, y: 296 - place(query[1]), class: "strong" }, `query: ${label}`));
+  });
+  picture.append(draw("path", { d: `M${place(query[0]) - 8} ${300 - place(query[1])}h16m-8 -8v16`, class: "cross", "data-query": support.length }),
+    draw("text", { x: place(query[0]) + 10, y: 296 - place(query[1]), class: "strong", "data-query": support.length }, `query: ${label}`));
   return picture;
 }
 
@@ -136,7 +135,7 @@ function showStates(prediction) {
   const { sequence, states, probabilities = [] } = prediction;
   const residues = [...sequence].map((letter, index) => {
     const share = probabilities[index]?.[states[index]] ?? 1;
-    return make("span", { class: "residue", style: `--hue:${labelColor(states[index])};--share:${Math.round(100 * share)}%`,
+    return make("span", { class: "residue", "data-query": index, style: `--hue:${labelColor(states[index])};--share:${Math.round(100 * share)}%`,
       title: `${letter}${index + 1}: ${states[index]} ${percent(share)}` }, make("b", {}, letter), make("i", {}, states[index]));
   });
   const groups = [];
@@ -164,10 +163,10 @@ function showDistances(prediction, { width: room }) {
         draw("text", { x: left + (i + 0.5) * cell, y: left - 7, "text-anchor": "middle" }, `${i + 1}`));
     }
     row.forEach((distance, j) => {
-      picture.append(draw("rect", { x: left + j * cell, y: left + i * cell, width: cell - 0.5, height: cell - 0.5, class: "near",
+      picture.append(draw("rect", { x: left + j * cell, y: left + i * cell, width: cell - 0.5, height: cell - 0.5, class: "near", "data-query": i,
         style: `fill-opacity:${(1 - distance / (top || 1)).toFixed(3)}` }, draw("title", {}, `${i + 1} and ${j + 1}: ${number(distance)}`)));
       if (isContact.has(`${Math.min(i, j) + 1} ${Math.max(i, j) + 1}`)) {
-        picture.append(draw("circle", { cx: left + (j + 0.5) * cell, cy: left + (i + 0.5) * cell, r: Math.max(1, cell / 6), class: "contact" }));
+        picture.append(draw("circle", { cx: left + (j + 0.5) * cell, cy: left + (i + 0.5) * cell, r: Math.max(1, cell / 6), class: "contact", "data-query": i }));
       }
     });
   });

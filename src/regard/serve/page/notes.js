@@ -62,13 +62,14 @@ function playNotes(notes, { ontime = () => {}, onend = () => {} } = {}) {
 
 // --- piano roll
 
-// Notes as rectangles; those that start before `given` are the input.
-function pianoRoll(notes, { given = 0, caption = "Piano roll", width = 320 } = {}) {
+// Notes as rectangles; those that start before `given` are the input. With `hasRows`, a step is a row of
+// the attention, after the first row for the beginning.
+function pianoRoll(notes, { given = 0, caption = "Piano roll", width = 320, room = 260, hasRows = false } = {}) {
   if (!notes.length) return make("p", { class: "faint" }, "No notes: silence.");
   const pitches = notes.map(({ pitch }) => pitch);
   const [low, high] = [Math.min(...pitches) - 1, Math.max(...pitches) + 1];
   const end = Math.max(...notes.map(({ start, length }) => start + length));
-  const row = Math.max(6, Math.min(12, 260 / (high - low + 1)));
+  const row = Math.max(5, Math.min(12, room / (high - low + 1)));
   const [left, height] = [30, row * (high - low + 1)];
   const x = (time) => left + (time / end) * (width - left - 4);
   const picture = draw("svg", { viewBox: `0 0 ${width} ${height + 20}`, class: "roll", role: "img", style: `width:${width}px`,
@@ -87,7 +88,7 @@ function pianoRoll(notes, { given = 0, caption = "Piano roll", width = 320 } = {
   }
   for (const { pitch, start, length } of notes) {
     picture.append(draw("rect", { x: x(start) + 0.5, y: (high - pitch) * row + 0.5, rx: 2, height: row - 1,
-      width: Math.max(2, x(start + length) - x(start) - 1), class: start < given ? "note given" : "note" },
+      width: Math.max(2, x(start + length) - x(start) - 1), class: start < given ? "note given" : "note", "data-query": hasRows ? start + 1 : null },
       draw("title", {}, `${noteName(pitch)}, ${number(length)} quarter notes`)));
   }
   const needle = draw("line", { x1: left, x2: left, y1: 0, y2: height, class: "needle", visibility: "hidden" });
@@ -173,7 +174,7 @@ function createChordField(field, id) {
   function show() {
     const steps = parseChords(input.value);
     keyboard.mark(steps?.at(-1) ?? []);
-    roll.replaceChildren(...(steps?.length ? [pianoRoll(chordNotes(steps), { caption: "Your beginning" })] : []));
+    roll.replaceChildren(...(steps?.length ? [pianoRoll(chordNotes(steps), { caption: "Your beginning", room: 110 })] : []));
   }
   input.addEventListener("input", show);
   show();

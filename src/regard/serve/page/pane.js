@@ -18,6 +18,12 @@ function createPane({ onerror, onstate }) {
   const node = make("article", { class: "pane" }, answerPart, attentionPart);
   let controller = null;
 
+  const selectRow = ({ target }) => {
+    const query = target.closest?.("[data-query]")?.dataset.query;
+    if (query !== undefined && pane.data) select(Number(query));
+  };
+  ["pointerover", "focusin", "click"].forEach((name) => result.addEventListener(name, selectRow));
+
   pane.node = node;
   pane.context = () => ({ values: pane.input?.values, run: pane.run, select, width: Math.max(240, result.clientWidth) });
 
@@ -73,9 +79,9 @@ function createPane({ onerror, onstate }) {
       return;
     }
     await showViewer();
-    for (const text of result.querySelectorAll(".linked")) {
-      linkWords(text, pane.data, { onhover: (index) => select(outputTokens(pane.data)[index].query), onclick: chooseAlternative });
-    }
+    result.querySelectorAll(".rows").forEach((text) => linkRows(text, pane.data));
+    result.querySelectorAll(".slider input").forEach(({ value }) => select(Number(value)));
+    result.querySelectorAll(".linked").forEach((text) => linkWords(text, pane.data, chooseAlternative));
   }
 
   async function showViewer() {

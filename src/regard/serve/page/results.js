@@ -1,5 +1,6 @@
 // How a prediction is shown, decided by the keys of its JSON. A view is {matches, show}; `show`
-// returns elements. Elements with the class "linked" have words that can be hovered and clicked.
+// returns elements. Elements with the class "linked" have words of the output, which can be hovered
+// and clicked; "rows" is for texts that the model has read. `data-query` is a row of the attention.
 
 const MAX_BARS = 10;
 const FACT_NAMES = { log_prob: "log-probability", no_answer: "no answer", found: "rows found" };
@@ -76,7 +77,7 @@ function showText(prediction, { values }) {
 // --- spans of a text
 
 function markedText(text, spans, describe) {
-  const node = make("p", { class: "answer spans" });
+  const node = make("p", { class: "answer spans rows" });
   let end = 0;
   for (const span of [...spans].sort((a, b) => a.start - b.start)) {
     if (span.start < end) continue;
@@ -117,9 +118,9 @@ function showAnswer(prediction) {
 function showBlanks(prediction, { values }) {
   const parts = (values?.text ?? "").split(/\[MASK\]/i);
   if (parts.length !== prediction.masks.length + 1) return showText({ text: prediction.filled }, { values });
-  const node = make("p", { class: "answer spans" }, parts[0]);
+  const node = make("p", { class: "answer spans rows" }, parts[0]);
   prediction.masks.forEach((candidates, index) => node.append(
-    make("mark", { style: `--hue:var(--hue-${index % 8})` }, candidates[0]?.word ?? "?"), parts[index + 1]));
+    make("mark", { style: `--hue:var(--hue-${index % 8})`, "data-token": "[MASK]" }, candidates[0]?.word ?? "?"), parts[index + 1]));
   const lists = prediction.masks.map((candidates, index) => make("div", { class: "blank" },
     make("h3", {}, prediction.masks.length > 1 ? `Blank ${index + 1}` : "Candidates"),
     ...candidates.map(({ word, probability }, rank) => barRow(word, probability, { isBest: rank === 0 }))));
@@ -161,6 +162,6 @@ function showLookup({ wishes, found, rows = [], row }) {
 function showNotes(prediction, { width }) {
   const source = prediction.abc ? make("details", {}, make("summary", {}, "ABC notation"),
     make("pre", {}, prediction.abc)) : null;
-  return [...playableRoll(prediction.notes, { given: prediction.given ?? 0, width }), source,
+  return [...playableRoll(prediction.notes, { given: prediction.given ?? 0, width, hasRows: Boolean(prediction.steps) }), source,
     factTable({ log_prob: prediction.log_prob })];
 }

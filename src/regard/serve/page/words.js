@@ -1,4 +1,5 @@
-// Words of an answer: hover shows what they attend to, a click offers alternatives.
+// Words of an answer: hover shows what they attend to, a click offers alternatives. Any element of an
+// answer with `data-query`, the index of a row of the map, selects its row (see pane.js).
 
 const MAX_SKIPPED_CHARACTERS = 40; // between two tokens of an output in its text
 const END = "</s>"; // the token that ends an output
@@ -25,7 +26,7 @@ function locateTokens(text, tokens, position = 0) {
   const places = [], lower = text.toLowerCase();
   tokens.forEach(({ name }, index) => {
     const plain = withoutMark(name).toLowerCase();
-    const start = plain && !isSpecial(name) ? lower.indexOf(plain, position) : -1;
+    const start = plain ? lower.indexOf(plain, position) : -1;
     if (start < 0 || start - position > MAX_SKIPPED_CHARACTERS) return;
     position = start + plain.length;
     places.push({ index, start, end: position });
@@ -33,12 +34,12 @@ function locateTokens(text, tokens, position = 0) {
   return places;
 }
 
-// Replace a text by words that can be hovered and clicked; both get the index of an output token.
-function linkWords(node, data, { onhover, onclick }) {
+// Replace a text by words that can be hovered and clicked; `onclick` gets the index of an output token.
+function linkWords(node, data, onclick) {
   const text = node.textContent, tokens = outputTokens(data);
   const places = locateTokens(text, tokens, Number(node.dataset.given ?? 0));
-  const wordNode = (word, index, attributes = {}) => make("span", { class: "word", role: "button", tabindex: -1,
-    "aria-haspopup": tokens[index].choices.length ? "menu" : null, onmouseenter: () => onhover(index), onfocus: () => onhover(index),
+  const wordNode = (word, index, attributes = {}) => make("span", { class: "word", role: "button", tabindex: -1, "data-query": tokens[index].query,
+    "aria-haspopup": tokens[index].choices.length ? "menu" : null,
     onclick: (event) => onclick(index, event.currentTarget), ...attributes }, word);
   const children = [];
   let end = 0;
@@ -52,6 +53,45 @@ function linkWords(node, data, { onhover, onclick }) {
   children.push(text.slice(end));
   if (isEnded) children.push(" ", wordNode("∎", last, { "aria-label": "end of the output", title: "End of the output" }));
   node.replaceChildren(...children);
+  moveByArrows([...node.querySelectorAll(".word")]);
+}
+
+// Parts of a node in reading order: {target, text}. An element with `data-token` stands for that token.
+function textParts(node) {
+  return [...node.childNodes].flatMap((child) => {
+    if (child.nodeType === Node.TEXT_NODE) return [{ target: child, text: child.data }];
+    if (child.dataset.token) return [{ target: child, text: child.dataset.token }];
+    return child.classList.contains("tag") ? [] : textParts(child);
+  });
+}
+
+// Places of the rows of a map in a text that the model has read: of the part of its input with most matches.
+function locateRows(text, names) {
+  const starts = [0, ...names.flatMap((name, n) => (isSpecial(name) ? [n + 1] : []))];
+  const attempts = starts.map((start) => locateTokens(text, names.slice(start).map((name) => ({ name })))
+    .map((place) => ({ ...place, index: place.index + start })));
+  return attempts.reduce((best, places) => (places.length > best.length ? places : best));
+}
+
+// Link the words of a text to the rows of a map; marks in the text stay as they are.
+function linkRows(node, { queries }) {
+  const parts = textParts(node), places = locateRows(parts.map(({ text }) => text).join(""), queries.tokens);
+  const attributes = (index) => ({ class: "word", role: "button", tabindex: -1, "data-query": index });
+  let offset = 0;
+  for (const { target, text } of parts) {
+    const inside = places.filter(({ start }) => start >= offset && start < offset + text.length);
+    if (target.nodeType !== Node.TEXT_NODE) inside.slice(0, 1).forEach(({ index }) => fill(target, attributes(index), []));
+    else {
+      let end = 0;
+      const pieces = inside.flatMap((place) => {
+        const [start, stop] = [place.start - offset, place.end - offset], before = text.slice(end, start);
+        end = stop;
+        return [before, make("span", attributes(place.index), text.slice(start, stop))];
+      });
+      if (pieces.length) target.replaceWith(...pieces, text.slice(end));
+    }
+    offset += text.length;
+  }
   moveByArrows([...node.querySelectorAll(".word")]);
 }
 

@@ -17,7 +17,14 @@ function nouns(viewer) { // of a row and of a column
   return / to /.test(data.layers[viewer.state.layer].name) ? [query, key] : [`output ${query}`, `input ${key}`];
 }
 
+// Rows that are no words: chords, labeled examples, actions with rewards, numbered residues.
+function isPositions(tokens) {
+  const plain = tokens.filter((token) => !isSpecial(token) && !/^\(.*\)$/.test(token));
+  return plain.some((token) => /\S\s+\S/.test(token)) || (plain.length > 0 && plain.every((token, n) => /^[A-Z.]\d+$/.test(token) && token.endsWith(`${n + 1}`) || /^\d+:\S+$/.test(token)));
+}
+
 function pieceName(data, side) { // of a token
+  if (isPositions(side.tokens)) return "position";
   if (isCharacters(side.labels.map((text) => text.replace(/^·/, "")))) return "character";
   return hasWords(data) ? "subword" : "word";
 }
@@ -89,6 +96,7 @@ function rowSentence(viewer) { // the selected row, or the selected cell
   if (viewer.isPicture) return regionSentence(viewer);
   const name = (key) => data.kind === "memory" ? keyName(viewer, columns[key]) : quoted(columns[key]);
   const verb = data.kind === "memory" ? "uses" : "attends to";
+  if (state.key !== null && data.kind === "pool") return `${capitalized(rows[state.row])}: ${name(state.key)} ${percent(weights[state.row * columns.length + state.key])}`;
   if (state.key !== null) return `${quoted(rows[state.row])} ${verb} ${name(state.key)}: ${percent(weights[state.row * columns.length + state.key])}`;
   const best = strongestKeys(weights, columns.length, state.row, 5);
   const list = best.map(([key, weight]) => `${name(key)} ${percent(weight)}`).join(", ");

@@ -79,7 +79,11 @@ function drawPooledText(viewer, board) { // a paragraph for each row, with the k
     const group = element("div", { class: "pooled" }, board);
     if (rows.length > 1) element("p", { class: "heading" }, group, capitalized(name));
     const line = element("p", { class: "running", dir: "auto" }, group);
-    for (let k = used[0]; k <= used.at(-1); k++) shadedWord(viewer, line, columns[k], row[k], top);
+    for (let k = used[0]; k <= used.at(-1); k++) {
+      const word = shadedWord(viewer, line, columns[k], row[k], top);
+      word.addEventListener("pointerenter", () => { Object.assign(viewer.state, { row: q, key: k }); viewer.announce(rowSentence(viewer)); });
+      word.addEventListener("pointerleave", () => { viewer.state.key = null; viewer.announce(rowSentence(viewer)); });
+    }
   });
 }
 
