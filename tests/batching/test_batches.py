@@ -84,9 +84,9 @@ def test_resumed_batches_equal_those_without_interruption(
     examples = stream(source, seed=3) if streamed else InMemoryExamples(source, seed=3)
 
     def new_batches() -> Batches[Example, Batch]:
-        return PairBatches(
-            examples, tokens_per_batch=60, seed=5, window_size=20, rank=ranks - 1, ranks=ranks
-        )
+        batches = PairBatches(examples, tokens_per_batch=60, seed=5, window_size=20)
+        batches.take_share(ranks - 1, ranks)
+        return batches
 
     uninterrupted, resumed = new_batches(), new_batches()
     for _ in range(skip):
@@ -139,15 +139,6 @@ def test_a_resumed_stream_tokenizes_no_earlier_window():
     resumed.load_state_dict(batches.state_dict())
     next(resumed)
     assert len(window_sizes) == 4
-
-
-def test_ranks_share_an_epoch():
-    examples = InMemoryExamples(random_examples(48))
-    indices: list[int] = []
-    for rank in range(2):
-        batches = PairBatches(examples, examples_per_batch=8, rank=rank, ranks=2)
-        indices += [i for _ in range(3) for i in next(batches).indices.tolist()]
-    assert sorted(indices) == list(range(48))
 
 
 def test_a_sorted_window_has_little_padding():
@@ -211,8 +202,8 @@ def test_an_example_gets_another_index():
         ),
         (
             lambda: PairBatches(
-                InMemoryExamples(random_examples(3)), examples_per_batch=1, rank=2, ranks=2
-            ),
+                InMemoryExamples(random_examples(3)), examples_per_batch=1
+            ).take_share(2, 2),
             "rank must be from 0 to 1",
         ),
         (lambda: InMemoryExamples([]), "nothing to train on"),
@@ -220,15 +211,7 @@ def test_an_example_gets_another_index():
         (lambda: collate([]), "examples are missing"),
         (
             lambda: next(PairBatches(StreamedExamples(list, list), examples_per_batch=1)),
-            "fewer batches than ranks",
-        ),
-        (
-            lambda: next(
-                PairBatches(
-                    InMemoryExamples(random_examples(3)), examples_per_batch=1, rank=4, ranks=5
-                )
-            ),
-            "fewer batches than ranks",
+            "an epoch has no example",
         ),
     ],
 )

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from regard.batching.example import SizedT, with_index
 from regard.batching.packed import PackedExamples
+from regard.batching.shares import balanced_shares, check_rank
 from regard.data.corpus import Record
 from regard.data.mix import shuffled_stream
 from regard.errors import InputError
@@ -95,7 +96,7 @@ class Batches(Generic[SizedT, BatchT]):
     """An endless iterator of batches, epoch after epoch, whose state is a few numbers.
 
     The budget of a batch is a number of tokens (of its longer side, with padding) or of examples.
-    Of several `ranks` that share the work, each takes other batches.
+    Of several ranks that share the work, each takes a part of every batch, of about equal length.
     """
 
     def __init__(
@@ -107,8 +108,6 @@ class Batches(Generic[SizedT, BatchT]):
         examples_per_batch: int | None = None,
         seed: int = 0,
         window_size: int = 20_000,
-        rank: int = 0,
-        ranks: int = 1,
     ):
         if (tokens_per_batch is None) == (examples_per_batch is None):
             raise InputError(
@@ -121,35 +120,41 @@ class Batches(Generic[SizedT, BatchT]):
         ):
             if number is not None and number < 1:
                 raise InputError(f"{name} must be positive, not {number}")
-        if not 0 <= rank < ranks:
-            raise InputError(f"rank must be from 0 to {ranks - 1}, not {rank}")
         self.examples, self.collate, self.seed = examples, collate, seed
         self.tokens_per_batch, self.examples_per_batch = tokens_per_batch, examples_per_batch
-        self.window_size, self.rank, self.ranks = window_size, rank, ranks
+        self.window_size = window_size
+        self.rank, self.ranks, self.has_share = 0, 1, True
         self.carried: dict[str, Tensor] = {}  # empty: no batch continues the one before it
         self.begin_epoch(0)
 
     def __iter__(self) -> Iterator[BatchT]:
         return self
 
-    def __next__(self) -> BatchT:
-        batches = self.next_round()
-        while batches is None:
-            if self.is_new_epoch:
-                raise InputError(f"an epoch has fewer batches than ranks ({self.ranks})")
-            self.begin_epoch(self.epoch + 1)
-            batches = self.next_round()
-        return self.collate(batches[self.rank])
+    def take_share(self, rank: int, ranks: int) -> None:
+        check_rank(rank, ranks)
+        self.rank, self.ranks = rank, ranks
 
-    def next_round(self) -> list[list[SizedT]] | None:
-        """Return a batch for each rank; None if the epoch has fewer batches left."""
-        if self.remaining_batches is None:
-            self.remaining_batches = self.epoch_batches()
-        batches = list(islice(self.remaining_batches, self.ranks))
-        if len(batches) < self.ranks:
-            return None
-        self.is_new_epoch = False
-        return batches
+    def __next__(self) -> BatchT:
+        examples = self.next_examples()
+        if self.ranks > 1:
+            sizes = [sum(example.lengths) for example in examples]
+            positions = balanced_shares(sizes, self.ranks)[self.rank]
+            self.has_share = bool(positions)
+            examples = [examples[position] for position in positions] or examples[:1]
+        return self.collate(examples)
+
+    def next_examples(self) -> list[SizedT]:
+        """Return the examples of the next batch, of all ranks."""
+        while True:
+            if self.remaining_batches is None:
+                self.remaining_batches = self.epoch_batches()
+            examples = next(self.remaining_batches, None)
+            if examples is not None:
+                self.is_new_epoch = False
+                return examples
+            if self.is_new_epoch:
+                raise InputError("an epoch has no example; is the data empty?")
+            self.begin_epoch(self.epoch + 1)
 
     def epoch_batches(self) -> Iterator[list[SizedT]]:
         """Yield the batches from the current position in the epoch on, and advance it."""
@@ -179,7 +184,7 @@ class Batches(Generic[SizedT, BatchT]):
             examples = sorted(window.examples, key=lambda example: example.lengths[::-1])
             batches = split_into_batches(examples, self.tokens_per_batch, self.examples_per_batch)
             count += sum(1 for _ in batches)
-        return max(1, count // self.ranks)
+        return max(1, count)
 
     def begin_epoch(self, epoch: int) -> None:
         self.epoch, self.position = epoch, EpochPosition()

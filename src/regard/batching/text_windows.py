@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from regard.batching.shares import check_rank, row_share
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.text.special import PAD
@@ -33,12 +34,19 @@ class RandomWindows:
         self.ids, self.rows, self.context, self.seed = ids, rows, context, seed
         self.windows_done = 0
         self.carried: dict[str, Tensor] = {}  # nothing: each window begins anew
+        self.share, self.has_share = slice(None), True  # of the rows
+
+    def take_share(self, rank: int, ranks: int) -> None:
+        check_rank(rank, ranks)
+        share = row_share(self.rows, rank, ranks)
+        self.has_share = share.start < share.stop
+        self.share = share if self.has_share else slice(1)
 
     def __next__(self) -> TextWindow:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.windows_done)
         self.windows_done += 1
         starts = torch.randint(len(self.ids) - self.context, (self.rows, 1), generator=generator)
-        return build_window(self.ids[starts + torch.arange(self.context + 1)])
+        return build_window(self.ids[starts[self.share] + torch.arange(self.context + 1)])
 
     @property
     def batches_per_epoch(self) -> int:

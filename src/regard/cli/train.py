@@ -13,7 +13,11 @@ from regard.cli.options import (
     ThreadsOption,
     with_skip_bad,
 )
+from regard.config.settings import Settings
+from regard.errors import InputError
 from regard.tasks.load import load_settings
+from regard.training.distributed.group import WorkerGroup, is_worker, join_group, restart_count
+from regard.training.distributed.launch import launch_workers
 from regard.training.progress import train_with_progress
 from regard.training.signals import exit_code
 from regard.training.trainer import Trainer
@@ -31,6 +35,15 @@ def train(
             help="Folder of the new run. Default: runs/ and the name of CONFIG.",
         ),
     ] = None,
+    processes: Annotated[
+        int,
+        typer.Option(
+            "--processes",
+            min=1,
+            max=1024,
+            help="Number of processes on this machine that share each batch.",
+        ),
+    ] = 1,
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
     accept_changed_data: Annotated[
@@ -45,17 +58,44 @@ def train(
     To resume a training that was interrupted, give the same command again: the result is the same
     as without the interruption. Ctrl-C, SIGTERM and SIGHUP save the state before they stop it; the
     exit code is then 130, 143 or 129.
+
+    With --processes, or under torchrun, several processes share each batch. If one of them dies,
+    all start again from the last checkpoint.
     """
+    changes = with_skip_bad(changes, skip_bad)
+    folder = folder or Path("runs", config.stem)
+    if processes > 1:
+        if is_worker():
+            raise InputError("--processes: torchrun has started the processes; leave it out")
+        load_settings(config, changes)  # reports a mistake before any process starts
+        words = [str(config), *changes, "--run", str(folder)]
+        words += ["--threads", str(threads or max(1, torch.get_num_threads() // processes))]
+        words += ["--accept-changed-data"] if accept_changed_data else []
+        code = launch_workers("regard.cli.train_worker", ["train", *words], processes)
+        raise typer.Exit(code)
     if threads is not None:
         torch.set_num_threads(threads)
-    settings = load_settings(config, with_skip_bad(changes, skip_bad))
-    folder = folder or Path("runs", config.stem)
-    with progress_bar("training", settings.train.steps) as progress:
-        trainer = Trainer(settings, folder, progress.log, accept_changed_data=accept_changed_data)
+    settings = load_settings(config, changes)
+    with join_group(settings.seed) as group:
+        code = train_in_group(settings, folder, group, accept_changed_data=accept_changed_data)
+    raise typer.Exit(code)
+
+
+def train_in_group(
+    settings: Settings, folder: Path, group: WorkerGroup, *, accept_changed_data: bool
+) -> int:
+    """Train alone or as a process of a group, whose first process reports; return the exit code."""
+    with progress_bar("training", settings.train.steps, hidden=not group.is_main) as progress:
+        if restart_count():
+            progress.log(f"{folder}: a process died; all start again (restart {restart_count()})")
+        trainer = Trainer(
+            settings, folder, progress.log, accept_changed_data=accept_changed_data, group=group
+        )
         stop = train_with_progress(trainer, progress)
-    if stop is not None:
+    if group.is_main and stop is not None:
         print(f"Stopped after step {trainer.training.steps_done}; give the same command to resume.")
-        raise typer.Exit(exit_code(stop))
-    print(f"{folder}: trained for {trainer.training.steps_done} steps")
-    split = "" if "test" in trainer.corpus.splits else f" --split {trainer.corpus.splits[-1]}"
-    print(f'Try: regard score {folder}{split}, or: echo "…" | regard predict {folder}')
+    elif group.is_main:
+        print(f"{folder}: trained for {trainer.training.steps_done} steps")
+        split = "" if "test" in trainer.corpus.splits else f" --split {trainer.corpus.splits[-1]}"
+        print(f'Try: regard score {folder}{split}, or: echo "…" | regard predict {folder}')
+    return 0 if stop is None else exit_code(stop)

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from regard.attention.reinforce import ReinforceLoss
+from regard.batching.shares import SharedSource
 from regard.batching.source import BatchSource
 from regard.config.settings import Settings
 from regard.config.train import AdamWConfig, TrainConfig
@@ -12,18 +14,27 @@ from regard.layers.block_stack import BlockStack
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT, ExampleT, ModelT, ParameterGroup, Task
 from regard.training.allocation import keep_freed_memory
+from regard.training.distributed.group import WorkerGroup
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.loop import Training
 from regard.training.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
 from regard.training.weight_decay import without_decay
 
+# Modules that keep statistics of the batches that they have seen.
+WHOLE_BATCH_MODULES = (torch.nn.modules.batchnorm._BatchNorm, ReinforceLoss)
+
 
 def build_training(
-    settings: Settings, task: Task[ExampleT, BatchT, ModelT], batches: BatchSource[BatchT]
+    settings: Settings,
+    task: Task[ExampleT, BatchT, ModelT],
+    batches: BatchSource[BatchT],
+    group: WorkerGroup | None = None,
 ) -> Training[BatchT]:
-    """Return the training of a task."""
+    """Return the training of a task, which the processes of a group share."""
     keep_freed_memory()
     train, model = settings.train, task.model
+    if group is not None and group.size > 1:
+        share_batches(group, task, batches)
     if getattr(train, "compile", False):
         task.compile()
     if train.recompute_activations:
@@ -41,7 +52,26 @@ def build_training(
         accumulate=train.accumulate,
         ema=None if train.ema is None else ExponentialMovingAverage(model, train.ema),
         autocast=None if train.autocast is None else getattr(torch, train.autocast),
+        group=group,
     )
+
+
+def share_batches(
+    group: WorkerGroup, task: Task[ExampleT, BatchT, ModelT], batches: BatchSource[BatchT]
+) -> None:
+    """Let each process take its share of every batch; refuse what needs whole batches."""
+    if not isinstance(batches, SharedSource):
+        raise InputError(
+            f"several processes cannot train the task {task.name} with these settings, because "
+            f"{type(batches).__name__} cannot be split; use one process"
+        )
+    for name, module in task.model.named_modules():
+        if isinstance(module, WHOLE_BATCH_MODULES) and module.training:
+            raise InputError(
+                f"several processes cannot train {type(task.model).__name__}, because {name} "
+                f"({type(module).__name__}) needs whole batches; use one process"
+            )
+    batches.take_share(group.rank, group.size)
 
 
 def recompute_activations(model: Model) -> None:

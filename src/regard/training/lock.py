@@ -69,6 +69,21 @@ class FolderLock:
             self.release()
 
 
+class FollowerLock:
+    """The lock of a process that writes no files, because another of its group does."""
+
+    def __init__(self) -> None:
+        self.handle: int | None = -1
+
+    def check(self) -> None:
+        """Do nothing: the process that holds the lock checks it."""
+
+    def release(self) -> None:
+        self.handle = None
+
+    abandon = release
+
+
 def open_locked(path: Path, user: str) -> int:
     """Open and lock a file; raise InputError with its holder if another `user` has locked it."""
     while True:

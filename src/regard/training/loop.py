@@ -13,12 +13,14 @@ from typing import Any, Generic, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.batching.shares import SharedSource
 from regard.batching.source import BatchSource
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT
 from regard.tasks.loss import Loss
+from regard.training.distributed.group import WorkerGroup
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.schedule import Plateau, Schedule, constant
 
@@ -41,7 +43,10 @@ class Step(NamedTuple):
 
 
 class Training(Generic[BatchT]):
-    """A model in training: data, optimizer and schedule, whose complete state can be saved."""
+    """A model in training: data, optimizer and schedule, whose complete state can be saved.
+
+    The processes of a `group` share the batches, and sum their gradients.
+    """
 
     def __init__(
         self,
@@ -55,13 +60,14 @@ class Training(Generic[BatchT]):
         accumulate: int = 1,
         ema: ExponentialMovingAverage | None = None,
         autocast: torch.dtype | None = None,
+        group: WorkerGroup | None = None,
     ):
         if accumulate < 1:
             raise InputError(f"accumulate must be at least 1, not {accumulate}")
         self.model, self.loss_function, self.batches = model, loss_function, batches
         self.optimizer, self.schedule = optimizer, schedule or constant()
         self.clip, self.accumulate, self.ema = clip, accumulate, ema
-        self.autocast = autocast
+        self.autocast, self.group = autocast, group or WorkerGroup()
         self.device = next(model.parameters()).device.type
         # Without a factor, small gradients would be 0 in float16; bfloat16 has float32's range.
         self.scaler = torch.amp.GradScaler(
@@ -78,6 +84,7 @@ class Training(Generic[BatchT]):
     def step(self) -> Step:
         """Run one optimizer step."""
         self.model.train()
+        self.group.seed_step(self.steps_done)
         start_time = time.perf_counter()
         factor = self.schedule(self.steps_done + 1)
         for group, rate in zip(self.optimizer.param_groups, self.base_rates, strict=True):
@@ -99,19 +106,29 @@ class Training(Generic[BatchT]):
         """
         self.optimizer.zero_grad(set_to_none=True)
         losses: list[Loss] = []
-        batches = [next(self.batches) for _ in range(self.accumulate)]
-        for batch in batches:
+        batches = [self.next_batch() for _ in range(self.accumulate)]
+        for batch, counts in batches:
             with torch.autocast(self.device, self.autocast, enabled=self.autocast is not None):
                 loss = self.loss_function(batch, self.steps_done)
+            if not counts:
+                loss = Loss(0 * loss.total, 0)
             self.scaler.scale(loss.total).backward()
             losses.append(Loss(loss.total.detach(), loss.count))
-        tokens = sum(part.count for part in losses)
+        total, tokens = self.group.sums(
+            [sum(part.total.item() for part in losses), sum(part.count for part in losses)]
+        )
+        self.group.sum_gradients(self.model.parameters())
         if self.scaler.is_enabled():
             self.scaler.unscale_(self.optimizer)
         for parameter in self.model.parameters():
             if parameter.grad is not None:
                 parameter.grad.div_(tokens)
-        return sum(part.total.item() for part in losses), tokens
+        return total, int(tokens)
+
+    def next_batch(self) -> tuple[BatchT, bool]:
+        """Return the next batch, or this process's share of it, and whether it counts."""
+        batch = next(self.batches)
+        return batch, not isinstance(self.batches, SharedSource) or self.batches.has_share
 
     def update_parameters(self, mean_loss: float) -> float:
         """Clip the gradients and run the optimizer; return the norm before clipping.

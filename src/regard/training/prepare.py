@@ -15,6 +15,7 @@ from regard.tasks.building import batch_options
 from regard.tasks.catalogue import find_task
 from regard.tasks.run_weights import check_settings_limits
 from regard.training.build import build_training
+from regard.training.distributed.group import WorkerGroup
 from regard.training.loop import AnyTraining
 
 MAX_DEV_RECORDS = 5000  # records of dev that are used for validation
@@ -41,11 +42,11 @@ def read_dev_records(task: AnyTask, corpus: Corpus) -> list[Record]:
     return records
 
 
-def prepare_training(run: Run, corpus: Corpus) -> AnyTraining:
+def prepare_training(run: Run, corpus: Corpus, group: WorkerGroup | None = None) -> AnyTraining:
     """Return the training of a run before its first step; choose its length by the data."""
     batches = run.task.batches(corpus, batch_options(run.settings))
     run.settings = resolve_training(run.settings, batches, run.task.best_resets_after)
-    return build_training(run.settings, run.task, batches)
+    return build_training(run.settings, run.task, batches, group)
 
 
 def find_refusal(settings: Settings) -> InputError | None:

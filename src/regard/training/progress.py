@@ -25,10 +25,11 @@ def train_with_progress(trainer: Trainer, progress: ProgressBar) -> Signals | No
     with catch_stop_signals(lambda: trainer.is_validating) as request:
         try:
             for event in trainer:
-                if request.is_set():
+                if (stop := trainer.group.agreed_stop(request.signal)) is not None:
+                    request.signal = stop
                     break
                 show_event(event, trainer, progress)
-                if isinstance(event, Validation):
+                if isinstance(event, Validation) and trainer.group.is_main:
                     picture.update_if_due()
         except StopRequested:
             pass
@@ -36,7 +37,7 @@ def train_with_progress(trainer: Trainer, progress: ProgressBar) -> Signals | No
             if not request.is_set():
                 raise
         trainer.close()
-        if request.signal in (None, SIGINT):
+        if trainer.group.is_main and request.signal in (None, SIGINT):
             picture.update()
     return request.signal
 

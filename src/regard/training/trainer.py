@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,16 +14,14 @@ from regard.data.formats.skipped_rows import SkippedRows
 from regard.errors import InputError
 from regard.files import JsonObject, remove_drafts
 from regard.kernels.linear import release_packed_weights
-from regard.manifest import MANIFEST_FILE, Manifest, digests_to_json, read_manifest
-from regard.parsing import decode_utf8, parse_toml
-from regard.run import Run, versions
+from regard.manifest import Manifest, digests_to_json, read_manifest
+from regard.run import Run
 from regard.tasks.automatic import describe_choices, with_saved_choices
 from regard.tasks.catalogue import find_task
 from regard.tasks.load import load_settings
 from regard.tasks.run_folder import (
     CHECKPOINTS_FOLDER,
     CONFIG_FILE,
-    DATA_FOLDER,
     WEIGHTS_FILE,
     digest_training_data,
     verify_run,
@@ -39,9 +37,11 @@ from regard.training.checkpoint import (
     save_checkpoint,
 )
 from regard.training.differences import setting_differences
+from regard.training.distributed.group import WorkerGroup
 from regard.training.ema import mean_weights
-from regard.training.lock import FolderLock
-from regard.training.log import LOG_FILES, Log, summary_writer, truncate_log
+from regard.training.folder_checks import changed_versions, check_folder_is_free, check_task
+from regard.training.lock import FolderLock, FollowerLock
+from regard.training.log import Log, summary_writer, truncate_log
 from regard.training.loop import Step
 from regard.training.prepare import create_run, prepare_training, read_dev_records
 from regard.training.schedule import Plateau
@@ -63,7 +63,7 @@ class Trainer:
 
     Each item is a `Step` or a `Validation`. Stop whenever you like: a new trainer of the same
     folder continues from the last checkpoint. torch's global random generator is restored after
-    each item.
+    each item. Of the processes of a `group`, the first one writes all files.
 
     >>> import regard
     >>> settings = regard.resolve_settings(
@@ -84,7 +84,9 @@ class Trainer:
         on_message: Callable[[str], None] = print,
         *,
         accept_changed_data: bool = False,
+        group: WorkerGroup | None = None,
     ):
+        self.group = group or WorkerGroup()
         settings = find_task(settings.task).builder().resolve_settings(settings)
         self.settings, self.folder, self.on_message = settings, Path(folder), on_message
         self.given_settings, self.accept_changed_data = settings, accept_changed_data
@@ -96,22 +98,30 @@ class Trainer:
         self.is_between_steps, self.is_validating, self.needs_validation = True, False, False
         self.saved_step: int | None = None  # whose checkpoint holds the present state
         self.is_closed = False  # finished, and its checkpoints were removed
-        if not (self.folder / CONFIG_FILE).is_file():
-            check_folder_is_free(self.folder, settings)
-        self.lock = FolderLock(self.folder)
+        self.lock: FolderLock | FollowerLock = FollowerLock()
         try:
-            self.prepare()
+            self.group.from_main(self.lock_folder)
+            self.group.from_main(self.prepare)
+            if not self.group.is_main:
+                self.prepare()  # opens the run that the first process has written
+            self.group.copy_from_main(self.run.model.state_dict().values())
         except BaseException:
             self.lock.abandon()
             raise
 
+    def lock_folder(self) -> None:
+        if not (self.folder / CONFIG_FILE).is_file():
+            check_folder_is_free(self.folder, self.settings)
+        self.lock = FolderLock(self.folder)
+
     def prepare(self) -> None:
         """Read the data, build the training, and restore its state."""
-        remove_drafts(self.folder)
+        if self.group.is_main:
+            remove_drafts(self.folder)
         self.run, self.corpus = self.open_run()
         self.random_state = self.run.random_state
         with self.own_random_state():
-            self.training = prepare_training(self.run, self.corpus)
+            self.training = prepare_training(self.run, self.corpus, self.group)
             self.dev_records = read_dev_records(self.run.task, self.corpus)
             self.settings = self.run.settings
             if not (self.folder / CONFIG_FILE).is_file():  # only after all data has been read
@@ -144,21 +154,30 @@ class Trainer:
             return
         if steps_done and self.saved_step is None:
             self.save()  # continues a finished training
-        with Log(self.folder, tensorboard=train.tensorboard, steps_done=steps_done) as log:
+        with self.open_log() as log:
             while True:
                 if self.needs_validation:
                     validation = self.validate()
                     self.needs_validation, self.saved_step = False, None
-                    log.add("dev", validation._asdict())
+                    if log is not None:
+                        log.add("dev", validation._asdict())
                     yield validation
                 if self.training.steps_done % train.save_every == 0:
                     self.save()
                 if self.is_finished():
                     break
                 step = self.step()
-                log.add("step", step._asdict())
+                if log is not None:
+                    log.add("step", step._asdict())
                 yield step
         self.close()
+
+    def open_log(self) -> AbstractContextManager[Log | None]:
+        """Return the log of the folder, which only the first process writes."""
+        if not self.group.is_main:
+            return nullcontext()
+        tensorboard, steps_done = self.settings.train.tensorboard, self.training.steps_done
+        return Log(self.folder, tensorboard=tensorboard, steps_done=steps_done)
 
     def step(self) -> Step:
         """Run one optimizer step; if it is interrupted, the state can no longer be saved."""
@@ -187,7 +206,7 @@ class Trainer:
         Of weights with the same metric, those with the lower loss are kept.
         """
         self.lock.check()
-        loss, value = self.dev_loss_and_metric()
+        loss, value = self.group.from_main(self.dev_loss_and_metric)
         sign = -1 if self.settings.train.metric in LOWER_IS_BETTER else 1
         if self.is_first_after_reset():
             self.best_metric, self.validations_without_gain = None, 0
@@ -199,7 +218,8 @@ class Trainer:
         self.validations_without_gain = 0 if is_gain else self.validations_without_gain + 1
         if is_best:
             self.best_metric, self.best_loss = value, loss
-            self.run.save_weights(self.folder, self.weights())
+            if self.group.is_main:
+                self.run.save_weights(self.folder, self.weights())
         if isinstance(self.training.schedule, Plateau):
             self.training.schedule.update(is_gain)
         return Validation(self.training.steps_done, loss, value, is_best)
@@ -263,9 +283,10 @@ class Trainer:
             "waited": self.validations_without_gain,
             "needs_validation": self.needs_validation,
         }
-        folder = self.folder / CHECKPOINTS_FOLDER
-        save_checkpoint(folder, Checkpoint(steps_done, tensors, metadata))
-        self.prune()
+        if self.group.is_main:
+            folder = self.folder / CHECKPOINTS_FOLDER
+            save_checkpoint(folder, Checkpoint(steps_done, tensors, metadata))
+            self.prune()
         self.saved_step = steps_done
 
     def prune(self) -> None:
@@ -284,6 +305,7 @@ class Trainer:
             return
         if self.is_between_steps:
             self.save()
+        if self.is_between_steps and self.group.is_main:
             count = self.settings.train.average_checkpoints
             paths = checkpoint_folders(self.folder / CHECKPOINTS_FOLDER)[:count]
             if count > 1 and paths:
@@ -345,7 +367,7 @@ class Trainer:
         for line in changed_versions(manifest.facts.get("versions", {})):
             self.on_message(f"{self.folder}: {line}")
         complete = Manifest(manifest.files, {**manifest.facts, "data_files": digests})
-        if complete != read_manifest(self.folder):
+        if self.group.is_main and complete != read_manifest(self.folder):
             complete.write(self.folder)
 
     def resume(self) -> None:
@@ -353,7 +375,7 @@ class Trainer:
         checkpoint, skipped = load_newest_checkpoint(self.folder / CHECKPOINTS_FOLDER)
         for line in skipped:
             self.on_message(line)
-        if not skipped:  # a kill may have come before old checkpoints were removed
+        if self.group.is_main and not skipped:  # a kill may have come before this
             self.prune()
         finished = read_manifest(self.folder).facts.get("finished")
         if checkpoint is not None:
@@ -362,7 +384,9 @@ class Trainer:
             self.saved_step = checkpoint.step
         elif finished is not None:
             self.resume_finished(finished)
-        truncate_log(self.folder, self.training.steps_done, validated=not self.needs_validation)
+        if self.group.is_main:
+            validated = not self.needs_validation
+            truncate_log(self.folder, self.training.steps_done, validated=validated)
 
     def load_metadata(self, metadata: JsonObject) -> None:
         self.best_metric, best_loss = metadata["best"], metadata["best_loss"]
@@ -381,38 +405,3 @@ class Trainer:
                 "from its best weights with a new optimizer, so not exactly as one long training "
                 "would (train.keep_finished = true keeps the optimizer)"
             )
-
-
-def changed_versions(saved: JsonObject) -> Generator[str]:
-    """Yield a line for each version whose change also changes the last digits of the weights."""
-    current = versions()
-    remedies = {"threads": "give --threads {} for the same bytes", "torch": "install it again"}
-    for name, remedy in remedies.items():
-        if name in saved and saved[name] != current[name]:
-            yield (
-                f"the training began with {name} = {saved[name]}, and continues with "
-                f"{current[name]}; its result may differ slightly ({remedy.format(saved[name])})"
-            )
-
-
-def check_folder_is_free(folder: Path, settings: Settings) -> None:
-    """Raise an error if a folder holds files that do not belong to a run of these settings."""
-    loaders = find_task(settings.task).builder().vocabulary_loaders(settings)
-    run_files = {CONFIG_FILE, WEIGHTS_FILE, MANIFEST_FILE, CHECKPOINTS_FOLDER, DATA_FOLDER}
-    run_files |= set(LOG_FILES)
-    run_files |= {f"{name}.json" for name in loaders}
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; name a folder for the run")
-    for path in folder.iterdir() if folder.exists() else ():
-        if path.name not in run_files and not path.name.startswith("."):
-            raise InputError(f"{folder}: is not a run (it holds {path.name}); use another folder")
-
-
-def check_task(config: Path, task: str) -> None:
-    """Check the task of a saved config before its settings, whose tables depend on the task."""
-    text = decode_utf8(config.read_bytes(), str(config))
-    saved_task = parse_toml(text, str(config)).get("task", task)
-    if saved_task != task:
-        raise InputError(
-            f"{config.parent}: holds a run of task {saved_task!r}, not {task!r}; use another folder"
-        )

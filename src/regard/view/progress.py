@@ -78,6 +78,18 @@ class LineLog:
         self.total = total
 
 
+class HiddenBar:
+    """No bar and no lines: for a process beside the one that shows them."""
+
+    def advance(self, count: int) -> None: ...
+
+    def update(self, done: int, text: str) -> None: ...
+
+    def log(self, line: str) -> None: ...
+
+    def set_total(self, total: int | None) -> None: ...
+
+
 class NotebookBar:
     """A bar below the cell of a notebook; it needs no widgets."""
 
@@ -122,8 +134,16 @@ class NotebookBar:
 
 
 @contextmanager
-def progress_bar(name: str, total: int | None, *, enabled: bool = True) -> Generator[ProgressBar]:
-    """Show a bar while the block runs; a bar that is not `enabled` prints its lines only."""
+def progress_bar(
+    name: str, total: int | None, *, enabled: bool = True, hidden: bool = False
+) -> Generator[ProgressBar]:
+    """Show a bar while the block runs.
+
+    A bar that is not `enabled` prints its lines only; a `hidden` one prints nothing.
+    """
+    if hidden:
+        yield HiddenBar()
+        return
     console = Console(stderr=True)
     if enabled and console.is_jupyter:
         bar = NotebookBar(name, total)
