@@ -122,22 +122,17 @@ def test_an_error_is_one_line_of_one_process(tmp_path: Path):
     assert line.endswith("is not a run (it holds letter.txt); use another folder")
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (
-            {"task": "bandit", "model": {"kind": "snail", "blocks": ["A(4, 4)", "TC(4)"]}},
-            "cannot train the task bandit with these settings, because RolloutBatches cannot be",
-        ),
-        (
-            {"task": "caption", "data": {"kind": "scenes", "size": 8, "held_out": 2}},
-            r"cannot train .*\(BatchNorm2d\) needs whole batches; use one process",
-        ),
-    ],
-)
-def test_refusals(values: dict[str, Any], message: str):
-    run, corpus = create_run(resolve_settings(values))
-    with pytest.raises(InputError, match=message):
+def test_a_task_that_needs_whole_batches_is_refused():
+    model = {"kind": "snail", "blocks": ["A(4, 4)", "TC(4)"]}
+    run, corpus = create_run(resolve_settings({"task": "bandit", "model": model}))
+    with pytest.raises(InputError, match=r"task bandit .*RolloutBatches cannot be split; use one"):
+        prepare_training(run, corpus, WorkerGroup(0, 2))
+
+
+def test_batch_normalization_is_refused():
+    run, corpus = create_run(resolve_settings(TINY))
+    run.model.add_module("norm", torch.nn.BatchNorm1d(2))
+    with pytest.raises(InputError, match=r"norm \(BatchNorm1d\) needs whole batches; use one"):
         prepare_training(run, corpus, WorkerGroup(0, 2))
 
 
