@@ -10,6 +10,7 @@ from regard.batching.text_windows import (
     RandomWindows,
     all_windows,
     lane_windows,
+    overlapping_windows,
 )
 
 sizes = st.integers(1, 6)
@@ -33,6 +34,14 @@ def test_every_token_but_the_first_is_wanted_once(length, rows, context):
         for one in windows:
             assert (one.targets == one.inputs + 1)[one.valid].all()
             assert one.inputs.shape[1] <= context
+
+
+@given(st.integers(2, 40), st.integers(1, 4), st.integers(1, 9), st.integers(1, 9))
+def test_overlapping_windows_count_every_token_once(length, rows, context, stride):
+    windows = overlapping_windows(
+        text(length), rows=rows, context=context, stride=min(stride, context)
+    )
+    assert wanted(windows) == list(range(1, length))
 
 
 def test_lanes_go_on_where_they_ended():

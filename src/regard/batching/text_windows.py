@@ -112,6 +112,22 @@ def all_windows(ids: Int[Tensor, " n"], *, rows: int, context: int) -> Iterator[
         yield build_window(ids_by_row, valid)
 
 
+def overlapping_windows(
+    ids: Int[Tensor, " n"], *, rows: int, context: int, stride: int
+) -> Iterator[TextWindow]:
+    """Yield windows that begin `stride` tokens apart: each token but the first is a target once.
+
+    A window counts only its last tokens, those that no window before it has counted. So each of
+    them, but for the first window, is predicted from `context - stride` or more tokens.
+    """
+    width = min(context, len(ids) - 1)
+    ends = torch.cat([torch.arange(width, len(ids) - 1, stride), torch.tensor([len(ids) - 1])])
+    counted = torch.cat([torch.zeros(1, dtype=torch.long), ends[:-1]])
+    for last, before in zip(ends.split(rows), counted.split(rows), strict=True):
+        positions = (last - width)[:, None] + torch.arange(width + 1)
+        yield build_window(ids[positions], positions[:, 1:] > before[:, None])
+
+
 def lane_windows(ids: Int[Tensor, " n"], *, rows: int, context: int) -> Iterator[TextWindow]:
     """Yield contiguous windows of `rows` lanes, then the rest: each token is a target once."""
     lanes = ContiguousWindows(ids, rows=rows, context=min(context, len(ids) - 1))

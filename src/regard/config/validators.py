@@ -5,6 +5,12 @@ from regard.errors import InputError
 
 WORD_MODELS = ("elmo", "bilstm_crf", "bidaf")  # models that read the characters of words
 
+STRIDE_HELP = (
+    "Number of new tokens in each window of an evaluation, at most context_length; the window "
+    "begins with what stands before them. Fewer: more context for each token, and more time. "
+    "Default: context_length, windows side by side."
+)
+
 
 def check_windows(settings: Settings) -> None:
     """Check that a language model can read windows of the length that it is trained on."""
@@ -13,6 +19,17 @@ def check_windows(settings: Settings) -> None:
         raise InputError(
             f"train.carry_state is for rnnlm; {model.kind} cannot carry its state to the next "
             "window"
+        )
+    stride = train.evaluation_stride
+    if stride is not None and train.carry_state:
+        raise InputError(
+            "train.evaluation_stride has no effect with train.carry_state, which reads a text in "
+            "one piece: remove it"
+        )
+    if stride is not None and stride > train.context_length:
+        raise InputError(
+            f"train.evaluation_stride = {stride} is more than train.context_length = "
+            f"{train.context_length}: some tokens would be left out"
         )
     if model.kind == "gpt2" and train.context_length > model.max_positions:
         limit = f"train.context_length = {train.context_length} is more than model.max_positions"

@@ -22,6 +22,7 @@ from regard.batching.text_windows import (
     TextWindow,
     all_windows,
     lane_windows,
+    overlapping_windows,
 )
 from regard.data.corpus import Corpus, Record
 from regard.errors import InputError
@@ -47,7 +48,8 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
     """A language model that reads windows of `context_length` tokens of a stream of texts.
 
     With `carry_state`, windows follow one another and the model keeps its state; without, they
-    begin anywhere in the stream. `prompt_field` of a record holds what is to be continued.
+    begin anywhere in the stream. In an evaluation, windows are `evaluation_stride` tokens apart, or
+    else side by side. `prompt_field` of a record holds what is to be continued.
     """
 
     example_unit: ClassVar = "documents"
@@ -61,10 +63,12 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
         decoding: Decoding,
         context_length: int = 128,
         carry_state: bool = False,
+        evaluation_stride: int | None = None,
         label_smoothing: float = 0.0,
     ):
         super().__init__(model, text, decoding=decoding, label_smoothing=label_smoothing)
         self.context_length, self.carry_state = context_length, carry_state
+        self.evaluation_stride = evaluation_stride
         self.window_source: ContiguousWindows | RandomWindows | None = None
 
     # --- training
@@ -125,8 +129,15 @@ class TextStreamTask(LanguageModelTask[TextWindow]):
         return loss
 
     def evaluation_windows(self, records: Iterable[Record]) -> Iterator[TextWindow]:
-        """Return windows as in training; with carried states, in a few lanes."""
+        """Return windows as in training, or overlapping; with carried states, in a few lanes."""
         ids, context = self.token_stream(records), self.context_length
+        if self.evaluation_stride is not None:
+            return overlapping_windows(
+                ids,
+                rows=max(1, EVALUATION_TOKENS // context),
+                context=context,
+                stride=self.evaluation_stride,
+            )
         if not self.carry_state:
             return all_windows(ids, rows=max(1, EVALUATION_TOKENS // context), context=context)
         return lane_windows(ids, rows=min(MAX_EVALUATION_LANES, len(ids) - 1), context=context)
@@ -221,6 +232,7 @@ def stream_options(settings: Any) -> Mapping[str, Any]:
     return {
         "context_length": train.context_length,
         "carry_state": train.carry_state,
+        "evaluation_stride": train.evaluation_stride,
         "label_smoothing": train.label_smoothing,
     }
 

@@ -8,6 +8,7 @@ import torch
 
 from regard.batching.text_windows import all_windows
 from regard.decoding.constraints import Constraints
+from regard.errors import InputError
 from regard.models.catalogue import build_model
 from regard.run import Run
 from regard.tasks.catalogue import model_kinds
@@ -69,6 +70,34 @@ def test_likelihood_is_the_product_over_steps(task):
             total -= log_probs[0, target].item()
     assert loss.count == len(ids) - 1
     assert loss.total.item() == pytest.approx(total, rel=1e-5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("stride", [1, 3, 8])
+def test_overlapping_windows_give_each_token_its_context(stride, seed):
+    task, record = build_task("gpt2"), {"text": TEXT[:30]}
+    task.evaluation_stride = stride
+    ids, model, total = task.token_stream([record]).long(), task.model.eval(), 0.0
+    for position in range(1, len(ids)):
+        later = max(0, position - 8)  # tokens after the first window, up to this one
+        end = min(len(ids) - 1, 8 + -(-later // stride) * stride)  # of the window that counts it
+        states = model.teacher_forced(None, ids[None, end - 8 : position])
+        total -= model.logits(states[0, -1]).log_softmax(-1)[ids[position]].item()
+    loss = task.negative_log_likelihood([record])
+    assert loss.count == len(ids) - 1
+    assert loss.total.item() == pytest.approx(total, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        ({"evaluation_stride": 65, "context_length": 64}, "is more than train.context_length = 64"),
+        ({"evaluation_stride": 8, "carry_state": True}, "has no effect with train.carry_state"),
+    ],
+)
+def test_a_stride_that_has_no_effect_is_refused(train, message):
+    with pytest.raises(InputError, match=message):
+        resolve_settings({"task": "language", "model": {"kind": "rnnlm"}, "train": train})
 
 
 @torch.no_grad()

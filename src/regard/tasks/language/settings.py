@@ -12,7 +12,7 @@ from regard.config.models.language_models import Gpt2Config, LanguageModelConfig
 from regard.config.settings import MODEL_HELP, TEXT_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
-from regard.config.validators import check_windows
+from regard.config.validators import STRIDE_HELP, check_windows
 
 
 class LanguageTrainConfig(TrainConfig):
@@ -26,6 +26,7 @@ class LanguageTrainConfig(TrainConfig):
         description="Keep the state of a recurrent model from window to window. Otherwise each "
         "window starts at a random position, without a state.",
     )
+    evaluation_stride: Positive | None = Field(default=None, description=STRIDE_HELP)
     metric: Literal["loss", "perplexity"] = Field(
         default="loss",
         description="Metric on dev that selects the best weights: loss or perplexity.",

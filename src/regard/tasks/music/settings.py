@@ -18,7 +18,7 @@ from regard.config.models.piano_rolls import ROLL_MODELS, RollGptConfig, RollRnn
 from regard.config.settings import MODEL_HELP, TRAIN_HELP, Settings
 from regard.config.text import TextConfig
 from regard.config.train import TrainConfig
-from regard.config.validators import check_windows
+from regard.config.validators import STRIDE_HELP, check_windows
 from regard.errors import InputError
 
 MusicDataConfig = Annotated[
@@ -42,6 +42,7 @@ class MusicTrainConfig(TrainConfig):
         default=False,
         description="Keep the state of the model from one window of tunes to the next (rnnlm).",
     )
+    evaluation_stride: Positive | None = Field(default=None, description=STRIDE_HELP)
     metric: Literal["loss"] = Field(
         default="loss", description="Metric on dev that selects the best weights: loss."
     )
@@ -69,6 +70,7 @@ class MusicSettings(Settings):
             return {**super().unused_settings(), "train.max_tokens": windows}
         chords = "piano rolls have chords of notes, not tokens"
         names = ("train.label_smoothing", "train.context_length", "train.carry_state")
+        names += ("train.evaluation_stride",)
         names += ("decode.min_length", "decode.no_repeat_ngram")
         names += ("decode.top_k", "decode.top_p", "decode.min_p")
         return {"text": chords, **dict.fromkeys(names, chords)}

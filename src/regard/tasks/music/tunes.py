@@ -74,6 +74,7 @@ class TuneTask(TextStreamTask, Composer):
         decodings: Sequence[Decoding],
         context_length: int = 128,
         carry_state: bool = False,
+        evaluation_stride: int | None = None,
         label_smoothing: float = 0.0,
     ):
         super().__init__(
@@ -82,6 +83,7 @@ class TuneTask(TextStreamTask, Composer):
             decoding=decodings[0],
             context_length=context_length,
             carry_state=carry_state,
+            evaluation_stride=evaluation_stride,
             label_smoothing=label_smoothing,
         )
         self.decodings = tuple(decodings)

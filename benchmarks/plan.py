@@ -1,0 +1,96 @@
+"""Is the plan true? Memory and time of `regard plan --measure` beside those of a training.
+
+    python benchmarks/plan.py [--steps 100] [--models gpt2 …]
+
+Each plan and each training is a process of its own, one after the other. Memory is the growth of
+the process over what it was before the first step, at its peak. The time is that of all steps.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+WORDS, SENTENCES = 2000, 800
+PAIRS = '[data]\nkind = "files"\ntrain = "pairs.tsv"\n[text]\nkind = "words"\n'
+TEXT = '[data]\nkind = "text"\ntrain = "text.txt"\n[text]\nkind = "words"\n'
+DOCUMENTS = '[data]\nkind = "text"\ntrain = "text.txt"\n[text]\nkind = "wordpiece"\n'
+CONFIGS = {
+    "transformer": PAIRS + '[model]\nkind = "transformer"\ndim = 64\nheads = 4\nlayers = 3\n'
+    "[train]\ntokens_per_batch = 1024\n",
+    "rnnsearch": PAIRS
+    + '[model]\nkind = "rnnsearch"\ndim = 64\n[train]\ntokens_per_batch = 1024\n',
+    "gpt2": 'task = "language"\n' + TEXT + '[model]\nkind = "gpt2"\ndim = 64\nheads = 4\n'
+    "layers = 4\n[train]\ntokens_per_batch = 1024\ncontext_length = 128\n",
+    "bert": 'task = "pretrain"\n' + DOCUMENTS + '[model]\nkind = "bert"\ndim = 64\nheads = 4\n'
+    "layers = 4\n[train]\nexamples_per_batch = 8\nmax_tokens = 128\n",
+    "vit": 'task = "image"\n[data]\nkind = "shapes"\n[model]\nkind = "vit"\ndim = 64\nheads = 4\n'
+    "layers = 3\n[train]\nexamples_per_batch = 32\n",
+    "ntm": 'task = "copy"\n[model]\nkind = "ntm"\n[train]\nexamples_per_batch = 32\n',
+}
+TRAINING = """
+import json, sys, torch
+from pathlib import Path
+from regard.batching.memory_forecast import peak_memory, resident_memory
+from regard.tasks.load import load_settings
+from regard.training.prepare import create_run, prepare_training
+run, corpus = create_run(load_settings(Path(sys.argv[1]), sys.argv[2:]))
+training = prepare_training(run, corpus)
+torch.manual_seed(1)
+base = resident_memory() - sum(p.nbytes for p in run.task.model.parameters())
+seconds = sum(step.seconds for step in training.steps(run.settings.train.steps))
+print(json.dumps({"process": peak_memory() - base, "seconds": seconds}))
+"""
+
+
+def write_data(folder: Path) -> None:
+    rng, words = random.Random(0), [f"w{n}" for n in range(WORDS)]
+
+    def sentence() -> str:
+        return " ".join(rng.choices(words, k=rng.randint(5, 50)))
+
+    pairs = "".join(f"{sentence()}\t{sentence()}\n" for _ in range(SENTENCES))
+    (folder / "pairs.tsv").write_text(pairs)
+    paragraphs = ["\n".join(sentence() for _ in range(8)) for _ in range(SENTENCES // 8)]
+    (folder / "text.txt").write_text("\n\n".join(paragraphs) + "\n")
+    for name, config in CONFIGS.items():
+        (folder / f"{name}.toml").write_text(config)
+
+
+def output(folder: Path, *words: str) -> dict[str, float]:
+    """Return the JSON object that a process of its own prints last."""
+    completed = subprocess.run(
+        [sys.executable, *words], cwd=folder, check=False, capture_output=True, text=True
+    )
+    if completed.returncode:
+        sys.exit(completed.stderr)
+    return json.loads(completed.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--models", nargs="*", default=list(CONFIGS))
+    given = parser.parse_args()
+    print("model          planned MB    seen  ratio   planned s    seen  ratio")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_data(folder)
+        for model in given.models:
+            words = (f"{model}.toml", f"train.steps={given.steps}")
+            plan = output(folder, "-m", "regard", "plan", *words, "--measure", "--json")
+            seen = output(folder, "-c", TRAINING, *words)
+            process, seconds = plan["timed"]["process"], plan["seconds_here"]
+            print(
+                f"{model:15}{process / 1e6:10.0f}{seen['process'] / 1e6:8.0f}"
+                f"{process / seen['process']:7.2f}{seconds:12.1f}{seen['seconds']:8.1f}"
+                f"{seconds / seen['seconds']:7.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
