@@ -9,7 +9,7 @@ from regard.attention.build import build_attention
 from regard.attention.core import Attention
 from regard.attention.observe import intervene, observe, zero
 from regard.attention.step_energy import can_exponentiate, energy_of_step, exponential, step_energy
-from regard.attention.step_reader import step_reader
+from regard.attention.step_reader import prepare_search, step_reader
 
 SCORES = ("additive", "dot", "general", "location")
 
@@ -87,3 +87,18 @@ def test_keys_too_large_to_exponentiate():
     assert not can_exponentiate(attention.remember(states).keys)
     actual, expected = (read_all(attention, states, queries, flag) for flag in (True, False))
     torch.testing.assert_close(actual, expected)
+
+
+@torch.no_grad()
+def test_search_reads_what_the_attention_reads():
+    attention = build("additive").eval()
+    valid = torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+    memory = attention.remember(torch.randn(2, 6, 4).double(), valid)
+    rows, query = torch.tensor([1, 0, 0]), torch.randn(3, 4).double()
+    search_memory = prepare_search(attention, memory).select(rows)
+    assert search_memory.exp_keys is not None
+    expected = attention(query[:, None], memory.select(rows))[:, 0]
+    torch.testing.assert_close(search_memory.read(attention, query), expected)
+    with observe(attention) as weights:
+        torch.testing.assert_close(search_memory.read(attention, query), expected)
+    assert len(weights["attention"]) == 1

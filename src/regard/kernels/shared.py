@@ -15,18 +15,22 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 from torch._C._functorch import is_functorch_wrapped_tensor as is_transformed
 
+from regard.kernels.int8 import Int8Weight
 from regard.kernels.linear import (
+    MIN_PACKED_SIZE,
     add_linear,
     can_use_onednn,
     linear,
     min_size,
     multiply,
+    packed_weight,
     weight_gradient,
 )
 
+StepProduct = Callable[[Tensor, Tensor], Tensor]  # (base [n e], x [n d]) -> base + x W' [n e]
 KeptTensors = tuple[Tensor, ...]
 GradientOfSteps = Callable[[Sequence[KeptTensors]], Tensor]  # what all steps kept -> gradient
 
@@ -123,15 +127,33 @@ class StepLinear(torch.autograd.Function):
         return grad, grad_x, None, None
 
 
-def step_product(
-    weight: Float[Tensor, "e d"],
-) -> Callable[[Float[Tensor, "n e"], Float[Tensor, "n d"]], Float[Tensor, "n e"]]:
+def step_product(weight: Float[Tensor, "e d"]) -> StepProduct:
     """Return a function (base, x) -> base + x W', for all steps of a sequence."""
     if not can_share(weight):
-        return lambda base, x: add_linear(base, x, weight)
+        parameter = weight if isinstance(weight, nn.Parameter) else weight._base
+        if torch.is_grad_enabled() or not isinstance(parameter, nn.Parameter):
+            return lambda base, x: add_linear(base, x, weight)
+        return packed_step_product(weight, parameter)
     steps = StepGradients()
     shared: Tensor = SharedTensor.apply(weight, steps, sum_of_outer_products)
     return lambda base, x: StepLinear.apply(base, x, shared, steps)
+
+
+def packed_step_product(weight: Tensor, parameter: nn.Parameter) -> StepProduct:
+    """Return a function (base, x) -> base + x W' with a weight that is packed once."""
+    if not can_use_onednn(weight, weight):
+        return lambda base, x: add_linear(base, x, weight)
+    min_numbers = MIN_PACKED_SIZE // max(1, len(weight)) + 1
+    packed: list[Tensor | Int8Weight] = []
+
+    def add_packed(base: Tensor, x: Tensor) -> Tensor:
+        if x.numel() < min_numbers or x.dtype is not weight.dtype:
+            return add_linear(base, x, weight)
+        if not packed:
+            packed.append(packed_weight(weight, parameter))
+        return multiply(x, packed[0], None).add_(base)
+
+    return add_packed
 
 
 def can_share(tensor: Tensor) -> bool:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from regard.attention.build import build_attention
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive
-from regard.attention.step_reader import step_reader
+from regard.attention.step_reader import SearchMemory, prepare_search, step_reader
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
 from regard.kernels.linear import Linear, linear
@@ -43,13 +43,20 @@ class RnnSearchMemory(NamedTuple):
     first: Float[Tensor, "b h"]
 
 
+CellStep = Callable[[Tensor, Tensor, Tensor], Tensor]  # (word projection, c_i, s_{i-1}) -> s_i
+
+
 class RnnSearchState(NamedTuple):
-    """The state of a search: s of each row, its dropout mask, memory and index of the source."""
+    """The state of a search: s of each row, its dropout mask, memory and index of the source.
+
+    `run_cell` is the same at all steps.
+    """
 
     s: Float[Tensor, "n h"]
     state_mask: Float[Tensor, "n h"] | None
-    memory: Memory
+    memory: SearchMemory
     origin: Int[Tensor, " n"]
+    run_cell: CellStep
 
 
 class RnnSearch(nn.Module):
@@ -136,10 +143,11 @@ class RnnSearch(nn.Module):
     ) -> Float[Tensor, "b t d"]:
         """Return t_i for each position; only attention and GRU run step by step."""
         words, s = self.drop(self.target_words(target)), memory.first
-        advance = self.advance(memory.memory, self.draw(s))
+        read, run_cell = step_reader(self.attention, memory.memory), self.cell_step(self.draw(s))
         states, contexts = [s], list[Tensor]()
         for word in self.project_words(words).unbind(1):
-            context, s = advance(word, s)
+            context = read(s)
+            s = run_cell(word, context, s)
             states.append(s)
             contexts.append(context)
         readout_states = states[1:] if self.current else states[:-1]
@@ -150,24 +158,27 @@ class RnnSearch(nn.Module):
 
     def start(self, memory: RnnSearchMemory) -> RnnSearchState:
         origin = torch.arange(len(memory.first), device=memory.first.device)
-        return RnnSearchState(memory.first, self.draw(memory.first), memory.memory, origin)
+        search_memory, mask = prepare_search(self.attention, memory.memory), self.draw(memory.first)
+        return RnnSearchState(memory.first, mask, search_memory, origin, self.cell_step(mask))
 
     def step(
         self, state: RnnSearchState, tokens: Int[Tensor, " n"]
     ) -> tuple[Float[Tensor, "n v"], RnnSearchState]:
         words = self.drop(self.target_words(tokens))
-        context, s = self.advance(state.memory, state.state_mask)(
-            self.project_words(words), state.s
-        )
+        context = state.memory.read(self.attention, state.s)
+        s = state.run_cell(self.project_words(words), context, state.s)
         t = self.drop(self.deep(s if self.current else state.s, words, context))
         return self.logits(t).log_softmax(-1), state._replace(s=s)
 
     def select(self, state: RnnSearchState, rows: Int[Tensor, " m"]) -> RnnSearchState:
         s, origin = state.s.index_select(0, rows), state.origin.index_select(0, rows)
-        state_mask = None if state.state_mask is None else state.state_mask.index_select(0, rows)
-        if torch.equal(origin, state.origin):  # each row still has the same source
-            return RnnSearchState(s, state_mask, state.memory, origin)
-        return RnnSearchState(s, state_mask, state.memory.select(rows), origin)
+        state_mask, run_cell = state.state_mask, state.run_cell
+        if state_mask is not None:
+            state_mask = state_mask.index_select(0, rows)
+            run_cell = self.cell_step(state_mask)
+        is_in_place = torch.equal(origin, state.origin)  # each row still has the same source
+        memory = state.memory if is_in_place else state.memory.select(rows)
+        return RnnSearchState(s, state_mask, memory, origin, run_cell)
 
     def project_words(self, words: Float[Tensor, "*b e"]) -> Float[Tensor, "*b g"]:
         """Return W E y + b, the words' part of the input product of the GRU, for any steps."""
@@ -175,18 +186,11 @@ class RnnSearch(nn.Module):
         bias = bias if cell.reset == "after" else bias + cell.bias_hh
         return linear(words, cell.weight_ih[:, : self.dim], bias)
 
-    def advance(
-        self, memory: Memory, state_mask: Tensor | None
-    ) -> Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Return a function (word projection, s_{i-1}) -> c_i, s_i."""
-        recurrence, read = self.cell.recurrence(state_mask), step_reader(self.attention, memory)
+    def cell_step(self, state_mask: Tensor | None) -> CellStep:
+        """Return a function (word projection, c_i, s_{i-1}) -> s_i, for all steps."""
+        recurrence = self.cell.recurrence(state_mask)
         add_context = step_product(self.cell.weight_ih[:, self.dim :])
-
-        def step(word: Tensor, s: Tensor) -> tuple[Tensor, Tensor]:
-            context = read(s)
-            return context, recurrence(add_context(word, context), (s,))[0]
-
-        return step
+        return lambda word, context, s: recurrence(add_context(word, context), (s,))[0]
 
     def drop(self, x: Tensor) -> Tensor:
         return dropout(x, self.dropout, self.training)
