@@ -91,6 +91,11 @@ def intervene(model: ModuleTree, edits: Mapping[str, Edit]) -> Generator[None]:
             restore_hook(attentions[name], hook)
 
 
+def is_observed(model: ModuleTree) -> bool:
+    """Return whether this thread observes or edits an attention of the model."""
+    return any(isinstance(m, Attention) and m.hook is not None for m in model.modules())
+
+
 def restore_hook(attention: Attention, hook: AttentionHook | None) -> None:
     if hook is None:
         attention.hooks.pop(get_ident(), None)

@@ -19,7 +19,7 @@ def listen(on_step: StepListener) -> Generator[None]:
 
     An exception in `on_step` ends the search: this is how a server stops work that nobody awaits.
     """
-    previous = getattr(_thread, "on_step", None)
+    previous = current_listener()
     _thread.on_step = on_step
     try:
         yield
@@ -27,8 +27,13 @@ def listen(on_step: StepListener) -> Generator[None]:
         _thread.on_step = previous
 
 
+def current_listener() -> StepListener | None:
+    """Return the listener of this thread."""
+    return getattr(_thread, "on_step", None)
+
+
 def notify_step(history: Int[Tensor, "n t"], count: int) -> None:
     """Tell the listener of this thread about a step of a search with `count` outputs."""
-    on_step = getattr(_thread, "on_step", None)
+    on_step = current_listener()
     if on_step is not None:
         on_step(history[0].tolist() if count == 1 else [])

@@ -12,6 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from regard.attention.autograd import AutogradContext
 from regard.errors import InputError
+from regard.kernels.prepared import OutputFunction
 
 ActivationFunction = Callable[[Tensor], Tensor]
 
@@ -57,6 +58,20 @@ ACTIVATIONS: dict[str, ActivationFunction] = {
     "swish": F.silu,  # x sigmoid(x)  (Ramachandran et al. 2017)
     "tanh": torch.tanh,
 }
+
+
+# the names and variants of activations in oneDNN
+ONEDNN_NAMES: dict[ActivationFunction, tuple[str, str]] = {
+    F.relu: ("relu", ""),
+    F.gelu: ("gelu", "none"),
+    tanh_gelu: ("gelu", "tanh"),
+    F.silu: ("swish", ""),
+}
+
+
+def output_function(activation: ActivationFunction) -> OutputFunction:
+    """Return an activation as the last part of a linear layer."""
+    return OutputFunction(activation, *ONEDNN_NAMES.get(activation, ("none", "")))
 
 
 def build_activation(name: str) -> ActivationFunction:

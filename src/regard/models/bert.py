@@ -23,6 +23,7 @@ from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.encoder_states import EncoderStates
 from regard.layers.positions import LearnedPositions
+from regard.layers.prepared_stack import encode_stack
 from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 STD = 0.02
@@ -115,7 +116,8 @@ class Bert(nn.Module):
             )
         elif segments is not None:
             raise InputError("segments must be None for a model with segments=0")
-        states, _ = self.encoder(dropout(self.norm(words), self.dropout, self.training), valid)
+        words = dropout(self.norm(words), self.dropout, self.training)
+        states = encode_stack(self.encoder, words, valid)
         pooled = None if self.pooler is None else self.pooler(states[:, 0]).tanh()
         return EncoderStates(states, valid, pooled)
 

@@ -24,6 +24,8 @@ from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.positions import LearnedPositions
+from regard.layers.prepared_stack import prepare_stack
+from regard.layers.step_state import StepState, continue_steps
 from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 STD = 0.02
@@ -106,21 +108,26 @@ class Gpt2(nn.Module):
         return Gpt2State(rows, None)
 
     def read(
-        self, state: Gpt2State, ids: Int[Tensor, "n t"]
+        self, state: Gpt2State | StepState, ids: Int[Tensor, "n t"]
     ) -> tuple[Float[Tensor, "n t d"], Gpt2State]:
         """Continue from `state`; return the state at each token, which predicts the next one."""
+        if isinstance(state, StepState):
+            state = Gpt2State(state.rows, tuple(state.memories()))
         rows, past = state
         if len(ids) != rows:
             raise InputError(f"ids have {len(ids)} rows, but the state has {rows}")
         start = 0 if past is None else past[0].slots
-        if start + ids.shape[1] > self.max_positions:
-            raise InputError(
-                f"ids reach position {start + ids.shape[1]}, but max_positions is "
-                f"{self.max_positions}; read fewer tokens, or begin with a new state"
-            )
+        self.check_length(start + ids.shape[1])
         words = dropout(self.position(self.words(ids), start), self.dropout, self.training)
         states, past = self.decoder(words, mask=causal, past=past)
         return states, Gpt2State(rows, tuple(past))
+
+    def check_length(self, length: int) -> None:
+        if length > self.max_positions:
+            raise InputError(
+                f"ids reach position {length}, but max_positions is {self.max_positions}; "
+                "read fewer tokens, or begin with a new state"
+            )
 
     def teacher_forced(
         self, memory: Gpt2State | None, target: Int[Tensor, "b t"]
@@ -135,21 +142,34 @@ class Gpt2(nn.Module):
         return memory
 
     def step(
-        self, state: Gpt2State, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], Gpt2State]:
-        states, state = self.read(state, tokens[:, None])
-        return self.logits(states[:, 0]).log_softmax(-1), state
+        self, state: Gpt2State | StepState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], Gpt2State | StepState]:
+        if isinstance(state, Gpt2State):
+            stack = None if state.past is None else prepare_stack(self.decoder)
+            if stack is None or state.past is None:
+                states, state = self.read(state, tokens[:, None])
+                return self.logits(states[:, 0]).log_softmax(-1), state
+            state = continue_steps(stack, state.past)
+        self.check_length(state.length + 1)
+        words = self.position(self.words(tokens[:, None]), state.length)
+        states, state = state.step(words[:, 0])
+        return self.logits(states).log_softmax(-1), state
 
-    def select(self, state: Gpt2State, rows: Int[Tensor, " m"]) -> Gpt2State:
+    def select(
+        self, state: Gpt2State | StepState, rows: Int[Tensor, " m"]
+    ) -> Gpt2State | StepState:
+        if isinstance(state, StepState):
+            return state.select(rows)
         past = state.past
         if past is not None:
             past = tuple(layer.select(rows) for layer in past)
         return Gpt2State(len(rows), past)
 
-    def detach(self, state: Gpt2State) -> Gpt2State:
+    def detach(self, state: Gpt2State | StepState) -> Gpt2State | StepState:
         """Return the state without its gradient."""
-        past = state.past
-        return Gpt2State(state.rows, None if past is None else tuple(m.detach() for m in past))
+        if isinstance(state, StepState) or state.past is None:
+            return state
+        return Gpt2State(state.rows, tuple(memory.detach() for memory in state.past))
 
     @property
     def output(self) -> Embedding:

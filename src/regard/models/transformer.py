@@ -29,6 +29,8 @@ from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.positions import LearnedPositions, SinusoidalPositions, concatenated_sinusoids
+from regard.layers.prepared_stack import encode_stack, prepare_stack
+from regard.layers.step_state import StepState, start_steps
 from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 
@@ -121,7 +123,7 @@ class Transformer(nn.Module):
 
     def remember(self, source: Int[Tensor, "b s"], valid: Bool[Tensor, "b s"]) -> TransformerMemory:
         words = self.drop(self.source_position(self.source_words(source)))
-        states, _ = self.encoder(words, valid)
+        states = encode_stack(self.encoder, words, valid)
         return TransformerMemory(tuple(self.decoder.remember(states, valid)))
 
     def teacher_forced(
@@ -133,13 +135,20 @@ class Transformer(nn.Module):
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.table.logits(states) if self.out is None else self.out(states)
 
-    def start(self, memory: TransformerMemory) -> TransformerState:
+    def start(self, memory: TransformerMemory) -> TransformerState | StepState:
+        stack = prepare_stack(self.decoder)
+        if stack is not None:
+            return start_steps(stack, memory.memory)
         keys = memory.memory[0].keys
         return TransformerState(None, memory.memory, torch.arange(len(keys), device=keys.device))
 
     def step(
-        self, state: TransformerState, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], TransformerState]:
+        self, state: TransformerState | StepState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], TransformerState | StepState]:
+        if isinstance(state, StepState):
+            words = self.target_position(self.words(tokens[:, None]), state.length)
+            states, state = state.step(words[:, 0])
+            return self.logits(states).log_softmax(-1), state
         past, memory, origin = state
         start = 0 if past is None else past[0].slots
         words = self.drop(self.target_position(self.words(tokens[:, None]), start))
@@ -148,7 +157,11 @@ class Transformer(nn.Module):
             tuple(past), memory, origin
         )
 
-    def select(self, state: TransformerState, rows: Int[Tensor, " m"]) -> TransformerState:
+    def select(
+        self, state: TransformerState | StepState, rows: Int[Tensor, " m"]
+    ) -> TransformerState | StepState:
+        if isinstance(state, StepState):
+            return state.select(rows)
         past, memory, origin = state
         if past is not None:
             past = tuple(layer.select(rows) for layer in past)

@@ -36,6 +36,7 @@ from regard.layers.images import (
     resize_position_table,
 )
 from regard.layers.positions import LearnedPositions
+from regard.layers.prepared_stack import encode_stack
 from regard.layers.transformer_block import TransformerBlock, TransformerStack
 
 STD = 0.02
@@ -112,9 +113,8 @@ class Vit(nn.Module):
         grid = self.grid(*images.shape[2:])
         patches = grid_to_slots(self.stem(images))
         words = torch.cat([self.first.expand(len(patches), 1, -1), patches], 1)
-        states, _ = self.encoder(
-            dropout(words + self.position_vectors(grid), self.dropout, self.training)
-        )
+        words = dropout(words + self.position_vectors(grid), self.dropout, self.training)
+        states = encode_stack(self.encoder, words, None)
         valid = states.new_ones(states.shape[:2], dtype=torch.bool)
         return EncoderStates(states, valid, states[:, 0])
 

@@ -27,7 +27,7 @@ from typing import (
 from torch import Tensor, nn
 
 from regard.attention.core import Attention
-from regard.attention.observe import Edit, named_attentions
+from regard.attention.observe import Edit, is_observed, named_attentions
 from regard.batching.batches import Batches
 from regard.batching.example import SizedT
 from regard.batching.source import BatchSource
@@ -37,6 +37,7 @@ from regard.data.corpus import Corpus, Record
 from regard.data.database import Database
 from regard.data.formats.images import Pixels
 from regard.decoding.listen import listen
+from regard.decoding.replicas import replica_count
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.models.protocols import Model
@@ -172,6 +173,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     accepts_layer: ClassVar[bool] = False  # whether `render` can show one layer
     best_resets_after: int = 0  # step after which the objective changes and the best score restarts
     model: ModelT
+    replicas: int | None = None  # batches that are predicted at once; None: one for each core
     fields: tuple[str, ...] = ("text",)  # of a record, which hold text
     input_fields: tuple[InputField, ...] = (InputField(),)  # of forms and requests
     packed: bool = True  # whether examples hold ids and numbers only
@@ -253,6 +255,14 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:  # noqa: ARG002
         """Return the text of an unfinished output, if the task writes one token after another."""
         return None
+
+    def replica_count(self) -> int:
+        """Return the number of batches that are predicted at once.
+
+        Attention is observed and edited in the thread that asks for it.
+        """
+        is_on_cpu = all(parameter.device.type == "cpu" for parameter in self.model.parameters())
+        return replica_count(self.replicas) if is_on_cpu and not is_observed(self.model) else 1
 
     @abstractmethod
     def predict(

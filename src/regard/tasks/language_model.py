@@ -27,6 +27,7 @@ from regard.decoding.prompts import (
     TokenCallback,
     prompt_state,
 )
+from regard.decoding.replicas import map_in_replicas, share_of_tokens
 from regard.decoding.stepper import Hypothesis
 from regard.errors import InputError
 from regard.models.catalogue import build_model
@@ -137,23 +138,29 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         kept_slice = self.prompt_slice(max_length if max_length <= self.max_positions / 2 else 0)
         seeds, outputs = sampling_seeds(prompt_ids), [list[TextOutput]() for _ in prompt_ids]
         prompts = [ids[kept_slice] for ids in prompt_ids]
-        ordered = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
-        for length, group in groupby(ordered, key=lambda index: len(prompts[index])):
-            while indices := list(islice(group, max(1, TOKENS_PER_BATCH // length))):
-                search = decoding.search([seeds[index] for index in indices])
-                hypotheses = search(
-                    self.build_stepper(on_tokens),
-                    prompt_state(torch.tensor([prompts[index] for index in indices])),
-                    constraints=limit_outputs(
-                        decoding.constraints,
-                        [max_length] * len(indices),
-                        [prefixes[index] for index in indices],
-                    ),
-                )
-                for index, best in zip(indices, hypotheses, strict=True):
-                    outputs[index] = [self.to_output(hypothesis) for hypothesis in best]
-                if on_progress is not None:
-                    on_progress(len(indices))
+        replicas = self.replica_count()
+        tokens = share_of_tokens(list(map(len, prompts)), TOKENS_PER_BATCH, replicas)
+
+        def complete_batch(indices: list[int]) -> list[list[TextOutput]]:
+            search = decoding.search([seeds[index] for index in indices])
+            hypotheses = search(
+                self.build_stepper(on_tokens),
+                prompt_state(torch.tensor([prompts[index] for index in indices])),
+                constraints=limit_outputs(
+                    decoding.constraints,
+                    [max_length] * len(indices),
+                    [prefixes[index] for index in indices],
+                ),
+            )
+            return [[self.to_output(hypothesis) for hypothesis in best] for best in hypotheses]
+
+        batches = equal_length_batches(prompts, tokens)
+        completed = map_in_replicas(complete_batch, batches, replicas)
+        for indices, best in zip(batches, completed, strict=True):
+            for index, texts in zip(indices, best, strict=True):
+                outputs[index] = texts
+            if on_progress is not None:
+                on_progress(len(indices))
         return outputs
 
     def build_stepper(self, on_tokens: TokenCallback | None = None) -> PromptStepper:
@@ -273,6 +280,18 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
 
     def separator_ids(self) -> frozenset[int]:
         return frozenset({self.end})
+
+
+def equal_length_batches(
+    prompts: Sequence[Sequence[int]], tokens_per_batch: int
+) -> list[list[int]]:
+    """Return the indices of prompts of equal length, in batches, the shortest first."""
+    ordered = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
+    batches = list[list[int]]()
+    for length, group in groupby(ordered, key=lambda index: len(prompts[index])):
+        while indices := list(islice(group, max(1, tokens_per_batch // length))):
+            batches.append(indices)
+    return batches
 
 
 def end_id(text: AnyTokenizer) -> int:

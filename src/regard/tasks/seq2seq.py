@@ -17,6 +17,7 @@ from regard.batching.batches import iterate_by_length
 from regard.batching.example import Batch, Example, collate
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
+from regard.decoding.replicas import map_in_replicas, share_of_tokens
 from regard.decoding.stepper import Hypothesis, Stepper
 from regard.errors import InputError
 from regard.models.catalogue import build_model
@@ -144,13 +145,16 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
         prefixes = prefixes or [NO_PREFIX] * len(examples)
         seeds = sampling_seeds([example.source for example in examples])
         predictions: list[TextPrediction] = [TextPrediction("")] * len(examples)
+        replicas = self.replica_count() if stepper is None else 1
+        lengths = [max(example.lengths) + 1 for example in examples]
         batches = iterate_by_length(
             examples,
             collate=collate,
-            tokens_per_batch=tokens_per_batch,
+            tokens_per_batch=share_of_tokens(lengths, tokens_per_batch, replicas),
             examples_per_batch=examples_per_batch,
         )
-        for batch in batches if examples else ():
+
+        def decode_batch(batch: Batch) -> list[tuple[int, TextPrediction]]:
             indices = batch.indices.tolist()
             max_lengths = self.max_lengths(batch, decoding.max_length)
             memory = self.model.remember(batch.source, batch.source_valid)
@@ -167,11 +171,18 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
                 hypotheses = decoding.rerank(
                     hypotheses, self.hypothesis_weights(sources, hypotheses)
                 )
-            for index, best in zip(indices, hypotheses, strict=True):
-                outputs = tuple(self.to_output(hypothesis, examples[index]) for hypothesis in best)
-                predictions[index] = TextPrediction(outputs[0].text, outputs)
+            outputs = [
+                tuple(self.to_output(hypothesis, examples[index]) for hypothesis in best)
+                for index, best in zip(indices, hypotheses, strict=True)
+            ]
+            texts = [TextPrediction(best[0].text, best) for best in outputs]
+            return list(zip(indices, texts, strict=True))
+
+        for decoded in map_in_replicas(decode_batch, list(batches) if examples else [], replicas):
+            for index, prediction in decoded:
+                predictions[index] = prediction
             if on_progress is not None:
-                on_progress(len(indices))
+                on_progress(len(decoded))
         return predictions
 
     def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:  # noqa: ARG002

@@ -1,0 +1,174 @@
+"""The state of a decoder of transformer blocks in a search, one position at a time.
+
+Keys and values of all layers are in one buffer, which grows by doubling. A step writes into it, and
+`select` moves only the slots in use. The memory that the decoder attends to has one row for each
+input: all rows of an input share it.
+
+a: inputs   b: rows of one input   n = a * b: rows   l: layers   h: heads   d: width
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from regard.attention.memory import Memory
+from regard.layers.prepared_stack import PreparedStack, energy_mask
+
+CAPACITY_STEP = 8  # `select` copies whole buffers, so they are not much longer than needed
+
+
+class SlotBuffer:
+    """Keys and values of all layers, [2l n g capacity dh]; only the newest state writes into it.
+
+    A buffer that no state needs any more leaves its memory in `spares`, for the next copy: new
+    memory costs more than the copy itself.
+    """
+
+    def __init__(self, slots: Tensor, used: int, spares: "list[Tensor]"):
+        self.slots, self.used, self.spares = slots, used, spares
+
+    def __del__(self) -> None:
+        self.spares[:] = [self.slots]
+
+    @staticmethod
+    def from_memories(past: Sequence[Memory]) -> "SlotBuffer":
+        parts = [part for memory in past for part in (memory.keys, memory.values)]
+        rows, groups, used, width = parts[0].shape
+        shape = len(parts), rows, groups, 2 * used + CAPACITY_STEP, width
+        buffer = SlotBuffer(parts[0].new_empty(shape), used, [])
+        for layer, part in zip(buffer.slots, parts, strict=True):
+            layer[:, :, :used] = part
+        return buffer
+
+    def with_room(self, used: int) -> "SlotBuffer":
+        """Return a buffer with room after `used` slots, in which no other state writes."""
+        if self.used == used < self.slots.shape[3]:
+            return self
+        layers, rows, groups, capacity, width = self.slots.shape
+        if used == capacity:
+            capacity *= 2
+        return self.copy_used(self.slots, (layers, rows, groups, capacity, width), used)
+
+    def select(self, rows: Int[Tensor, " m"], used: int) -> "SlotBuffer":
+        """Return the slots of these rows, in this order, in another buffer."""
+        layers, _, groups, capacity, width = self.slots.shape
+        needed = (used // CAPACITY_STEP + 1) * CAPACITY_STEP
+        shape = layers, len(rows), groups, capacity, width
+        if needed != capacity:
+            selected = self.slots[:, :, :, :used].index_select(1, rows)
+            return self.copy_used(selected, (layers, len(rows), groups, needed, width), used)
+        slots = self.new_slots(shape)
+        torch.index_select(self.slots, 1, rows, out=slots)
+        return SlotBuffer(slots, used, self.spares)
+
+    def copy_used(self, source: Tensor, shape: Sequence[int], used: int) -> "SlotBuffer":
+        slots = self.new_slots(shape)
+        slots[:, :, :, :used] = source[:, :, :, :used]
+        return SlotBuffer(slots, used, self.spares)
+
+    def new_slots(self, shape: Sequence[int]) -> Tensor:
+        """Return memory of this shape, which is not initialized."""
+        spare = self.spares.pop() if self.spares else None
+        return spare if spare is not None and spare.shape == shape else self.slots.new_empty(shape)
+
+
+class SourceSlots(NamedTuple):
+    """Keys and values that a decoder attends to, by layer, and the mask of their energies."""
+
+    layers: list[tuple[Tensor, Tensor]]  # keys and values, [a g s dh]
+    mask: Float[Tensor, "a 1 1 s"] | None
+
+    @staticmethod
+    def from_memories(memories: Sequence[Memory]) -> "SourceSlots":
+        valid = memories[0].valid
+        mask = None if valid is None else energy_mask(valid[:, 0], memories[0].keys.dtype)
+        return SourceSlots([(memory.keys, memory.values) for memory in memories], mask)
+
+    def select(self, inputs: Int[Tensor, " m"]) -> "SourceSlots":
+        layers = [
+            (keys.index_select(0, inputs), values.index_select(0, inputs))
+            for keys, values in self.layers
+        ]
+        mask = None if self.mask is None else self.mask.index_select(0, inputs)
+        return SourceSlots(layers, mask)
+
+
+class StepState(NamedTuple):
+    """The prepared weights, the slots of the positions read, and the source."""
+
+    stack: PreparedStack
+    buffer: SlotBuffer
+    length: int  # positions read
+    rows: int
+    source: SourceSlots | None
+    inputs: int  # rows of the source; a decoder without one has one input for each row
+
+    def step(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], "StepState"]:
+        """Read one position in each row; return its states, and the new state."""
+        buffer, length, rows = self.buffer.with_room(self.length), self.length + 1, self.rows
+        slots = buffer.slots
+        for number, block in enumerate(self.stack.blocks):
+            heads = block.self_heads
+            query, keys, values = heads.split(
+                heads.project(block.before(x, block.self_norm)), rows, 1
+            )
+            all_keys, all_values = slots[2 * number], slots[2 * number + 1]
+            all_keys[:, :, self.length] = keys[:, :, 0]
+            all_values[:, :, self.length] = values[:, :, 0]
+            change = heads.attend(query, all_keys[:, :, :length], all_values[:, :, :length])
+            x = block.after(x, change, block.self_norm)
+            if block.cross_heads is not None and block.cross_norm is not None and self.source:
+                heads = block.cross_heads
+                query = heads.project(block.before(x, block.cross_norm))
+                query = query.view(self.inputs, rows // self.inputs, heads.heads, -1)
+                keys, values = self.source.layers[number]
+                change = heads.attend(query.transpose(1, 2), keys, values, self.source.mask)
+                x = block.after(x, change, block.cross_norm)
+            x = block.feed(x)
+        buffer.used = length
+        norm = self.stack.norm
+        return x if norm is None else norm(x), self._replace(buffer=buffer, length=length)
+
+    def select(self, rows: Int[Tensor, " m"]) -> "StepState":
+        """Return these rows, in this order."""
+        state = self.select_source(rows)
+        if len(rows) == self.rows and torch.equal(rows, torch.arange(self.rows)):
+            return state
+        return state._replace(buffer=self.buffer.select(rows, self.length))
+
+    def select_source(self, rows: Int[Tensor, " m"]) -> "StepState":
+        """Return a state with the sources of these rows; equally many adjacent rows share one."""
+        state = self._replace(rows=len(rows))
+        if self.source is None:
+            return state._replace(inputs=len(rows))
+        origins = rows // (self.rows // self.inputs)
+        inputs, counts = origins.unique_consecutive(return_counts=True)
+        if not (counts == counts[0]).all():
+            inputs = origins
+        if len(inputs) == self.inputs and torch.equal(inputs, torch.arange(self.inputs)):
+            return state
+        return state._replace(source=self.source.select(inputs), inputs=len(inputs))
+
+    def memories(self) -> list[Memory]:
+        """Return the slots of the positions read, as the plain path has them."""
+        used = self.buffer.slots[:, :, :, : self.length]
+        return [Memory(used[i], used[i + 1]) for i in range(0, len(used), 2)]
+
+
+def start_steps(stack: PreparedStack, source: Sequence[Memory]) -> StepState:
+    """Return the state before the first position of a decoder that attends to `source`."""
+    keys = source[0].keys
+    heads = stack.blocks[0].self_heads
+    width = heads.project.weights[1].shape[0] // heads.groups
+    shape = 2 * len(source), len(keys), heads.groups, CAPACITY_STEP, width
+    buffer = SlotBuffer(keys.new_empty(shape), 0, [])
+    return StepState(stack, buffer, 0, len(keys), SourceSlots.from_memories(source), len(keys))
+
+
+def continue_steps(stack: PreparedStack, past: Sequence[Memory]) -> StepState:
+    """Return the state after these positions of a decoder that attends to itself only."""
+    buffer, rows = SlotBuffer.from_memories(past), len(past[0].keys)
+    return StepState(stack, buffer, buffer.used, rows, None, rows)
