@@ -23,6 +23,7 @@ from regard.decoding.beam import beam_search
 from regard.decoding.constraints import Constraints
 from regard.decoding.greedy import greedy_search
 from regard.decoding.prompts import ShiftedPromptStepper, prompt_state
+from regard.decoding.replicas import map_in_replicas, replica_count
 from regard.kernels.int8 import mark_int8
 from regard.models.catalogue import build_model
 from regard.tasks.loss import cross_entropy
@@ -41,15 +42,16 @@ def decoding(model: Any, size: int, sentences: int, batch: int, width: int) -> W
     source = torch.tensor(source_ids(sentences, size))
     rules = Constraints(max_length=TARGET_LENGTH, min_length=TARGET_LENGTH)
 
+    def decode(ids: Tensor) -> None:
+        memory = model.remember(ids, torch.ones_like(ids, dtype=torch.bool))
+        if width == 1:
+            greedy_search(model, memory, len(ids), rules)
+        else:
+            beam_search(model, memory, len(ids), width, constraints=rules)
+
     @torch.inference_mode()
     def work() -> float:
-        for start in range(0, sentences, batch):
-            ids = source[start : start + batch]
-            memory = model.remember(ids, torch.ones_like(ids, dtype=torch.bool))
-            if width == 1:
-                greedy_search(model, memory, len(ids), rules)
-            else:
-                beam_search(model, memory, len(ids), width, constraints=rules)
+        list(map_in_replicas(decode, source.split(batch), replica_count(None)))
         return sentences * TARGET_LENGTH
 
     return work
