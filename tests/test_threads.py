@@ -11,6 +11,7 @@ import torch
 import regard
 from regard.attention.observe import intervene, named_attentions, zero
 from regard.data.build import build_corpus
+from regard.errors import InputError
 from regard.run import Run
 
 THREADS, CALLS = 16, 200
@@ -55,6 +56,27 @@ def test_many_threads_answer_as_one(run: Run):
     different = [n for n in range(CALLS) if answers[n] != expected[n % len(expected)]]
     assert different == []
     assert all(not attention.hooks for attention in named_attentions(run.model).values())
+
+
+def test_replicas_answer_as_one_thread(run: Run):
+    """Numbers may differ in their last digits, because batches have other sizes."""
+    records = (run.read_split("test") * 8)[:40]
+
+    def texts(replicas: int) -> list[str]:
+        return [prediction.text for prediction in run.use_replicas(replicas).predict(records)]
+
+    expected = texts(1)
+    assert texts(3) == expected
+    with intervene(run.model, dict.fromkeys(named_attentions(run.model), zero())):
+        assert texts(3) == texts(1) != expected
+
+
+def test_replicas_need_a_task_that_writes(run: Run, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(InputError, match="replicas must be 1 or more, not 0"):
+        run.use_replicas(0)
+    monkeypatch.setattr(type(run.task), "decodes_in_replicas", False)
+    with pytest.raises(InputError, match="task translate does not decode in replicas"):
+        run.use_replicas(2)
 
 
 def generator_states() -> tuple[object, ...]:

@@ -65,10 +65,13 @@ MODULES = {
 }
 
 
-def load(folder: str | os.PathLike[str], *, verify: bool = True) -> "Run":
+def load(
+    folder: str | os.PathLike[str], *, verify: bool = True, replicas: int | None = None
+) -> "Run":
     """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
 
-    All files are compared with their checksums; `verify=False` compares the sizes only.
+    All files are compared with their checksums; `verify=False` compares the sizes only. `replicas`
+    is the number of batches that are decoded at once (default: one for each thread of torch).
 
     >>> import regard
     >>> regard.load("runs/numbers").settings.task
@@ -76,7 +79,7 @@ def load(folder: str | os.PathLike[str], *, verify: bool = True) -> "Run":
     """
     from regard.run import Run
 
-    return Run.load(os.fspath(folder), verify=verify)
+    return Run.load(os.fspath(folder), verify=verify, replicas=replicas)
 
 
 def __getattr__(name: str):

@@ -25,6 +25,7 @@ from regard.config.settings import Settings
 from regard.data.build import build_corpus
 from regard.data.corpus import SPLITS, Corpus, CorpusRecord, Record, check_split
 from regard.data.records import RecordData, matches_fields, to_records, write_records
+from regard.decoding.replicas import replica_count
 from regard.errors import InputError
 from regard.files import FileDigest, JsonObject, draft_path, explain_write_errors, write_synced
 from regard.kernels.int8 import HAS_INT8, mark_int8
@@ -280,7 +281,9 @@ class Run:
         if not overrides:
             return self
         settings = override_settings(self.settings, overrides)
-        return Run(settings, self.vocabularies, self.model)
+        run = Run(settings, self.vocabularies, self.model)
+        run.task.replicas = self.task.replicas
+        return run
 
     def quantize(self) -> "Run":
         """Multiply with weights of 8 bits from now on, which is faster; return this run.
@@ -296,6 +299,20 @@ class Run:
             raise InputError("quantize: this build of torch has no products of 8 bits")
         release_packed_weights(self.model)
         mark_int8(self.model)
+        return self
+
+    def use_replicas(self, count: int | None) -> "Run":
+        """Decode up to `count` batches at once, on a thread each; return this run.
+
+        None, the default, is one for each thread of torch. More replicas need more memory, one
+        batch each; they share the weights. Predictions do not depend on their number.
+
+        >>> run = regard.load("runs/numbers").use_replicas(1)
+        """
+        if count is not None and not self.task.decodes_in_replicas:
+            raise InputError(f"replicas: task {self.task.name} does not decode in replicas")
+        replica_count(count)  # checks it
+        self.task.replicas = count
         return self
 
     def serve(self, *, port: int = 8000, host: str = "127.0.0.1", key: str | None = None) -> None:
@@ -347,12 +364,14 @@ class Run:
         write_synced(path, safetensors.torch.save(plain))
 
     @classmethod
-    def load(cls, folder: Path | str, *, verify: bool = True) -> "Run":
+    def load(cls, folder: Path | str, *, verify: bool = True, replicas: int | None = None) -> "Run":
         """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
 
         All files are compared with their checksums; `verify=False` compares the sizes only.
+        `replicas` is for `use_replicas`.
         """
-        return cls.read(verify_weights(Path(folder), digests=verify), Path(folder) / WEIGHTS_FILE)
+        intact_folder = verify_weights(Path(folder), digests=verify)
+        return cls.read(intact_folder, Path(folder) / WEIGHTS_FILE).use_replicas(replicas)
 
     @classmethod
     def read(cls, folder: Path, weights_path: Path) -> "Run":

@@ -39,7 +39,8 @@ class PreparedLinear:
 
     def __init__(self, layers: Sequence[nn.Linear], output: OutputFunction | None = None):
         self.weights = [layer.weight for layer in layers]
-        biases = [layer.bias for layer in layers if layer.bias is not None]
+        all_biases: list[Tensor | None] = [layer.bias for layer in layers]
+        biases = [bias for bias in all_biases if bias is not None]
         self.bias = torch.cat(biases) if len(biases) > 1 else biases[0] if biases else None
         self.function, self.name, self.variant = output or (None, "none", "")
         self.size = sum(weight.numel() for weight in self.weights)

@@ -160,7 +160,8 @@ def encode_stack(
     prepared = prepare_stack(stack)
     if prepared is None:
         return stack(states, valid)[0]
-    check_states(states, stack.layers[0].dim, prepared.blocks[0].feed_norm.weight)
+    weight = prepared.blocks[0].feed_norm.weight
+    check_states(states, len(weight), weight)
     outputs = prepared.encode(states, valid)
     check_finite("states", outputs)
     return outputs

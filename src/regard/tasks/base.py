@@ -171,6 +171,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     accepts_prefix: ClassVar[bool] = False  # whether the `prefix` of a record begins its output
     accepts_links: ClassVar[bool] = False  # whether `forced_attention` can force links of words
     accepts_layer: ClassVar[bool] = False  # whether `render` can show one layer
+    decodes_in_replicas: ClassVar[bool] = False  # whether several batches are decoded at once
     best_resets_after: int = 0  # step after which the objective changes and the best score restarts
     model: ModelT
     replicas: int | None = None  # batches that are predicted at once; None: one for each core

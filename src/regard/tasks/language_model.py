@@ -54,6 +54,7 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
 
     accepts_target: ClassVar = True
     accepts_prefix: ClassVar = True
+    decodes_in_replicas: ClassVar = True
 
     def __init__(
         self,

@@ -63,6 +63,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
     fields = SIDES
     accepts_target: ClassVar = True
     accepts_prefix: ClassVar = True
+    decodes_in_replicas: ClassVar = True
 
     def __init__(
         self,
