@@ -60,13 +60,15 @@ def stacks(tmp_path_factory) -> dict[str, set[Stack]]:
 
 
 def test_prediction_is_short(stacks):
-    entries = {stack[-5] for stack in stacks["predict"]}
+    frames = {frame for stack in stacks["predict"] for frame in stack}
+    entries = {frame for frame in frames if frame.startswith("models.")}
     assert entries == {"models.transformer.remember", "models.transformer.step"}
-    assert {len(stack) for stack in stacks["predict"]} == {11, MAX_PREDICT_FRAMES}
+    assert {len(stack) for stack in stacks["predict"]} == {MAX_PREDICT_FRAMES}
 
 
 def test_a_training_step_is_short(stacks):
-    entries = {stack[-5] for stack in stacks["train"]}
+    frames = {frame for stack in stacks["train"] for frame in stack}
+    entries = {frame for frame in frames if frame.startswith("models.")}
     assert entries == {"models.transformer.remember", "models.transformer.teacher_forced"}
     assert max(len(stack) for stack in stacks["train"]) <= MAX_TRAIN_FRAMES
 
