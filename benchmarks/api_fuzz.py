@@ -1,6 +1,6 @@
 """Fuzz the HTTP server by its OpenAPI schema: no answer has a status of 500 or more.
 
-    python benchmarks/api_fuzz.py [--cases 1000] [--seed 1] [--schemathesis st]
+    python benchmarks/api_fuzz.py [--cases 1000] [--only REGEX] [--seed 1] [--schemathesis st]
 
 It needs schemathesis (`pip install schemathesis`, perhaps in an environment of its own; its command
 is `st`). Four tiny runs are trained and served by `regard serve`. schemathesis then sends `--cases`
@@ -14,6 +14,7 @@ none that is valid or invalid, if the server has died, or if its log has a trace
 import argparse
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -102,13 +103,16 @@ def answers(url: str) -> bool:
         return False
 
 
-def fuzz(fuzzer: str, url: str, cases: int, seed: int, folder: Path) -> tuple[int, Path]:
-    """Run schemathesis; return its exit status, and its report of all requests."""
+def fuzz(
+    fuzzer: str, url: str, folder: Path, *, cases: int, seed: int, only: str
+) -> tuple[int, Path]:
+    """Run schemathesis on paths; return its exit status, and its report of all requests."""
     report = folder / "requests.ndjson"
     command = [fuzzer, "run", f"{url}/openapi.json", "--checks", CHECKS, "--mode", "all"]
     command += ["--phases", "coverage,fuzzing", "--max-examples", str(cases)]
     command += ["--seed", str(seed), "--continue-on-failure", "--workers", "1"]
     command += ["--suppress-health-check", "all", "--no-color", "--request-timeout", "60"]
+    command += ["--include-path-regex", only] if only else []
     command += ["--report", "ndjson", "--report-ndjson-path", str(report)]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     return subprocess.run(command, check=False, env=environment, cwd=folder).returncode, report
@@ -129,12 +133,13 @@ def reported_requests(report: Path) -> Iterator[tuple[str, str, str]]:
                 yield recorder["label"], mode, status
 
 
-def operations_with_parameters(url: str) -> dict[str, bool]:
-    """Return all operations of the schema, and whether a request of each can vary."""
+def operations_with_parameters(url: str, only: str) -> dict[str, bool]:
+    """Return the operations of paths, and whether a request of each can vary."""
     paths = httpx.get(f"{url}/openapi.json", timeout=60).json()["paths"]
     return {
         f"{method.upper()} {path}": bool(operation.get("parameters") or "requestBody" in operation)
         for path, operations in paths.items()
+        if re.search(only, path)
         for method, operation in operations.items()
     }
 
@@ -163,6 +168,7 @@ def print_table(report: Path, operations: dict[str, bool], cases: int) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=1000, help="Requests for each operation.")
+    parser.add_argument("--only", default="", help="Regular expression of the paths to test.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--schemathesis", default="st", help="Command of schemathesis.")
     options = parser.parse_args()
@@ -173,9 +179,14 @@ def main() -> None:
         folder, log = Path(name), Path(name, "log")
         process, url = start_server(train_runs(folder), log)
         try:
-            operations = operations_with_parameters(url)
+            operations = operations_with_parameters(url, options.only)
             code, report = fuzz(
-                str(Path(fuzzer).absolute()), url, options.cases, options.seed, folder
+                str(Path(fuzzer).absolute()),
+                url,
+                folder,
+                cases=options.cases,
+                seed=options.seed,
+                only=options.only,
             )
             is_alive = answers(url)
         finally:
