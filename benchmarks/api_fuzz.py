@@ -5,10 +5,12 @@
 It needs schemathesis (`pip install schemathesis`, perhaps in an environment of its own; its command
 is `st`). Four tiny runs are trained and served by `regard serve`. schemathesis then sends `--cases`
 requests to each operation, valid and invalid, and compares statuses and content types with the
-schema. A table counts the requests of each operation and the statuses of their answers.
+schema. Few of these reach a model, so `--cases` more follow for each operation that asks one, with
+any texts in bodies of the right form. Tables count the requests and the statuses of their answers.
 
 Exits with 1 after a failure, if an operation with parameters had fewer than `--cases` requests or
-none that is valid or invalid, if the server has died, or if its log has a traceback.
+none that is valid or invalid, if no model has answered, if the server has died, or if its log has a
+traceback.
 """
 
 import argparse
@@ -24,6 +26,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -34,6 +37,39 @@ GREEDY = {"decode": {"kind": "greedy", "max_length": 8}}
 TINY_GPT = {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 256}
 TINY_RNN = {"kind": "rnnsearch", "dim": 8, "hidden_dim": 8}
 TINY_BERT = {"kind": "bert", "dim": 8, "heads": 2, "layers": 1}
+TEXT = {"type": "string", "maxLength": 60}
+ONE_INPUT = {"input": TEXT}
+# bodies that a run answers: all their properties are required
+ANSWERED_BODIES = {
+    "PredictBody": {"inputs": {"type": "array", "items": TEXT, "minItems": 1, "maxItems": 4}},
+    "AttentionBody": {**ONE_INPUT, "format": {"enum": ["json", "viewer", "npz", "html"]}},
+    "OneInputBody": ONE_INPUT,
+    "CounterfactualBody": {**ONE_INPUT, "ablate": {"enum": [["L1"]]}},
+    "CompletionBody": {
+        "model": {"enum": ["writer"]},
+        "prompt": TEXT,
+        "max_tokens": {"type": "integer", "minimum": 1, "maximum": 8},
+        "temperature": {"type": "number", "minimum": 0, "maximum": 2},
+        "stream": {"type": "boolean"},
+    },
+    "ChatBody": {
+        "model": {"enum": ["talker"]},
+        "messages": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": 1,
+            "items": {
+                "type": "object",
+                "properties": {"role": {"enum": ["user"]}, "content": TEXT},
+                "required": ["role", "content"],
+            },
+        },
+        "stream": {"type": "boolean"},
+    },
+    "EmbeddingBody": {"model": {"enum": ["judge"]}, "input": TEXT},
+}
+TRANSLATE_BODY = {"q": TEXT, "source": {"enum": ["en"]}, "target": {"enum": ["de"]}}
+ANSWERED_PATHS = "/(predict|attention|details|counterfactual|completions|embeddings|translate)$"
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance"
 RUNS = {
     "translator": (
@@ -103,19 +139,40 @@ def answers(url: str) -> bool:
         return False
 
 
+def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object with exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def answered_schema(url: str, path: Path) -> Path:
+    """Write the schema of requests that a run answers, whatever their texts."""
+    schema = httpx.get(f"{url}/openapi.json", timeout=60).json()
+    for name, properties in ANSWERED_BODIES.items():
+        schema["components"]["schemas"][name] = closed_object(properties)
+    translate = schema["paths"]["/translate"]["post"]
+    del translate["parameters"]
+    content = {"application/json": {"schema": closed_object(TRANSLATE_BODY)}}
+    translate["requestBody"] = {"required": True, "content": content}
+    path.write_text(json.dumps(schema))
+    return path
+
+
 def fuzz(
-    fuzzer: str, url: str, folder: Path, *, cases: int, seed: int, only: str
-) -> tuple[int, Path]:
-    """Run schemathesis on paths; return its exit status, and its report of all requests."""
-    report = folder / "requests.ndjson"
-    command = [fuzzer, "run", f"{url}/openapi.json", "--checks", CHECKS, "--mode", "all"]
-    command += ["--phases", "coverage,fuzzing", "--max-examples", str(cases)]
+    fuzzer: str, schema: str, report: Path, *, options: list[str], cases: int, seed: int
+) -> int:
+    """Run schemathesis, which reports all its requests; return its exit status."""
+    command = [fuzzer, "run", schema, "--checks", CHECKS, *options]
+    command += ["--max-examples", str(cases)]
     command += ["--seed", str(seed), "--continue-on-failure", "--workers", "1"]
     command += ["--suppress-health-check", "all", "--no-color", "--request-timeout", "60"]
-    command += ["--include-path-regex", only] if only else []
     command += ["--report", "ndjson", "--report-ndjson-path", str(report)]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    return subprocess.run(command, check=False, env=environment, cwd=folder).returncode, report
+    return subprocess.run(command, check=False, env=environment, cwd=report.parent).returncode
 
 
 def reported_requests(report: Path) -> Iterator[tuple[str, str, str]]:
@@ -144,8 +201,8 @@ def operations_with_parameters(url: str, only: str) -> dict[str, bool]:
     }
 
 
-def print_table(report: Path, operations: dict[str, bool], cases: int) -> bool:
-    """Print the requests of each operation; return whether there were enough."""
+def print_table(report: Path, operations: dict[str, bool], cases: int, modes: list[str]) -> bool:
+    """Print the requests of each operation; return whether there were enough of all modes."""
     columns = ["positive", "negative", "2xx", "3xx", "4xx", "5xx", "none"]
     counts = {operation: Counter[str]() for operation in operations}
     for operation, mode, status in reported_requests(report):
@@ -154,12 +211,12 @@ def print_table(report: Path, operations: dict[str, bool], cases: int) -> bool:
     is_enough = True
     for operation, count in sorted(counts.items()):
         total = count["positive"] + count["negative"]
-        has_both = count["positive"] > 0 and count["negative"] > 0
+        is_answered = "negative" in modes or count["2xx"] > 0
         note = ""
         if not operations[operation]:
             note = "  no parameters, no body: only methods can vary"
-        elif total < cases or not has_both:
-            note, is_enough = f"  fewer than {cases} requests, or only of one mode", False
+        elif total < cases or not all(count[mode] for mode in modes) or not is_answered:
+            note, is_enough = f"  fewer than {cases}, only of one mode, or never answered", False
         numbers = "".join(f"{count[name]:9}" for name in columns)
         print(f"{operation:38}{total:9}{numbers}{note}")
     return is_enough
@@ -179,24 +236,38 @@ def main() -> None:
         folder, log = Path(name), Path(name, "log")
         process, url = start_server(train_runs(folder), log)
         try:
-            operations = operations_with_parameters(url, options.only)
-            code, report = fuzz(
-                str(Path(fuzzer).absolute()),
-                url,
-                folder,
-                cases=options.cases,
-                seed=options.seed,
-                only=options.only,
-            )
+            is_good = run_passes(str(Path(fuzzer).absolute()), url, folder, options)
             is_alive = answers(url)
         finally:
             process.terminate()
             process.wait()
         lines = log.read_text().splitlines()
-        is_enough = print_table(report, operations, options.cases)
     tracebacks = sum("Traceback" in line for line in lines)
     print(f"{len(lines):,} lines in the log, {tracebacks} tracebacks; alive: {is_alive}")
-    raise SystemExit(int(bool(code or tracebacks or not is_alive or not is_enough)))
+    raise SystemExit(int(not is_good or tracebacks > 0 or not is_alive))
+
+
+def run_passes(fuzzer: str, url: str, folder: Path, options: argparse.Namespace) -> bool:
+    """Send any requests, then those that models answer; return whether all went well."""
+    schema = answered_schema(url, folder / "answered.json")
+    only = ["--include-path-regex", options.only] if options.only else []
+    any_requests = ["--mode", "all", "--phases", "coverage,fuzzing", *only]
+    answered = ["--mode", "positive", "--phases", "fuzzing", "--url", url]
+    answered += ["--include-path-regex", ANSWERED_PATHS]
+    passes = [
+        (f"{url}/openapi.json", any_requests, options.only, ["positive", "negative"]),
+        (str(schema), answered, ANSWERED_PATHS, ["positive"]),
+    ]
+    is_good = True
+    for number, (address, arguments, paths, modes) in enumerate(passes, 1):
+        report = folder / f"requests-{number}.ndjson"
+        code = fuzz(
+            fuzzer, address, report, options=arguments, cases=options.cases, seed=options.seed
+        )
+        operations = operations_with_parameters(url, paths)
+        is_enough = print_table(report, operations, options.cases, modes)
+        is_good = is_good and is_enough and code == 0
+    return is_good
 
 
 if __name__ == "__main__":

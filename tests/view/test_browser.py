@@ -243,9 +243,10 @@ def test_the_matrix_can_be_saved(page, button, begins, tmp_path):
         )
 
 
-def test_144_heads_of_512_tokens(open_map):
+def test_144_heads_of_512_tokens(open_map, tmp_path):
     tokens = [f"token{n}" for n in range(512)]
     page = open_map(AttentionMap(weights(12, 12, 512, 512), tokens))
+    assert (tmp_path / "map.html").stat().st_size < 5_000_000
     paint = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
     assert page.evaluate(paint) < 10_000  # 1.5 s on a quiet machine: benchmarks/page.py
     assert page.locator(".labels text").count() < 200  # only visible ones

@@ -25,7 +25,7 @@ ATTACKS = [
     "&lt;",
 ]
 SIDE = 100  # strings of a picture
-DRAWN = 1_000  # of the strings: all 10,000 take 100 s
+DRAWN = 400  # of the strings: all 10,000 take 100 s
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
