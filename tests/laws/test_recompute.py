@@ -37,3 +37,15 @@ def test_recomputed_activations_give_the_same_gradients(tiny, tiny_settings, unc
     expected_loss, expected = loss_and_gradients(tiny_settings(tiny, {}))
     assert loss == expected_loss
     torch.testing.assert_close(gradients, expected, rtol=0, atol=0)
+
+
+def test_recomputed_activations_in_bfloat16(tiny_model, tiny_settings, unchecked):
+    if tiny_model.kind not in STACKED:
+        pytest.skip("it has no stack of blocks")
+    tiny, train = tiny_model, {"autocast": "bfloat16"}
+    loss, gradients = loss_and_gradients(
+        tiny_settings(tiny, {**train, "recompute_activations": True})
+    )
+    expected_loss, expected = loss_and_gradients(tiny_settings(tiny, train))
+    assert loss == expected_loss
+    torch.testing.assert_close(gradients, expected, rtol=0, atol=0)

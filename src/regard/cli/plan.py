@@ -87,8 +87,10 @@ def to_json(
 
 def seconds_here(cost: StepCost) -> float | None:
     """Return the time of all steps on this machine, if some were timed."""
-    if cost.timed is None or cost.total_units is None:
+    if cost.timed is None or cost.steps is None or cost.total_units is None:
         return None
+    if cost.timed.process is not None:  # with full batches
+        return cost.steps * cost.accumulate * cost.timed.seconds / cost.timed.steps
     return cost.total_units * cost.flops_per_unit / cost.timed.flops_per_second
 
 

@@ -34,6 +34,7 @@ class TimedSteps:
 
     steps: int
     seconds: float  # of all these steps
+    cpu_seconds: float  # the same without waiting for other processes, summed over threads
     flops_per_second: float
     process: int | None  # bytes that the process grew by; None if no full batch was run
 

@@ -47,7 +47,7 @@ SMALL_SHARE, LARGER_SHARE = (
 )  # an eighth of a batch, and a fourth if all is too much
 MAX_STEP_FLOPS = 1e12  # of a step with a full batch: some seconds of two cores
 MAX_TIMED_FLOPS = 5e12  # of all steps that are timed
-MIN_TIMED_STEPS, MAX_TIMED_STEPS = 4, 24
+MIN_TIMED_STEPS, MAX_TIMED_STEPS, MAX_TIMED_SECONDS = 4, 150, 60.0
 MAX_SEEN_BATCHES, MAX_SEEN_SECONDS = 50, 5.0  # of which the largest is measured
 ALLOCATOR_FACTOR = 4  # the most bytes that a process was seen to take for a byte of its tensors
 BYTES_PER_PARAMETER = 16  # weight, gradient and two averages of Adam, in float32
@@ -274,19 +274,28 @@ def count_step(training: AnyTraining, batch: object) -> BatchCost:
 
 
 def time_steps(training: AnyTraining, largest: object | None, small: BatchCost) -> TimedSteps:
-    """Run steps with batches of the training, after two with the largest."""
+    """Run steps with batches of the training, after two with the largest.
+
+    They are many, because a process whose batches have many shapes grows for a while.
+    """
     source = training.batches
     for batch in () if largest is None else (largest, largest):
         training.batches = RepeatedBatch(batch)
         training.step()
-    training.batches = source
-    warmup = training.step()
-    flops = warmup.tokens * small.flops / small.units
-    count = max(MIN_TIMED_STEPS, min(MAX_TIMED_STEPS, int(MAX_TIMED_FLOPS / flops)))
-    steps = [training.step() for _ in range(count)]
-    seconds = sum(step.seconds for step in steps)
-    flops = sum(step.tokens for step in steps) * small.flops / small.units
-    return TimedSteps(count, seconds, flops / seconds, process=None)
+    start, cpu_start, sizes = time.perf_counter(), time.process_time(), list[int]()
+    limit = MAX_TIMED_FLOPS * small.size / small.flops
+    while len(sizes) < MIN_TIMED_STEPS or (
+        len(sizes) < MAX_TIMED_STEPS
+        and sum(sizes) < limit
+        and time.perf_counter() < start + MAX_TIMED_SECONDS
+    ):
+        batch = next(source)
+        training.batches = RepeatedBatch(batch)
+        training.step()
+        sizes.append(batch_size(batch))
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    rate = sum(sizes) * small.flops / small.size / seconds
+    return TimedSteps(len(sizes), seconds, cpu_seconds, rate, process=None)
 
 
 def parameter_count(model: Model) -> int:
