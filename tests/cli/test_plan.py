@@ -13,6 +13,7 @@ from regard.training.step_probe import measure_step_cost
 def plan(tmp_path, monkeypatch, capsys, unchecked):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("regard.cli.plan.measure_in_new_process", measure_step_cost)
+    monkeypatch.setattr("regard.training.step_probe.MAX_TIMED_STEPS", 5)
     Path("pairs.tsv").write_text("".join(f"satz {n}\tsentence {n}\n" for n in range(40)))
     Path("config.toml").write_text('[data]\nkind = "files"\ntrain = "pairs.tsv"\n')
 
