@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from regard.errors import InputError
     from regard.run import Run
     from regard.tasks.base import Prediction, Task
+    from regard.tasks.engine_choice import EngineName
     from regard.tasks.load import load_settings, resolve_settings
     from regard.training.fit import fit
     from regard.training.trainer import Trainer
@@ -66,12 +67,17 @@ MODULES = {
 
 
 def load(
-    folder: str | os.PathLike[str], *, verify: bool = True, replicas: int | None = None
+    folder: str | os.PathLike[str],
+    *,
+    verify: bool = True,
+    replicas: int | None = None,
+    engine: "EngineName" = "built-in",
 ) -> "Run":
     """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
 
     All files are compared with their checksums; `verify=False` compares the sizes only. `replicas`
     is the number of batches that are decoded at once (default: one for each thread of torch).
+    `engine` is built-in, ctranslate2 or auto; see `Run.use_engine`.
 
     >>> import regard
     >>> regard.load("runs/numbers").settings.task
@@ -79,7 +85,7 @@ def load(
     """
     from regard.run import Run
 
-    return Run.load(os.fspath(folder), verify=verify, replicas=replicas)
+    return Run.load(os.fspath(folder), verify=verify, replicas=replicas, engine=engine)
 
 
 def __getattr__(name: str):

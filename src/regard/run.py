@@ -40,6 +40,7 @@ from regard.manifest import (
 from regard.tasks.automatic import resolve_text
 from regard.tasks.base import AnyTask, Metrics, Prediction, ProgressCallback
 from regard.tasks.catalogue import find_task, table_classes
+from regard.tasks.engine_choice import EngineName, check_engine_name, use_engine
 from regard.tasks.load import load_settings, override_settings
 from regard.tasks.protocols import TextEmbedder
 from regard.tasks.run_folder import (
@@ -89,6 +90,9 @@ class Run:
                 model = builder.build_model(settings, self.vocabularies)
             self.random_state = torch.get_rng_state()
         self.task = builder.build_task(settings, self.vocabularies, model)
+        self.weights_path: Path | None = None  # where the weights were read from
+        self.chosen_engine: EngineName = "built-in"
+        self.is_int8 = False
 
     @property
     def model(self) -> Any:
@@ -283,7 +287,8 @@ class Run:
         settings = override_settings(self.settings, overrides)
         run = Run(settings, self.vocabularies, self.model)
         run.task.replicas = self.task.replicas
-        return run
+        run.weights_path, run.is_int8 = self.weights_path, self.is_int8
+        return run.use_engine(self.chosen_engine)
 
     def quantize(self) -> "Run":
         """Multiply with weights of 8 bits from now on, which is faster; return this run.
@@ -299,7 +304,34 @@ class Run:
             raise InputError("quantize: this build of torch has no products of 8 bits")
         release_packed_weights(self.model)
         mark_int8(self.model)
+        self.is_int8 = True
+        return self.use_engine(self.chosen_engine)
+
+    def use_engine(self, engine: EngineName) -> "Run":
+        """Predict by another engine from now on; return this run.
+
+        "ctranslate2" needs the extra `ct2`, a run that was loaded, and settings that it supports;
+        docs/speed.md lists them. It is an error if one is missing, but "auto" then uses regard's
+        own engine, "built-in". Attention maps always come from the latter.
+
+        >>> run = regard.load("runs/numbers").use_engine("auto")
+        >>> run.engine                              # CTranslate2 has no recurrent models
+        'built-in'
+        """
+        self.chosen_engine = check_engine_name(engine)
+        use_engine(
+            self.task,
+            engine,
+            self.weights_path,
+            identity=self.settings.model.model_dump_json(),
+            int8=self.is_int8,
+        )
         return self
+
+    @property
+    def engine(self) -> EngineName:
+        """The engine that predicts: built-in or ctranslate2."""
+        return "built-in" if getattr(self.task, "engine", None) is None else "ctranslate2"
 
     def use_replicas(self, count: int | None) -> "Run":
         """Decode up to `count` batches at once, on a thread each; return this run.
@@ -364,14 +396,22 @@ class Run:
         write_synced(path, safetensors.torch.save(plain))
 
     @classmethod
-    def load(cls, folder: Path | str, *, verify: bool = True, replicas: int | None = None) -> "Run":
+    def load(
+        cls,
+        folder: Path | str,
+        *,
+        verify: bool = True,
+        replicas: int | None = None,
+        engine: EngineName = "built-in",
+    ) -> "Run":
         """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
 
         All files are compared with their checksums; `verify=False` compares the sizes only.
-        `replicas` is for `use_replicas`.
+        `replicas` is for `use_replicas`, `engine` for `use_engine`.
         """
         intact_folder = verify_weights(Path(folder), digests=verify)
-        return cls.read(intact_folder, Path(folder) / WEIGHTS_FILE).use_replicas(replicas)
+        run = cls.read(intact_folder, Path(folder) / WEIGHTS_FILE)
+        return run.use_replicas(replicas).use_engine(engine)
 
     @classmethod
     def read(cls, folder: Path, weights_path: Path) -> "Run":
@@ -386,6 +426,7 @@ class Run:
         run = cls(settings, vocabularies)
         run.model.load_state_dict(read_weights(weights_path))
         run.model.eval()
+        run.weights_path = weights_path
         return run
 
 

@@ -87,6 +87,7 @@ def predict_files(
             source.overrides,
             source.int8,
             options,
+            source.run.chosen_engine,
         )
         with progress_bar("rows", sum(rows.values()), enabled=progress) as bar:
             work = FileWork(folder, files, rows, bar)
@@ -154,6 +155,7 @@ def settings_identity(source: RunSource, options: AnswerOptions) -> JsonObject:
     return {
         "overrides": list(source.overrides),
         "int8": source.int8,
+        "engine": source.run.chosen_engine,
         **options._asdict(),
         "part_rows": PART_ROWS,
         "part_bytes": PART_BYTES,

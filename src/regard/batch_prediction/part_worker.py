@@ -21,6 +21,7 @@ from regard.batch_prediction.part_answers import AnswerOptions, answer_part
 from regard.errors import InputError
 from regard.files import JsonObject
 from regard.run import Run
+from regard.tasks.engine_choice import EngineName
 
 LENGTH_BYTES = 8
 
@@ -33,6 +34,7 @@ class WorkerSetup(NamedTuple):
     overrides: tuple[str, ...] = ()
     int8: bool = False
     options: AnswerOptions = AnswerOptions()
+    engine: EngineName = "built-in"
 
     def to_bytes(self) -> bytes:
         return json.dumps(self._asdict()).encode()
@@ -46,7 +48,7 @@ class WorkerSetup(NamedTuple):
     def load_run(self) -> Run:
         """Load the run, with its changed settings."""
         run = Run.load(self.run_folder).override(self.overrides)
-        return run.quantize() if self.int8 else run
+        return (run.quantize() if self.int8 else run).use_engine(self.engine)
 
 
 class PartResult(NamedTuple):

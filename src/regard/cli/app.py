@@ -24,6 +24,10 @@ EXTRAS = {
     "pyarrow": "parquet",
     "tensorboard": "tensorboard",
     "huggingface_hub": "hub",
+    "ctranslate2": "ct2",
+    "onnx": "onnx",
+    "onnxscript": "onnx",
+    "onnxruntime": "onnx",
     "fastapi": "serve",
     "uvicorn": "serve",
     "prometheus_client": "serve",
@@ -88,7 +92,7 @@ COMMANDS = {
     "align": Command("regard.cli.align:align", "Link the words of sentence pairs."),
     "serve": Command("regard.cli.serve:serve", "Serve runs: a web page and an HTTP API."),
     "import": Command("regard.cli.convert:import_", "Convert a Hugging Face model into a run."),
-    "export": Command("regard.cli.convert:export", "Convert a run into a Hugging Face folder."),
+    "export": Command("regard.cli.convert:export", "Convert a run for other programs."),
     "probe": Command("regard.cli.probe:probe", "Measure gradients of recurrent cells over time."),
 }
 

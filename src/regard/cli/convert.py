@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.options import RunArgument
-from regard.convert.run import export_run, import_run
+from regard.convert.run import READERS, check_export_format, export_run, import_run
 
 HuggingFaceModel = Annotated[
     str,
@@ -42,7 +42,14 @@ def export(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="New folder for the model, config and tokenizer.")
     ],
+    to: Annotated[
+        str,
+        typer.Option(
+            help="Format: huggingface, ctranslate2 (`pip install 'regard[ct2]'`) or onnx "
+            "(`pip install 'regard[onnx]'`).",
+        ),
+    ] = "huggingface",
 ) -> None:
-    """Convert a run into a folder that `from_pretrained` of transformers reads."""
-    export_run(run, folder)
-    print(f"{folder}: written; from_pretrained of transformers reads it")
+    """Convert a run into a folder for transformers, CTranslate2 or an ONNX runtime."""
+    export_run(run, folder, to=check_export_format(to))
+    print(f"{folder}: written; {READERS[to]} reads it")

@@ -34,6 +34,13 @@ SkipBadOption = Annotated[
 Int8Option = Annotated[
     bool, typer.Option("--int8", help="Multiply with weights of 8 bits: faster, a little coarser.")
 ]
+EngineOption = Annotated[
+    str,
+    typer.Option(
+        help="Engine: built-in, ctranslate2 (`pip install 'regard[ct2]'`; transformer and gpt2), "
+        "or auto: ctranslate2 where it finds the same outputs, else built-in.",
+    ),
+]
 SplitOption = Annotated[str, typer.Option(help="Split of the run's data: train, dev or test.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads. Default: all cores.")]

@@ -19,11 +19,12 @@ from regard.batch_prediction.line_answers import (
 )
 from regard.batch_prediction.line_stream import Line, read_chunks
 from regard.batch_prediction.part_answers import AnswerOptions
-from regard.cli.options import Int8Option, RunArgument, SetOption
+from regard.cli.options import EngineOption, Int8Option, RunArgument, SetOption
 from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.run import Run
 from regard.tasks.doctor.texts import unknown_id
+from regard.tasks.engine_choice import check_engine_name
 from regard.text.external import ExternalTokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.view.highlight import render_highlighted
@@ -83,6 +84,7 @@ def predict(
     strict: StrictOption = False,
     prefix: PrefixOption = None,
     int8: Int8Option = False,
+    engine: EngineOption = "built-in",
     overrides: SetOption = None,
 ) -> None:
     r"""Print one prediction for each TEXT, or for each line of standard input, in order.
@@ -101,6 +103,8 @@ def predict(
     run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
     if int8:
         run.quantize()
+    if engine != "built-in":
+        run.use_engine(check_engine_name(engine))
     if prefix and not run.task.accepts_prefix:
         raise InputError(f"--prefix does not support the task {run.task.name}; leave it out")
     if input_path and output:

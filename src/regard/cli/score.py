@@ -4,6 +4,7 @@ import json
 import sys
 
 from regard.cli.options import (
+    EngineOption,
     Int8Option,
     JsonOption,
     RunArgument,
@@ -14,6 +15,7 @@ from regard.cli.options import (
 )
 from regard.data.formats.skipped_rows import SkippedRows
 from regard.run import Run
+from regard.tasks.engine_choice import check_engine_name
 from regard.view.progress import progress_bar
 from regard.view.sanitize import terminal_text
 
@@ -26,12 +28,14 @@ def score(
     as_json: JsonOption = False,
     skip_bad: SkipBadOption = False,
     int8: Int8Option = False,
+    engine: EngineOption = "built-in",
     overrides: SetOption = None,
 ) -> None:
     """Compute the standard metrics of a run's task on a split of its data."""
     run = Run.load(folder).override(with_skip_bad(overrides, skip_bad))
     if int8:
         run.quantize()
+    run.use_engine(check_engine_name(engine))
     corpus = run.corpus()
     records = run.read_split(split, corpus)
     with progress_bar("scoring", len(records)) as progress:

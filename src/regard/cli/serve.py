@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.options import EngineOption
 from regard.errors import InputError
 from regard.serve.server import DEFAULT_HOST, DEFAULT_PORT, serve_folders
+from regard.tasks.engine_choice import check_engine_name
 
 BROWSER_DELAY_SECONDS = 1.0
 
@@ -45,6 +47,7 @@ def serve(
             help="Languages of a run that translates, such as de-en; repeat for several runs.",
         ),
     ] = None,
+    engine: EngineOption = "built-in",
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Serve runs: a web page, and an HTTP API that clients of OpenAI and LibreTranslate speak."""
@@ -69,6 +72,7 @@ def serve(
         allow_hosts=allow_host or [],
         languages=pairs,
         on_start=on_start,
+        engine=check_engine_name(engine),
     )
 
 

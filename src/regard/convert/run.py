@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 
+from regard.convert.ctranslate2_folder import export_ctranslate2
 from regard.convert.folder import ImportedModel, read_folder, write_folder
 from regard.convert.hub import find_model_folder
 from regard.convert.image_head import ImageHead
+from regard.convert.onnx_folder import export_onnx
 from regard.convert.text_head import encoder_weights
 from regard.errors import InputError
 from regard.run import Run
@@ -19,6 +21,12 @@ from regard.text.external import ExternalTokenizer
 from regard.text.labels import Labels
 from regard.training.trainer import check_folder_is_free
 
+ExportFormat = Literal["huggingface", "ctranslate2", "onnx"]
+READERS = {
+    "huggingface": "from_pretrained of transformers",
+    "ctranslate2": "CTranslate2",
+    "onnx": "an ONNX runtime",
+}
 PLACEHOLDER_LABELS = ("0", "1")  # classes of an imported encoder without a classifier
 
 
@@ -124,15 +132,31 @@ def build_text_run(imported: ImportedModel) -> Run:
     return Run(resolved, {"text": imported.tokenizer})
 
 
-def export_run(run: Run | Path | str, folder: Path | str) -> None:
-    """Write the model of a run to a new folder that `from_pretrained` of transformers reads.
+def check_export_format(name: str) -> ExportFormat:
+    for known in get_args(ExportFormat):
+        if name == known:
+            return known
+    raise InputError(f"--to: unknown format {name!r}; choose from {', '.join(READERS)}")
 
-    BERT, GPT-2 and ViT can be exported, with the head of a classifier, of a tagger or of a run that
-    answers questions. A head that transformers does not have is refused. `import_run` has an
-    example.
+
+def export_run(
+    run: Run | Path | str, folder: Path | str, *, to: ExportFormat = "huggingface"
+) -> None:
+    """Write the model of a run to a new folder for other programs.
+
+    "huggingface" is what `from_pretrained` of transformers reads: BERT, GPT-2 and ViT, with the
+    head of a classifier, of a tagger or of a run that answers questions. A head that transformers
+    does not have is refused. "ctranslate2" and "onnx" take transformer, GPT-2 and BERT; CTranslate2
+    has no heads. `import_run` has an example.
     """
     location, folder = "export" if isinstance(run, Run) else str(run), Path(folder)
     run = run if isinstance(run, Run) else Run.load(run)
+    if to == "ctranslate2":
+        export_ctranslate2(run, folder, location)
+        return
+    if to == "onnx":
+        export_onnx(run, folder, location)
+        return
     kind = run.settings.model.kind
     if kind not in TASK_OF_IMPORTED_MODEL:
         supported = ", ".join(TASK_OF_IMPORTED_MODEL)

@@ -14,17 +14,30 @@ _thread = local()
 
 
 @contextmanager
-def listen(on_step: StepListener) -> Generator[None]:
+def listen(on_step: StepListener, *, reads_outputs: bool = False) -> Generator[None]:
     """Call `on_step` after each step of every search of this thread inside a `with` block.
 
     An exception in `on_step` ends the search: this is how a server stops work that nobody awaits.
+    A listener that `reads_outputs` needs a search that shows every step.
     """
-    previous = current_listener()
-    _thread.on_step = on_step
+    previous = current_listener(), has_reader()
+    _thread.on_step, _thread.has_reader = on_step, reads_outputs
     try:
         yield
     finally:
-        _thread.on_step = previous
+        _thread.on_step, _thread.has_reader = previous
+
+
+def has_reader() -> bool:
+    """Return whether the listener of this thread reads outputs while they grow."""
+    return getattr(_thread, "has_reader", False)
+
+
+def notify_pause() -> None:
+    """Tell the listener of this thread that a search may stop here; it has no output to show."""
+    on_step = getattr(_thread, "on_step", None)
+    if on_step is not None:
+        on_step([])
 
 
 def current_listener() -> StepListener | None:

@@ -16,6 +16,7 @@ from regard.serve.gate import Gate
 from regard.serve.listening import open_socket, server_config
 from regard.serve.served import run_name
 from regard.serve.workers import end_with_parent, run_workers
+from regard.tasks.engine_choice import EngineName
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8000
 OPTIONS_VARIABLE = "REGARD_SERVE"  # how worker processes receive their options
@@ -49,15 +50,16 @@ def serve_folders(
     allow_hosts: Sequence[str],
     languages: Mapping[str, tuple[str, str]],
     on_start: Callable[[], None],
+    engine: EngineName = "built-in",
 ) -> None:
     """Serve the runs in folders, with several processes if asked; a dead one is replaced."""
     names = [run_name(folder) for folder in folders]
     if len(set(names)) < len(names):
         raise InputError("two runs have the same name; rename one of the folders")
     if workers == 1:
-        runs = {name: Run.load(folder) for name, folder in zip(names, folders, strict=True)}
+        runs = [Run.load(folder, engine=engine) for folder in folders]
         serve_runs(
-            runs,
+            dict(zip(names, runs, strict=True)),
             host=host,
             port=port,
             key=key,
@@ -67,13 +69,14 @@ def serve_folders(
         )
         return
     for folder in folders:
-        Run.load(folder)  # a broken run is an error here, not in every worker
+        Run.load(folder, engine=engine)  # a broken run is an error here, not in every worker
     options = {
         "folders": [str(folder) for folder in folders],
         "host": host,
         "key": key,
         "allow_hosts": list(allow_hosts),
         "languages": {name: list(pair) for name, pair in languages.items()},
+        "engine": engine,
     }
     os.environ[OPTIONS_VARIABLE] = json.dumps(options)
     set_up_log()
@@ -91,7 +94,10 @@ def build_worker_app() -> Gate:
     end_with_parent()
     set_up_log()
     options = json.loads(os.environ[OPTIONS_VARIABLE])
-    runs = {run_name(folder): Run.load(folder) for folder in options["folders"]}
+    runs = {
+        run_name(folder): Run.load(folder, engine=options["engine"])
+        for folder in options["folders"]
+    }
     languages = {name: (pair[0], pair[1]) for name, pair in options["languages"].items()}
     hosts = accepted_hosts(options["host"], options["allow_hosts"])
     return build_app(runs, key=options["key"], hosts=hosts, languages=languages)

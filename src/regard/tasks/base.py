@@ -250,7 +250,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
             if text is not None:
                 on_text(text)
 
-        with listen(on_step):
+        with listen(on_step, reads_outputs=True):
             return self.predict([record])[0]
 
     def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:  # noqa: ARG002

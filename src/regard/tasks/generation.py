@@ -69,6 +69,7 @@ class Decoding:
     search: SearchFunction
     constraints: Constraints
     rerank: RerankFunction | None = None
+    config: DecodeConfig | None = None  # what was asked for, if the search is as in the settings
 
     @property
     def max_length(self) -> int:
@@ -82,7 +83,7 @@ def build_decoding(
     """Return the decoding that the settings describe, within the positions of the model."""
     max_length = int(min(config.max_length, max_positions))
     constraints = build_constraints(config, max_length, forbidden_ids)
-    return Decoding(build_search(config), constraints, build_reranker(config))
+    return Decoding(build_search(config), constraints, build_reranker(config), config)
 
 
 def sampling_seeds(sources: Sequence[Sequence[object]]) -> list[int]:

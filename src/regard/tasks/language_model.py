@@ -20,6 +20,7 @@ from regard.attention.observe import observe
 from regard.batching.text_windows import TextWindow
 from regard.config.settings import Settings
 from regard.data.corpus import Record
+from regard.decoding.listen import notify_pause
 from regard.decoding.prompts import (
     ID_SHIFT,
     PromptStepper,
@@ -29,8 +30,12 @@ from regard.decoding.prompts import (
 )
 from regard.decoding.replicas import map_in_replicas, share_of_tokens
 from regard.decoding.stepper import Hypothesis
+from regard.engines.ctranslate2_cache import EngineModel
+from regard.engines.ctranslate2_model import SpecialTokens, supported_model
+from regard.engines.ctranslate2_search import CTranslate2Generator, CTranslate2Layout, EngineSearch
 from regard.errors import InputError
 from regard.models.catalogue import build_model
+from regard.models.gpt2 import Gpt2
 from regard.models.protocols import AnyLanguageModel, LanguageModel, require_model
 from regard.tasks.base import ExampleT, ProgressCallback, Task
 from regard.tasks.building import model_options
@@ -43,7 +48,13 @@ from regard.tasks.next_words import (
     NextWordSearch,
 )
 from regard.tasks.prefix import NO_PREFIX, OutputPrefix, find_prefix, limit_outputs
-from regard.text.special import END
+from regard.tasks.text_engine import (
+    ModelVersion,
+    can_use_engine,
+    find_engine_search,
+    tokens_of,
+)
+from regard.text.special import END, PAD, START, UNKNOWN
 from regard.text.special_ids import AnyTokenizer
 from regard.text.token_bytes import TokenBytes
 from regard.text.tokenizer import Tokenizer
@@ -55,6 +66,8 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
     accepts_target: ClassVar = True
     accepts_prefix: ClassVar = True
     decodes_in_replicas: ClassVar = True
+    engine: CTranslate2Generator | None = None
+    version: ModelVersion | None = None
 
     def __init__(
         self,
@@ -139,6 +152,9 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         kept_slice = self.prompt_slice(max_length if max_length <= self.max_positions / 2 else 0)
         seeds, outputs = sampling_seeds(prompt_ids), [list[TextOutput]() for _ in prompt_ids]
         prompts = [ids[kept_slice] for ids in prompt_ids]
+        pending: Sequence[int] = range(len(prompts))
+        if on_tokens is None and not any(prefix.ids or prefix.is_complete for prefix in prefixes):
+            pending = self.complete_by_engine(prompts, decoding, outputs, on_progress)
         replicas = self.replica_count()
         tokens = share_of_tokens(list(map(len, prompts)), TOKENS_PER_BATCH, replicas)
 
@@ -155,7 +171,8 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
             )
             return [[self.to_output(hypothesis) for hypothesis in best] for best in hypotheses]
 
-        batches = equal_length_batches(prompts, tokens)
+        groups = equal_length_batches([prompts[index] for index in pending], tokens)
+        batches = [[pending[number] for number in group] for group in groups]
         completed = map_in_replicas(complete_batch, batches, replicas)
         for indices, best in zip(batches, completed, strict=True):
             for index, texts in zip(indices, best, strict=True):
@@ -163,6 +180,56 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
             if on_progress is not None:
                 on_progress(len(indices))
         return outputs
+
+    def complete_by_engine(
+        self,
+        prompts: Sequence[Sequence[int]],
+        decoding: Decoding,
+        outputs: list[list[TextOutput]],
+        on_progress: ProgressCallback | None,
+    ) -> Sequence[int]:
+        """Fill in the outputs that the engine finds; return the indices of the others."""
+        engine = self.engine
+        if engine is None or decoding is not self.decoding or not can_use_engine(self.version):
+            return range(len(prompts))
+        notify_pause()
+        hypotheses, pending = engine.search(prompts, decoding.max_length), list[int]()
+        never_written = (PAD, START) if isinstance(self.text, Tokenizer) else ()
+        for index, hypothesis in enumerate(hypotheses):
+            if hypothesis is None or any(n in hypothesis.ids for n in never_written):
+                pending.append(index)
+            else:
+                text = self.text.decode(hypothesis.ids)
+                outputs[index] = [
+                    TextOutput(text, hypothesis.score, hypothesis.log_prob, hypothesis.ids)
+                ]
+        if on_progress is not None:
+            on_progress(len(prompts) - len(pending))
+        return pending
+
+    def engine_model(self) -> EngineModel:
+        model = supported_model(self.model)
+        tokens, text = tokens_of(self.text), self.text
+        unknown = UNKNOWN if isinstance(text, Tokenizer) else text.special.unknown
+        special = SpecialTokens(
+            tokens[self.end], tokens[self.end], tokens[self.end if unknown is None else unknown]
+        )
+        return EngineModel(model, [tokens], special)
+
+    def engine_search(self, decoding: Decoding) -> EngineSearch:
+        search = find_engine_search(decoding, self.text.size)
+        if search != EngineSearch():
+            raise InputError("it does not support decode.kind = 'beam' of a language model")
+        return search
+
+    def set_engine(self, layout: CTranslate2Layout | None) -> None:
+        self.engine = self.version = None
+        if layout is not None and isinstance(self.model, Gpt2):
+            [tokens] = self.engine_model().vocabularies
+            self.engine = CTranslate2Generator(
+                layout, tokens, end=self.end, max_positions=self.model.max_positions
+            )
+            self.version = ModelVersion(self.model)
 
     def build_stepper(self, on_tokens: TokenCallback | None = None) -> PromptStepper:
         """Return a stepper whose special ids are ours, whatever those of the vocabulary are."""

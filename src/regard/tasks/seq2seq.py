@@ -17,11 +17,20 @@ from regard.batching.batches import iterate_by_length
 from regard.batching.example import Batch, Example, collate
 from regard.batching.source import BatchSource
 from regard.data.corpus import Corpus, Record
+from regard.decoding.listen import notify_pause
 from regard.decoding.replicas import map_in_replicas, share_of_tokens
 from regard.decoding.stepper import Hypothesis, Stepper
+from regard.engines.ctranslate2_cache import EngineModel
+from regard.engines.ctranslate2_model import SpecialTokens, supported_model, table_rows
+from regard.engines.ctranslate2_search import (
+    CTranslate2Layout,
+    CTranslate2Translator,
+    EngineSearch,
+)
 from regard.errors import InputError
 from regard.models.catalogue import build_model
 from regard.models.protocols import AnySeq2SeqModel, Seq2SeqModel, require_model
+from regard.models.transformer import Transformer
 from regard.tasks.base import (
     BatchOptions,
     ProgressCallback,
@@ -43,10 +52,17 @@ from regard.tasks.generation import (
 )
 from regard.tasks.loss import Loss, cross_entropy
 from regard.tasks.prefix import NO_PREFIX, OutputPrefix, find_prefix, limit_outputs
-from regard.text.special import END
+from regard.tasks.text_engine import (
+    ModelVersion,
+    can_use_engine,
+    find_engine_search,
+    tokens_of,
+)
+from regard.text.special import END, SPECIALS
 from regard.text.tokenizer import Tokenizer
 
 SIDES = ("source", "target")
+TEXTS_PER_ENGINE_CALL = 256  # between two calls, a search can be stopped
 
 
 class Alignment(NamedTuple):
@@ -64,6 +80,8 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
     accepts_target: ClassVar = True
     accepts_prefix: ClassVar = True
     decodes_in_replicas: ClassVar = True
+    engine: CTranslate2Translator | None = None
+    version: ModelVersion | None = None
 
     def __init__(
         self,
@@ -146,10 +164,13 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
         prefixes = prefixes or [NO_PREFIX] * len(examples)
         seeds = sampling_seeds([example.source for example in examples])
         predictions: list[TextPrediction] = [TextPrediction("")] * len(examples)
+        pending = examples
+        if stepper is None and not any(prefix.ids or prefix.is_complete for prefix in prefixes):
+            pending = self.decode_by_engine(examples, decoding, predictions, on_progress)
         replicas = self.replica_count() if stepper is None else 1
-        lengths = [max(example.lengths) + 1 for example in examples]
+        lengths = [max(example.lengths) + 1 for example in pending]
         batches = iterate_by_length(
-            examples,
+            pending,
             collate=collate,
             tokens_per_batch=share_of_tokens(lengths, tokens_per_batch, replicas),
             examples_per_batch=examples_per_batch,
@@ -157,7 +178,10 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
 
         def decode_batch(batch: Batch) -> list[tuple[int, TextPrediction]]:
             indices = batch.indices.tolist()
-            max_lengths = self.max_lengths(batch, decoding.max_length)
+            max_lengths = [
+                self.max_output_length(len(examples[index].source), decoding.max_length)
+                for index in indices
+            ]
             memory = self.model.remember(batch.source, batch.source_valid)
             search = decoding.search([seeds[index] for index in indices])
             hypotheses = search(
@@ -179,12 +203,61 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
             texts = [TextPrediction(best[0].text, best) for best in outputs]
             return list(zip(indices, texts, strict=True))
 
-        for decoded in map_in_replicas(decode_batch, list(batches) if examples else [], replicas):
+        for decoded in map_in_replicas(decode_batch, list(batches) if pending else [], replicas):
             for index, prediction in decoded:
                 predictions[index] = prediction
             if on_progress is not None:
                 on_progress(len(decoded))
         return predictions
+
+    def decode_by_engine(
+        self,
+        examples: Sequence[Example],
+        decoding: Decoding,
+        predictions: list[TextPrediction],
+        on_progress: ProgressCallback | None,
+    ) -> Sequence[Example]:
+        """Fill in the predictions that the engine makes; return the examples of the others."""
+        engine = self.engine
+        if engine is None or decoding is not self.decoding or not can_use_engine(self.version):
+            return examples
+        search, pending = self.engine_search(decoding), list[Example]()
+        for start in range(0, len(examples), TEXTS_PER_ENGINE_CALL):
+            notify_pause()
+            chunk = examples[start : start + TEXTS_PER_ENGINE_CALL]
+            max_length = decoding.max_length
+            lengths = [self.max_output_length(len(item.source), max_length) for item in chunk]
+            hypotheses = engine.search([item.source for item in chunk], lengths, search)
+            for example, best in zip(chunk, hypotheses, strict=True):
+                if best is None:
+                    pending.append(example)
+                    continue
+                outputs = tuple(self.to_output(hypothesis, example) for hypothesis in best)
+                predictions[example.index] = TextPrediction(outputs[0].text, outputs)
+            if on_progress is not None:
+                on_progress(len(hypotheses) - hypotheses.count(None))
+        return pending
+
+    def engine_model(self) -> EngineModel:
+        model = supported_model(self.model)
+        tokens = [tokens_of(vocabulary) for vocabulary in (self.source, self.target)]
+        return EngineModel(model, tokens, SpecialTokens(*SPECIALS[1:]))
+
+    def engine_search(self, decoding: Decoding) -> EngineSearch:
+        return find_engine_search(decoding, self.target.size)
+
+    def set_engine(self, layout: CTranslate2Layout | None) -> None:
+        self.engine = self.version = None
+        if layout is not None and isinstance(self.model, Transformer):
+            source, target = self.engine_model().vocabularies
+            self.engine = CTranslate2Translator(
+                layout,
+                source,
+                target,
+                max_source=table_rows(self.model.source_position),
+                max_target=table_rows(self.model.target_position),
+            )
+            self.version = ModelVersion(self.model)
 
     def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:  # noqa: ARG002
         return self.target.decode([token_id for token_id in ids if token_id != END])
@@ -193,9 +266,9 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
         """Return examples without targets."""
         return [Example(n, ids, []) for n, ids in enumerate(self.source.encode_ids(list(texts)))]
 
-    def max_lengths(self, batch: Batch, max_length: int) -> list[int]:
-        """Return the maximum length of each output: twice its source, and ten tokens more."""
-        return (2 * batch.source_valid.sum(-1) + 10).clamp(max=max_length).tolist()
+    def max_output_length(self, source_length: int, max_length: int) -> int:
+        """Return the maximum length of an output: twice its source with its end, and ten more."""
+        return min(2 * (source_length + 1) + 10, max_length)
 
     def to_output(self, hypothesis: Hypothesis, example: Example) -> TextOutput:  # noqa: ARG002
         text = self.target.decode(hypothesis.ids)

@@ -237,7 +237,7 @@ def stream_options(settings: Any) -> Mapping[str, Any]:
     }
 
 
-def state_tensors(state: Any) -> list[Tensor]:
+def state_tensors(state: object) -> list[Tensor]:
     """Return all tensors of a state, which is nested tuples of them."""
     if isinstance(state, Tensor):
         return [state]

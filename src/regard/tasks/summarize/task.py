@@ -271,9 +271,9 @@ class SummarizeTask(Seq2SeqTask):
             for n, document in enumerate(documents)
         ]
 
-    def max_lengths(self, batch: Batch, max_length: int) -> list[int]:
-        """Return the maximum length of each summary, which does not depend on its document."""
-        return [max_length] * len(batch.indices)
+    def max_output_length(self, source_length: int, max_length: int) -> int:  # noqa: ARG002
+        """Return the maximum length of a summary, which does not depend on its document."""
+        return max_length
 
     def partial_text(self, record: Record, ids: Sequence[int]) -> str | None:
         [example] = self.source_examples([self.document_text(record)])

@@ -1,0 +1,1 @@
+"""Other programs that run a model of regard faster: CTranslate2."""

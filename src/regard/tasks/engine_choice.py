@@ -1,0 +1,66 @@
+"""Choose the engine that makes the predictions of a task."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, get_args
+
+import torch
+
+from regard.engines.ctranslate2_cache import cached_model
+from regard.engines.ctranslate2_search import CTranslate2Layout
+from regard.errors import InputError
+from regard.files import digest_file
+from regard.tasks.base import AnyTask
+from regard.tasks.text_engine import EngineUser
+
+EngineName = Literal["auto", "built-in", "ctranslate2"]
+
+
+def check_engine_name(name: str) -> EngineName:
+    for known in get_args(EngineName):
+        if name == known:
+            return known
+    raise InputError(
+        f"engine: unknown name {name!r}; choose from {', '.join(get_args(EngineName))}"
+    )
+
+
+def use_engine(
+    task: AnyTask, name: EngineName, weights_path: Path | None, *, identity: str, int8: bool
+) -> None:
+    """Let an engine make the predictions of a task.
+
+    `identity` are the settings of the model. "auto" is CTranslate2 where it can be used; if it was
+    asked for by name and cannot, an error says why.
+    """
+    if isinstance(task, EngineUser):
+        task.set_engine(None)
+    if name == "built-in":
+        return
+    try:
+        layout = open_engine(task, weights_path, identity, int8=int8)
+    except InputError as error:
+        if name == "auto":
+            return
+        raise InputError(
+            f"engine: CTranslate2 cannot make these predictions; {error} (use --engine built-in)"
+        ) from None
+    if isinstance(task, EngineUser):
+        task.set_engine(layout)
+
+
+def open_engine(
+    task: AnyTask, weights_path: Path | None, identity: str, *, int8: bool
+) -> CTranslate2Layout:
+    """Return the engine for a task, with its model in the cache; InputError says why not."""
+    if not isinstance(task, EngineUser):
+        raise InputError(f"the task {task.name} does not write text")
+    if find_spec("ctranslate2") is None:
+        raise InputError("it is not installed: pip install 'regard[ct2]'")
+    if weights_path is None:
+        raise InputError("the run has no folder; save and load it")
+    parts = task.engine_model()
+    task.engine_search(task.decoding)
+    model_class = "Translator" if len(parts.vocabularies) > 1 else "Generator"
+    folder = cached_model(parts, (digest_file(weights_path).sha256, identity))
+    return CTranslate2Layout(model_class, folder, int8=int8, threads=torch.get_num_threads())
