@@ -27,7 +27,8 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
-from regard.kernels.linear import Linear, add_linear
+from regard.kernels.linear import Linear
+from regard.kernels.shared import step_product
 from regard.layers.cells import GRU, LSTM
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -134,13 +135,16 @@ class EncoderDecoder(nn.Module):
 
     def advance(self, c: Tensor, state_mask: Tensor | None) -> Callable[[Tensor, Tensor], Tensor]:
         """Return (W E y_{t-1}, h_{t-1}) -> h_t, a GRU with reset="after" and b' = C c."""
-        U, sizes = self.cell.weight_hh, [2 * self.hidden_dim, self.hidden_dim]
+        add_product, sizes = (
+            step_product(self.cell.weight_hh),
+            [2 * self.hidden_dim, self.hidden_dim],
+        )
         constant = self.into_cell(c) + self.cell.bias_hh
 
         def step(projected: Tensor, h: Tensor) -> Tensor:
             input_gates, input_new = projected.split(sizes, -1)
             masked_h = h if state_mask is None else h * state_mask
-            gates, new = add_linear(constant, masked_h, U).split(sizes, -1)
+            gates, new = add_product(constant, masked_h).split(sizes, -1)
             r, z = (input_gates + gates).sigmoid().chunk(2, -1)
             return interpolate(torch.addcmul(input_new, r, new).tanh(), h, z)
 

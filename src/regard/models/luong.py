@@ -29,9 +29,11 @@ from regard.attention.build import build_attention
 from regard.attention.masks import local
 from regard.attention.memory import Memory
 from regard.attention.scores import Additive, General, Score
+from regard.attention.step_reader import step_reader
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
-from regard.kernels.linear import Linear, add_linear, linear
+from regard.kernels.linear import Linear, linear
+from regard.kernels.shared import step_product
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -203,17 +205,21 @@ class Luong(nn.Module):
     ) -> Callable[[Tensor, LuongLayers, Tensor, int], tuple[LuongLayers, Tensor]]:
         """Return a function (word projection, states, h~, t) -> states, h~ one step later."""
         first, *upper = self.decoder.stack
-        W = first.weight_ih[:, self.dim :] if self.input_feeding else None
+        add_fed = step_product(first.weight_ih[:, self.dim :]) if self.input_feeding else None
+        read = step_reader(self.attention, memory) if self.mask is None else None
         masks = state_masks or [None] * self.decoder.layers
         steps = [cell.recurrence(m) for cell, m in zip([first, *upper], masks, strict=True)]
 
         def step(
             word: Tensor, layers: LuongLayers, attentional: Tensor, t: int
         ) -> tuple[LuongLayers, Tensor]:
-            after = [steps[0](word if W is None else add_linear(word, attentional, W), layers[0])]
+            after = [steps[0](word if add_fed is None else add_fed(word, attentional), layers[0])]
             for cell, run_cell, before in zip(upper, steps[1:], layers[1:], strict=True):
                 after.append(run_cell(cell.project(self.drop(after[-1][0])), before))
-            return tuple(after), self.attentional_states(after[-1][0][:, None], memory, t)[:, 0]
+            h = after[-1][0]
+            if read is None:
+                return tuple(after), self.attentional_states(h[:, None], memory, t)[:, 0]
+            return tuple(after), self.combine(torch.cat([read(h), h], -1)).tanh()
 
         return step
 

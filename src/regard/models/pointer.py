@@ -36,7 +36,8 @@ from regard.attention.memory import Memory
 from regard.attention.scores import Additive
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
-from regard.kernels.linear import Linear, add_linear, linear
+from regard.kernels.linear import Linear, linear
+from regard.kernels.shared import step_product
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -240,13 +241,14 @@ class Pointer(nn.Module):
         [Tensor, RecurrentState, Tensor, Tensor], tuple[Tensor, RecurrentState, Tensor, Tensor]
     ]:
         """Return a function (word projection, s_{t-1}, h*_{t-1}, c^t) -> x_t, s_t, a^t, h*_t."""
-        recurrence, W = self.cell.recurrence(), self.merge.weight[:, self.dim :]
+        recurrence = self.cell.recurrence()
+        add_context = step_product(self.merge.weight[:, self.dim :])
         of_coverage = self.of_coverage if use_coverage else None
 
         def step(
             word: Tensor, state: RecurrentState, context: Tensor, coverage: Tensor
         ) -> tuple[Tensor, RecurrentState, Tensor, Tensor]:
-            x = add_linear(word, context, W)
+            x = add_context(word, context)
             state = recurrence(self.cell.project(x), state)
             covered_memory = memory
             if of_coverage is not None:

@@ -28,7 +28,8 @@ from regard.attention.memory import Memory
 from regard.attention.multihead import MultiHead
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
-from regard.kernels.linear import Linear, add_linear, linear
+from regard.kernels.linear import Linear, linear
+from regard.kernels.shared import step_product
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -186,14 +187,15 @@ class Rnmt(nn.Module):
         self, memory: Memory
     ) -> Callable[[Tensor, RecurrentState, Tensor], tuple[Tensor, RecurrentState]]:
         """Return a function (word projection, state of the first layer, last c) -> c_t, state."""
-        recurrence, W = self.first.recurrence(), self.first.weight_ih[:, self.dim :]
+        recurrence = self.first.recurrence()
+        add_context = step_product(self.first.weight_ih[:, self.dim :])
 
         def step(
             word: Tensor, state: RecurrentState, context: Tensor
         ) -> tuple[Tensor, RecurrentState]:
             if not self.current:
                 context = self.attention(state[0][:, None], memory)[:, 0]
-            state = recurrence(add_linear(word, context, W), state)
+            state = recurrence(add_context(word, context), state)
             if self.current:
                 context = self.attention(state[0][:, None], memory)[:, 0]
             return context, state
