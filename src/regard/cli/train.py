@@ -13,10 +13,9 @@ from regard.cli.options import (
     ThreadsOption,
     with_skip_bad,
 )
-from regard.config.settings import Settings
 from regard.errors import InputError
 from regard.tasks.load import load_settings
-from regard.training.distributed.group import WorkerGroup, is_worker, join_group, restart_count
+from regard.training.distributed.group import is_worker, join_group, restart_count
 from regard.training.distributed.launch import launch_workers
 from regard.training.progress import train_with_progress
 from regard.training.signals import exit_code
@@ -76,26 +75,27 @@ def train(
     if threads is not None:
         torch.set_num_threads(threads)
     settings = load_settings(config, changes)
-    with join_group(settings.seed) as group:
-        code = train_in_group(settings, folder, group, accept_changed_data=accept_changed_data)
-    raise typer.Exit(code)
-
-
-def train_in_group(
-    settings: Settings, folder: Path, group: WorkerGroup, *, accept_changed_data: bool
-) -> int:
-    """Train alone or as a process of a group, whose first process reports; return the exit code."""
-    with progress_bar("training", settings.train.steps, hidden=not group.is_main) as progress:
+    with (
+        join_group(settings.seed) as group,
+        progress_bar("training", settings.train.steps, hidden=not group.is_main) as progress,
+    ):
         if restart_count():
             progress.log(f"{folder}: a process died; all start again (restart {restart_count()})")
         trainer = Trainer(
             settings, folder, progress.log, accept_changed_data=accept_changed_data, group=group
         )
         stop = train_with_progress(trainer, progress)
-    if group.is_main and stop is not None:
-        print(f"Stopped after step {trainer.training.steps_done}; give the same command to resume.")
-    elif group.is_main:
-        print(f"{folder}: trained for {trainer.training.steps_done} steps")
-        split = "" if "test" in trainer.corpus.splits else f" --split {trainer.corpus.splits[-1]}"
-        print(f'Try: regard score {folder}{split}, or: echo "…" | regard predict {folder}')
-    return 0 if stop is None else exit_code(stop)
+    if group.is_main:
+        print_end(trainer, is_stopped=stop is not None)
+    raise typer.Exit(0 if stop is None else exit_code(stop))
+
+
+def print_end(trainer: Trainer, *, is_stopped: bool) -> None:
+    """Print how far the training came, and what to do next."""
+    folder, steps_done, splits = trainer.folder, trainer.training.steps_done, trainer.corpus.splits
+    if is_stopped:
+        print(f"Stopped after step {steps_done}; give the same command to resume.")
+        return
+    print(f"{folder}: trained for {steps_done} steps")
+    split = "" if "test" in splits else f" --split {splits[-1]}"
+    print(f'Try: regard score {folder}{split}, or: echo "…" | regard predict {folder}')
