@@ -5,23 +5,26 @@
     python benchmarks/distributed.py memory [--steps 6]
 
 `equal` trains four models on one, two and four processes, and prints the largest differences of
-losses and final weights. `kill` ends one of four processes by SIGKILL at random times; the training
-must go on by itself and end with the files of one that was left alone. `memory` prints the resident
-memory of each process with train.sharding = "full", and compares predictions.
+losses and final weights. `kill` ends one of four processes by SIGKILL, in random moments: at the
+start, in a step, a checkpoint, a validation and at the end. The training must go on by itself and
+end with the files of one that was left alone. `memory` prints the resident memory of each process
+with train.sharding = "full", and compares predictions.
 """
 
 import argparse
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import kill
 import torch
 from kill import digests, logged_steps, print_differences, sentences
 from safetensors.torch import load_file
@@ -32,6 +35,19 @@ from regard.training.fit import data_table
 
 PROCESSES = (1, 2, 4)
 LOSS_LIMIT, WEIGHT_LIMIT = 1e-5, 1e-4
+KILLED_PROCESSES = 4  # of which one is killed
+VALIDATE_EVERY = 5  # in kill.write_config
+MOMENTS = ("start-up", "step", "checkpoint", "validation", "end")
+LONGEST_WAIT = {"start-up": 20.0, "step": 0.1, "checkpoint": 0.01, "validation": 0.01, "end": 0.5}
+
+
+class WorkerKill(NamedTuple):
+    """A moment of a training, the seconds to wait in it, and the process to kill."""
+
+    moment: str
+    step: int  # not before this one
+    seconds: float
+    rank: int  # position among the workers, by process number
 
 
 def kinds() -> dict[str, dict[str, Any]]:
@@ -128,52 +144,102 @@ def check_equal(place: Path, name: str, steps: int) -> bool:
     return is_right
 
 
-def children(process: int) -> list[int]:
-    """Return the processes that a process has started, workers only."""
-    found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    is_worker = "regard.cli.train_worker"
+def workers(launcher: "subprocess.Popen[bytes]") -> set[int]:
+    """Return the processes that train, of those that a launcher has started."""
+    try:
+        numbers = Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split()
+        commands = {int(n): Path(f"/proc/{n}/cmdline").read_bytes() for n in numbers}
+    except OSError:  # it has ended
+        return set()
+    return {number for number, command in commands.items() if b"train_worker" in command}
+
+
+def last_row(run: Path) -> dict[str, Any]:
+    """Return the last complete row of a log; an empty one before the first step."""
+    lines = (run / "log.jsonl").read_bytes().split(b"\n")[:-1] if run.exists() else []
+    return json.loads(lines[-1]) if lines else {}
+
+
+def is_in(moment: str, run: Path, step: int) -> bool:
+    """Return whether a training is in a moment of this kind, not before a step."""
+    if moment == "start-up":
+        return True
+    if logged_steps(run) < step:
+        return False
+    if moment == "checkpoint":
+        return any((run / "checkpoints").glob(".*.draft"))
+    if moment == "validation":
+        row = last_row(run)
+        return row.get("kind") == "step" and row["number"] % VALIDATE_EVERY == 0
+    return True
+
+
+def kill_worker(
+    launcher: "subprocess.Popen[bytes]", run: Path, planned: WorkerKill, dead: set[int]
+) -> int | None:
+    """Kill one of four workers in a moment, and return its number; None if the training ended."""
+    while len(living := workers(launcher) - dead) < KILLED_PROCESSES:
+        if launcher.poll() is not None:
+            return None
+        time.sleep(0.01)
+    while not is_in(planned.moment, run, planned.step):
+        if launcher.poll() is not None:
+            return None
+        time.sleep(0.001)
+    time.sleep(planned.seconds)
+    victim = sorted(living)[planned.rank]
+    if launcher.poll() is not None or victim not in workers(launcher):
+        return None
+    os.kill(victim, signal.SIGKILL)
+    dead |= living
+    return victim
+
+
+def draw_kills(steps: int, rng: random.Random) -> list[WorkerKill]:
+    """Draw one kill in each kind of moment; that at the end comes last."""
+    moments = rng.sample(MOMENTS[:-1], len(MOMENTS) - 1)
+    numbers = sorted(rng.randrange(1, steps) for _ in moments)
+    drawn = [*zip(moments, numbers, strict=True), (MOMENTS[-1], steps)]
     return [
-        int(child)
-        for child in found
-        if is_worker in Path(f"/proc/{child}/cmdline").read_text().replace("\0", " ")
+        WorkerKill(
+            moment, step, rng.uniform(0, LONGEST_WAIT[moment]), rng.randrange(KILLED_PROCESSES)
+        )
+        for moment, step in drawn
     ]
 
 
-def check_kills(place: Path, kills: int, steps: int, seed: int) -> bool:
-    """Kill one of four processes at random times; compare the files with those left alone."""
-    rng, done, training, is_right = random.Random(seed), 0, 0, True
-    train_table = {"steps": steps, "save_every": 5, "validate_every": 10, "keep_finished": True}
-    write_config(place, "transformer", {**train_table, "examples_per_batch": 8})
-    start_time = time.monotonic()
-    train(place, "transformer", "alone", 4)
-    seconds, expected = time.monotonic() - start_time, digests(place / "alone")
-    while done < kills:
+def restarts(output: Path) -> int:
+    numbers = re.findall(r"all start again \(restart (\d+)\)", output.read_text())
+    return max(map(int, numbers), default=0)
+
+
+def check_kills(place: Path, name: str, kills: int, steps: int, seed: int) -> bool:
+    """Kill one of four processes in random moments; compare the files with those left alone."""
+    rng, total, training, is_right = random.Random(seed), 0, 0, True
+    kill.write_config(place, name, kill.kinds()[name], steps)
+    train(place, name, "alone", KILLED_PROCESSES)
+    train(place, name, "alone-too", KILLED_PROCESSES)
+    expected = digests(place / "alone")
+    is_right &= not print_differences(expected, digests(place / "alone-too"))
+    while total < kills:
         training += 1
-        run = f"killed-{training}"
-        launcher, count = start(place, "transformer", run, 4), 0
-        while launcher.poll() is None and count < 5 and done < kills:
-            is_early = rng.random() < 0.2
-            target = logged_steps(place / run) + rng.randrange(1, 1 + steps // 5)
-            wait_until = time.monotonic() + rng.uniform(0, seconds / 2)
-            while launcher.poll() is None:
-                if is_early and time.monotonic() > wait_until:
-                    break
-                if not is_early and logged_steps(place / run) >= target:
-                    break
-                time.sleep(0.01)
-            workers = children(launcher.pid) if launcher.poll() is None else []
-            if len(workers) == 4:
-                os.kill(rng.choice(workers), signal.SIGKILL)
-                count, done = count + 1, done + 1
-            time.sleep(rng.uniform(0, 2))
-        code = launcher.wait()
-        equal = not code and not print_differences(expected, digests(place / run))
-        is_right &= equal
-        print(f"{run}: {count} kills, exit code {code}, files {'equal' if equal else 'DIFFER'}")
+        run, done, dead = f"killed-{training}", list[str](), set[int]()
+        launcher = start(place, name, run, KILLED_PROCESSES)
+        for planned in draw_kills(steps, rng)[: kills - total]:
+            if kill_worker(launcher, place / run, planned, dead) is not None:
+                done.append(f"{planned.moment} (rank {planned.rank})")
+        code, count = launcher.wait(), restarts(place / f"{run}.txt")
+        equal = not print_differences(expected, digests(place / run))
+        is_right &= equal and not code and count <= len(done)
+        total += count
+        print(
+            f"{run}: {count} restarts after {len(done)} kills: {', '.join(done)}; exit code "
+            f"{code}, {len(expected)} files {'equal' if equal else 'DIFFER'}",
+            flush=True,
+        )
         if code:
             print((place / f"{run}.txt").read_text()[-3000:])
-        sys.stdout.flush()
-    print(f"{done} kills of one of 4 processes; {'all files are equal' if is_right else 'FAILED'}")
+    print(f"{total} restarts; {'all files are equal' if is_right else 'FAILED'}")
     return is_right
 
 
@@ -189,7 +255,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         if arguments.what == "kill":
-            is_right = check_kills(place, arguments.kills, arguments.steps or 60, arguments.seed)
+            name, steps = arguments.kinds.split(",")[0], arguments.steps or 60
+            is_right = check_kills(place, name, arguments.kills, steps, arguments.seed)
         else:
             names = arguments.kinds.split(",")
             results = [check_equal(place, name, arguments.steps or 200) for name in names]

@@ -135,9 +135,10 @@ def test_damaged_gzip(tmp_path, cut, seed):
     assert str(path) in error_message(read_tsv(path))
 
 
-def test_a_line_without_end(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz"])
+def test_a_line_without_end(tmp_path, monkeypatch, name):
     monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", 1 << 21)
-    path = write_file(tmp_path / "a.tsv", b"x" * (1 << 22))
+    path = write_file(tmp_path / name, b"x" * (1 << 22))
     assert error_message(read_tsv(path)) == f"{path}: a line of more than 2 MB; give a text file"
 
 
@@ -308,13 +309,12 @@ class TestFiles:
             TextPairFiles([train, train], dev=train)
 
 
-def test_memory_is_bounded(tmp_path, monkeypatch):
-    """A file of 4 MB is read in less than 1.5 MB, with blocks of 128 KB."""
+@pytest.mark.parametrize("name", ["a.tsv", "a.tsv.gz"])
+def test_memory_is_bounded(tmp_path, monkeypatch, name):
+    """A text of 4 MB is read in less than 1.5 MB, with blocks of 128 KB."""
     monkeypatch.setattr(lines_module, "BLOCK_BYTES", 1 << 17)
-    path = tmp_path / "a.tsv"
     line = b"a source sentence of some words\ta target sentence of some words\n"
-    path.write_bytes(line * 64_000)
-    assert path.stat().st_size > 4_000_000
+    path = write_file(tmp_path / name, line * 64_000)
     tracemalloc.start()
     count = sum(1 for _ in read_tsv(path))
     _, peak = tracemalloc.get_traced_memory()
