@@ -9,7 +9,10 @@ RUN pip install --no-cache-dir ${INDEX:+-i "$INDEX"} "$TORCH"
 
 COPY pyproject.toml README.md LICENSE /usr/src/regard/
 COPY src /usr/src/regard/src
-RUN pip install --no-cache-dir "/usr/src/regard[serve]" \
+# The compiler is for the kernels in C++; it is not needed afterwards.
+RUN apt-get update && apt-get install --yes --no-install-recommends g++ \
+    && pip install --no-cache-dir "/usr/src/regard[serve]" \
+    && apt-get purge --yes --auto-remove g++ && rm -r /var/lib/apt/lists/* \
     && rm -r /usr/src/regard \
     && useradd --system --uid 10001 --no-create-home regard
 

@@ -24,6 +24,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := REGARD_SEED=$(SEED) $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
+# Compiled at installation.
+NATIVE := $(wildcard src/regard/kernels/native/*)
+
 AXE := build/axe/node_modules/axe-core/axe.min.js
 
 # The engines that `make bench` compares with, in an environment of their own.
@@ -80,15 +83,15 @@ $(VENV)/.torch:
 	$(PIP) install "$(TORCH)"
 	@touch $@
 
-$(VENV)/.installed: pyproject.toml $(VENV)/.torch
+$(VENV)/.installed: pyproject.toml $(NATIVE) $(VENV)/.torch
 	$(PIP) install "$(TORCH)" --editable .
 	@touch $@
 
-$(VENV)/.installed-docs: pyproject.toml $(VENV)/.torch
+$(VENV)/.installed-docs: pyproject.toml $(NATIVE) $(VENV)/.torch
 	$(PIP) install "$(TORCH)" --editable '.[docs]'
 	@touch $(VENV)/.installed $@
 
-$(VENV)/.installed-test: pyproject.toml $(VENV)/.torch
+$(VENV)/.installed-test: pyproject.toml $(NATIVE) $(VENV)/.torch
 	$(PIP) install "$(TORCH)" --editable '.[test]'
 	$(PIP) install --no-deps $(REAL)
 	@touch $(VENV)/.installed $(VENV)/.installed-docs $@

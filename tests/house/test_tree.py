@@ -25,6 +25,7 @@ REGISTRY = re.compile(
 def ours(path: Path) -> bool:
     parts = path.relative_to(ROOT).parts
     made = any(part in NOT_OURS or part.endswith((".egg-info", "_cache")) for part in parts)
+    made = made or path.suffix == ".so"  # compiled kernels
     return path.is_file() and not made and ".hypothesis" not in parts
 
 

@@ -1,0 +1,3 @@
+"""Functions of `native/*.cpp`: a pointer is the address of a tensor, or 0 for none."""
+
+def quantize_rows(x: int, numbers: int, scales: int, rows: int, width: int, /) -> None: ...
