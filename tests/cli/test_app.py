@@ -21,10 +21,11 @@ SURFACE = {
     "check": {"config", "changes", "--json", "--skip-bad"},
     "plan": {"config", "changes", "--gpus", "--memory", "--throughput", "--measure", "--price"}
     | {"--bandwidth", "--json"},
-    "train": {"config", "changes", "--run", "--threads", "--accept-changed-data", "--skip-bad"},
+    "train": {"config", "changes", "--run", "--processes", "--threads", "--accept-changed-data"}
+    | {"--skip-bad"},
     "verify": {"folder", "--update"},
-    "score": {"folder", "--int8", "--split", "--json", "--set", "--skip-bad"},
-    "predict": {"folder", "inputs", "--int8", "--json", "--prefix", "--set", "--strict"}
+    "score": {"folder", "--int8", "--engine", "--split", "--json", "--set", "--skip-bad"},
+    "predict": {"folder", "inputs", "--int8", "--engine", "--json", "--prefix", "--set", "--strict"}
     | {"--input", "--output", "--workers", "--ray"},
     "embed": {"folder", "inputs", "--json", "--output", "--set"},
     "chat": {"folder", "--seed", "--show-belief"},
@@ -61,9 +62,9 @@ SURFACE = {
     "compare": {"arguments", "--sweep", "--runs", "--report-folder", "--split", "--join", "--gold"}
     | {"--pairs", "--gold-base", "--show-attention", "--threads"},
     "serve": {"folders", "--host", "--port", "--key", "--workers", "--allow-host", "--languages"}
-    | {"--open"},
+    | {"--open", "--engine"},
     "import": {"model", "run", "--revision"},
-    "export": {"run", "folder"},
+    "export": {"run", "folder", "--to"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
 }
 

@@ -6,6 +6,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,19 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.distributed import HashStore
 
 from regard.cli.app import main
 from regard.config.dump import dumps
 from regard.errors import InputError
 from regard.tasks.load import resolve_settings
-from regard.training.distributed.group import WorkerGroup, buckets, decode_outcome, encode_error
+from regard.training.distributed.group import (
+    WorkerGroup,
+    agreed_start,
+    buckets,
+    decode_outcome,
+    encode_error,
+)
 from regard.training.distributed.launch import launch_workers
 from regard.training.log import read_log
 from regard.training.prepare import create_run, prepare_training
@@ -134,6 +142,17 @@ def test_batch_normalization_is_refused():
     run.model.add_module("norm", torch.nn.BatchNorm1d(2))
     with pytest.raises(InputError, match=r"norm \(BatchNorm1d\) needs whole batches; use one"):
         prepare_training(run, corpus, WorkerGroup(0, 2))
+
+
+def test_a_start_does_not_see_the_keys_of_an_earlier_one():
+    """The second start comes after one in which rank 2 never came, and rank 1 got no answer."""
+    store, names = HashStore(), list[set[str]]()
+    store.set("request/1", "of a process that has died")
+    for _ in range(2):
+        with ThreadPoolExecutor(3) as pool:
+            names.append(set(pool.map(lambda rank: agreed_start(store, rank, 3), range(3))))
+    assert [len(starts) for starts in names] == [1, 1]
+    assert names[0] != names[1]
 
 
 def test_outcomes_of_the_first_process():

@@ -9,16 +9,18 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.distributed_c10d import PrefixStore
+from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from regard.errors import InputError
@@ -32,6 +34,7 @@ BUCKET_BYTES = 25 * 2**20  # of gradients that are summed in one message
 LOST_PROCESS_CODE = 75  # exit code of a process that has lost another (EX_TEMPFAIL)
 CONNECTION_ERROR = re.compile("gloo|nccl|connection (closed|reset|refused)|peer", re.IGNORECASE)
 FAILURE_KEY = "failures"
+SECONDS_BETWEEN_ANSWERS = 0.01  # of the first process, while the others start
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ def join_group(seed: int) -> Generator[WorkerGroup]:
         yield WorkerGroup(seed=seed)
         return
     tcp_store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
-    store = PrefixStore(f"regard/{restart_count()}", tcp_store)  # without keys of earlier starts
+    store = PrefixStore(agreed_start(tcp_store, rank, size), tcp_store)
     try:
         dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=TIMEOUT)
         yield WorkerGroup(rank, size, seed)
@@ -185,15 +188,44 @@ def join_group(seed: int) -> Generator[WorkerGroup]:
             if store.add(FAILURE_KEY, 1) == 1:
                 raise
             raise SystemExit(1) from error
-        has_failed = store.add(FAILURE_KEY, 0) > 0
-        raise SystemExit(1 if has_failed else LOST_PROCESS_CODE) from error
+        raise SystemExit(1 if has_failed(store) else LOST_PROCESS_CODE) from error
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()  # closes connections, so that no process waits for this
 
 
+def has_failed(store: Store) -> bool:
+    """Return whether a process of this start has reported an error."""
+    try:
+        return store.add(FAILURE_KEY, 0) > 0
+    except dist.DistError:  # the store has ended with the process that held it
+        return False
+
+
+def agreed_start(store: Store, rank: int, size: int) -> str:
+    """Return a new name of this start, on which all processes of the group agree.
+
+    The store may outlive the processes, and keys of earlier starts must not be read. Restarts are
+    counted differently on each host. So every process sends the first one a word that is new, and
+    waits for the answer to it.
+    """
+    name = uuid4().hex
+    if rank:
+        store.set(f"request/{rank}", name)
+        answer = store.get(f"answer/{name}").decode()
+        store.add(f"joined/{answer}", 1)
+        return answer
+    while store.add(f"joined/{name}", 0) < size - 1:
+        for other in range(1, size):
+            if store.check([f"request/{other}"]):
+                request = store.get(f"request/{other}").decode()
+                store.set(f"answer/{request}", name)
+        time.sleep(SECONDS_BETWEEN_ANSWERS)
+    return name
+
+
 def restart_count() -> int:
-    """Return how often the processes of this training were started again."""
+    """Return how often the processes of this host were started again after one has died."""
     return int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0"))
 
 
