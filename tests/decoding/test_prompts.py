@@ -109,13 +109,17 @@ def test_what_is_seen(unchecked):
     model, read = made(5).model, list[list[int]]()
     steps = PromptStepper(model, 5.0)
     state = prompt_state(torch.tensor([[4, 5, 6]]))
-    inner = model.read
+    read_many, step_once = model.read, model.step
 
-    def noted(before: Any, ids: Tensor) -> Any:
+    def note_read(before: Any, ids: Tensor) -> Any:
         read.append(ids[0].tolist())
-        return inner(before, ids)
+        return read_many(before, ids)
 
-    model.read = noted
+    def note_step(before: Any, tokens: Tensor) -> Any:
+        read.append(tokens[:1].tolist())
+        return step_once(before, tokens)
+
+    model.read, model.step = note_read, note_step
     lasting = list[bool]()
     for token in (0, 7, 8, 9, 10, 11, 12):
         _, state = steps.step(state, torch.tensor([token]))

@@ -1,5 +1,6 @@
 """Batches on several threads: the same results in the same order, and nothing left behind."""
 
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -7,7 +8,12 @@ import pytest
 import torch
 
 from regard.decoding.listen import listen, notify_step
-from regard.decoding.replicas import map_in_replicas, replica_count, share_of_tokens
+from regard.decoding.replicas import (
+    SECONDS_TO_SWITCH,
+    map_in_replicas,
+    replica_count,
+    share_of_tokens,
+)
 from regard.errors import InputError
 
 
@@ -32,6 +38,13 @@ def test_each_replica_uses_one_core_and_others_keep_theirs():
     thread.start()
     thread.join()
     assert counts[-1] == threads
+
+
+def test_threads_change_often_while_replicas_work():
+    usual = sys.getswitchinterval()
+    intervals = list(map_in_replicas(lambda _: sys.getswitchinterval(), range(2), 2))
+    assert intervals == [pytest.approx(SECONDS_TO_SWITCH)] * 2
+    assert sys.getswitchinterval() == usual
 
 
 def test_replicas_compute_without_gradients_like_their_caller():

@@ -6,8 +6,10 @@ callers of the process share them, such as the requests to a server.
 """
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from threading import Barrier, Event, Lock, local
 from typing import TypeVar
 
@@ -20,10 +22,14 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 MIN_TEXTS_PER_SHARE = 8
+# A replica takes Python's lock for each operation of torch. One that waits for it demands it after
+# this time: with Python's 5 ms, replicas with short operations are slower than a single thread.
+SECONDS_TO_SWITCH = 5e-5
 
 _pools: dict[int, ThreadPoolExecutor] = {}  # by the number of their threads
 _pools_lock = Lock()
 _thread = local()
+_switches = {"users": 0, "usual": 0.0}  # the calls that need short switches, and Python's interval
 
 
 class StoppedError(Exception):
@@ -73,14 +79,32 @@ def map_in_replicas(
             return function(item)
 
     futures = [find_pool(replicas).submit(work, item) for item in items]
+    with short_switches():
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            is_stopped.set()
+            for future in futures:
+                future.cancel()
+            wait(futures)
+
+
+@contextmanager
+def short_switches() -> Generator[None]:
+    """Let threads change often, until the last of all such blocks ends."""
+    with _pools_lock:
+        if not _switches["users"]:
+            _switches["usual"] = sys.getswitchinterval()
+            sys.setswitchinterval(min(SECONDS_TO_SWITCH, _switches["usual"]))
+        _switches["users"] += 1
     try:
-        for future in futures:
-            yield future.result()
+        yield
     finally:
-        is_stopped.set()
-        for future in futures:
-            future.cancel()
-        wait(futures)
+        with _pools_lock:
+            _switches["users"] -= 1
+            if not _switches["users"]:
+                sys.setswitchinterval(_switches["usual"])
 
 
 def step_listener(is_stopped: Event, listener: StepListener | None) -> StepListener:
@@ -125,6 +149,9 @@ def forget_pools() -> None:
     global _pools_lock
     _pools_lock = Lock()
     _pools.clear()
+    if _switches["users"]:
+        _switches["users"] = 0
+        sys.setswitchinterval(_switches["usual"])
 
 
 os.register_at_fork(after_in_child=forget_pools)

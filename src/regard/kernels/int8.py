@@ -29,16 +29,20 @@ class Int8Weight(NamedTuple):
     zeros: Int[Tensor, " e"]
 
     def multiply(
-        self, x: Float[Tensor, "*n d"], bias: Float[Tensor, " e"] | None
+        self,
+        x: Float[Tensor, "*n d"],
+        bias: Float[Tensor, " e"] | None,
+        *,
+        is_relu: bool = False,
     ) -> Float[Tensor, "*n e"]:
-        """Return x W' + b."""
+        """Return x W' + b, or its positive part."""
         numbers, scale = round_rows(x)
         product = torch.ops.onednn.qlinear_pointwise.default(
             *(numbers, 1 / MAX_INT8, INPUT_ZERO),
             *self,
             *(None, 1.0, 0, torch.float32, "none", [], ""),
-        ).mul_(scale)
-        return product if bias is None else product.add_(bias)
+        )
+        return finish_product(product, scale, bias, is_relu=is_relu)
 
 
 def round_rows(x: Float[Tensor, "*n d"]) -> tuple[UInt8[Tensor, "*n d"], Float[Tensor, "*n 1"]]:
@@ -55,6 +59,26 @@ def round_rows(x: Float[Tensor, "*n d"]) -> tuple[UInt8[Tensor, "*n d"], Float[T
     scale = x.abs().amax(-1, keepdim=True).clamp_min_(MIN_SCALE)
     numbers = (x * (MAX_INT8 / scale)).round_().to(torch.int8)
     return numbers.view(torch.uint8).bitwise_xor_(INPUT_ZERO), scale  # adds it, modulo 256
+
+
+def finish_product(
+    product: Float[Tensor, "*n e"],
+    scale: Float[Tensor, "*n 1"],
+    bias: Float[Tensor, " e"] | None,
+    *,
+    is_relu: bool,
+) -> Float[Tensor, "*n e"]:
+    """Scale a product in place, and add the bias."""
+    if native is not None and (bias is None or bias.is_contiguous()):
+        native.finish_rows(
+            *(product.data_ptr(), scale.data_ptr(), 0 if bias is None else bias.data_ptr()),
+            *(is_relu, 0, 0, 0, 0.0, scale.numel(), product.shape[-1]),
+        )
+        return product
+    product.mul_(scale)
+    if bias is not None:
+        product.add_(bias)
+    return product.relu_() if is_relu else product
 
 
 def pack_int8(weight: Float[Tensor, "e d"]) -> Int8Weight:

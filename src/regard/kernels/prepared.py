@@ -58,7 +58,10 @@ class PreparedLinear:
         elif self.packed is None:
             y = self.multiply_plain(x)
         else:
-            y = self.packed.multiply(x, self.bias)
+            is_relu = self.name == "relu"
+            y = self.packed.multiply(x, self.bias, is_relu=is_relu)
+            if is_relu:
+                return y
         return y if self.function is None else self.function(y)
 
     def multiply_plain(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n e"]:

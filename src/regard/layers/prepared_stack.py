@@ -21,25 +21,10 @@ from regard.attention.scores import Dot, ScaledDot
 from regard.attention.validation import check_finite
 from regard.kernels.linear import Linear
 from regard.kernels.prepared import PreparedLinear
+from regard.kernels.steps import Norm, add_and_norm
 from regard.layers.activations import output_function
 from regard.layers.positions import check_states
 from regard.layers.transformer_block import TransformerBlock, TransformerStack
-
-
-class Norm(NamedTuple):
-    """The arguments of `torch.layer_norm`."""
-
-    shape: tuple[int, ...]
-    weight: Tensor
-    bias: Tensor
-    eps: float
-
-    @staticmethod
-    def of(layer: nn.LayerNorm) -> "Norm":
-        return Norm(layer.normalized_shape, layer.weight, layer.bias, layer.eps)
-
-    def __call__(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
-        return torch.layer_norm(x, *self)
 
 
 class PreparedHeads(NamedTuple):
@@ -67,6 +52,12 @@ class PreparedHeads(NamedTuple):
         parts = projected.view(inputs, length, self.heads + 2 * self.groups, -1).transpose(1, 2)
         query, keys, values = parts.split([self.heads, self.groups, self.groups], 1)
         return query, keys, values
+
+    def split_step(self, projected: Float[Tensor, "n _"]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Return query [n h dh] and the new keys and values [n g dh] of one position."""
+        parts = projected.unflatten(1, (self.heads + 2 * self.groups, -1))
+        query, keys, values = parts.split([self.heads, self.groups, self.groups], 1)
+        return query, (keys, values)
 
     def attend(
         self,
@@ -121,8 +112,7 @@ class PreparedBlock(NamedTuple):
         self, x: Float[Tensor, "n d"], change: Float[Tensor, "n d"], norm: Norm
     ) -> Float[Tensor, "n d"]:
         """Add the output of a sublayer, which is overwritten."""
-        change += x
-        return change if self.is_pre_norm else norm(change)
+        return add_and_norm(x, change, None if self.is_pre_norm else norm)
 
     def feed(self, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """Return the states after the feed-forward layer."""

@@ -1,8 +1,9 @@
 """The state of a decoder of transformer blocks in a search, one position at a time.
 
-Keys and values of all layers are in one buffer, which grows by doubling. A step writes into it, and
-`select` moves only the slots in use. The memory that the decoder attends to has one row for each
-input: all rows of an input share it.
+Keys and values of all layers are in one buffer, which grows by doubling. A step writes into it.
+`select` moves no slot: a table says which row of the buffer has a slot. Without the kernels in C++,
+which read the table, it moves the slots in use. The memory that the decoder attends to has one row
+for each input: all rows of an input share it.
 
 a: inputs   b: rows of one input   n = a * b: rows   l: layers   h: heads   d: width
 """
@@ -11,10 +12,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Int32
 from torch import Tensor
 
 from regard.attention.memory import Memory
+from regard.kernels.compiled import native
+from regard.kernels.steps import StepSlots, attend_step, select_slots
 from regard.layers.prepared_stack import PreparedStack, energy_mask
 
 CAPACITY_STEP = 8  # `select` copies whole buffers, so they are not much longer than needed
@@ -105,27 +108,25 @@ class StepState(NamedTuple):
     rows: int
     source: SourceSlots | None
     inputs: int  # rows of the source; a decoder without one has one input for each row
+    owners: Int32[Tensor, "n capacity"] | None = None  # rows of the buffer; None: each has its own
 
     def step(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], "StepState"]:
         """Read one position in each row; return its states, and the new state."""
-        buffer, length, rows = self.buffer.with_room(self.length), self.length + 1, self.rows
-        slots = buffer.slots
+        buffer, length = self.buffer.with_room(self.length), self.length + 1
+        slots, owners = buffer.slots, self.owners_until(length)
         for number, block in enumerate(self.stack.blocks):
             heads = block.self_heads
-            query, keys, values = heads.split(
-                heads.project(block.before(x, block.self_norm)), rows, 1
-            )
-            all_keys, all_values = slots[2 * number], slots[2 * number + 1]
-            all_keys[:, :, self.length] = keys[:, :, 0]
-            all_values[:, :, self.length] = values[:, :, 0]
-            change = heads.attend(query, all_keys[:, :, :length], all_values[:, :, :length])
+            query, new = heads.split_step(heads.project(block.before(x, block.self_norm)))
+            keys, values = slots[2 * number], slots[2 * number + 1]
+            past = StepSlots(keys[:, :, :length], values[:, :, :length], owners=owners, new=new)
+            change = heads.out(attend_step(query, past, heads.scale))
             x = block.after(x, change, block.self_norm)
             if block.cross_heads is not None and block.cross_norm is not None and self.source:
                 heads = block.cross_heads
                 query = heads.project(block.before(x, block.cross_norm))
-                query = query.view(self.inputs, rows // self.inputs, heads.heads, -1)
-                keys, values = self.source.layers[number]
-                change = heads.attend(query.transpose(1, 2), keys, values, self.source.mask)
+                source = StepSlots(*self.source.layers[number], self.source.mask)
+                query = query.unflatten(1, (heads.heads, -1))
+                change = heads.out(attend_step(query, source, heads.scale))
                 x = block.after(x, change, block.cross_norm)
             x = block.feed(x)
         buffer.used = length
@@ -137,7 +138,34 @@ class StepState(NamedTuple):
         state = self.select_source(rows)
         if len(rows) == self.rows and torch.equal(rows, torch.arange(self.rows)):
             return state
-        return state._replace(buffer=self.buffer.select(rows, self.length))
+        if native is None or len(rows) > self.buffer.slots.shape[1]:
+            return state._replace(
+                buffer=self.joined_buffer().select(rows, self.length), owners=None
+            )
+        return state._replace(owners=self.select_owners(rows))
+
+    def select_owners(self, rows: Int[Tensor, " m"]) -> Int32[Tensor, "m capacity"]:
+        """Return the table of these rows; a new slot belongs to its own row."""
+        shape = len(rows), self.buffer.slots.shape[3]
+        owners = torch.arange(len(rows), dtype=torch.int32)[:, None].expand(shape).contiguous()
+        past = self.owners_until(self.length)
+        owners[:, : self.length] = rows[:, None] if past is None else past[rows]
+        return owners
+
+    def owners_until(self, length: int) -> Int32[Tensor, "n s"] | None:
+        """Return the table of the first positions; that of a buffer that has grown is shorter."""
+        if self.owners is None or length <= self.owners.shape[1]:
+            return None if self.owners is None else self.owners[:, :length]
+        own = torch.arange(self.rows, dtype=torch.int32)[:, None]
+        return torch.cat([self.owners, own.expand(-1, length - self.owners.shape[1])], 1)
+
+    def joined_buffer(self) -> SlotBuffer:
+        """Return a buffer in which each row has its own slots."""
+        owners = self.owners_until(self.length)
+        if owners is None:
+            return self.buffer
+        used = select_slots(self.buffer.slots[:, :, :, : self.length], owners)
+        return SlotBuffer(used.contiguous(), self.length, self.buffer.spares)
 
     def select_source(self, rows: Int[Tensor, " m"]) -> "StepState":
         """Return a state with the sources of these rows; equally many adjacent rows share one."""
@@ -154,7 +182,7 @@ class StepState(NamedTuple):
 
     def memories(self) -> list[Memory]:
         """Return the slots of the positions read, as the plain path has them."""
-        used = self.buffer.slots[:, :, :, : self.length]
+        used = self.joined_buffer().slots[:, : self.rows, :, : self.length]
         return [Memory(used[i], used[i + 1]) for i in range(0, len(used), 2)]
 
 

@@ -5,6 +5,9 @@
 
 static PyMethodDef methods[] = {
     method<quantize_rows>("quantize_rows"),
+    method<attend_step>("attend_step"),
+    method<attend_step, true>("attend_step_unlocked"),
+    method<finish_rows>("finish_rows"),
     {nullptr, nullptr, 0, nullptr},
 };
 
