@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from regard.decoding import topk as top
 from regard.decoding.topk import PIECE_SIZE, fast_argmax, topk_candidates
+from regard.kernels import compiled
 
 SIZES = [
     1,
@@ -20,13 +21,18 @@ SIZES = [
     41 * PIECE_SIZE - 1,
     41 * PIECE_SIZE,
 ]
-small = st.sampled_from([0, top.MAX_NUMBERS_FOR_DIRECT_TOPK])
+KERNELS = None  # instead of a limit: the kernels in C++, if regard has them
+small = st.sampled_from([0, top.MAX_NUMBERS_FOR_DIRECT_TOPK, KERNELS])
 
 
 @contextmanager
-def worth_cutting(numbers: int):
+def worth_cutting(numbers: int | None):
     """Rows are cut into pieces when there are more numbers than this."""
+    if numbers is KERNELS:
+        yield
+        return
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiled, "native", None)
         patch.setattr(top, "MAX_NUMBERS_FOR_DIRECT_TOPK", numbers)
         patch.setattr(top, "MIN_PIECES_PER_RESULT", 2)
         yield
@@ -74,7 +80,7 @@ def test_nan_comes_first(size):
     """So that a search sees it."""
     log_probs = torch.full((2, size), -1.0)
     log_probs[1, size - 2] = torch.nan
-    for limit in (0, top.MAX_NUMBERS_FOR_DIRECT_TOPK):
+    for limit in (0, top.MAX_NUMBERS_FOR_DIRECT_TOPK, KERNELS):
         with worth_cutting(limit):
             values, _, _ = topk_candidates(log_probs, torch.zeros(1, 2).double(), 3)
             assert values[0, 0].isnan()
@@ -88,11 +94,12 @@ def test_sums_are_in_float64():
     assert ids.tolist() == [[0, 1]]
 
 
-def test_the_last_column_counts_once():
+@pytest.mark.parametrize("limit", [0, KERNELS])
+def test_the_last_column_counts_once(limit):
     """The last piece is shorter than the others, and is read as if it were not."""
     log_probs = -torch.rand(4, 41 * PIECE_SIZE - 1) - 1
     log_probs[:, -1] = -0.5
-    with worth_cutting(0):
+    with worth_cutting(limit):
         values, parents, ids = topk_candidates(log_probs, torch.zeros(2, 2).double(), 4)
         assert fast_argmax(log_probs).tolist() == [41 * PIECE_SIZE - 2] * 4
     assert parents[:, :2].tolist() == [[0, 1]] * 2

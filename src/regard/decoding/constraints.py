@@ -55,7 +55,7 @@ class BatchConstraints:
         self.limits, self.floors = torch.tensor(limits), torch.tensor(floors)
         self.forbidden = torch.tensor(sorted(set(constraints.forbidden)), dtype=torch.long)
         self.max_limit, self.min_limit = max(limits), min(limits)
-        self.max_floor = max(floors)
+        self.min_floor, self.max_floor = min(floors), max(floors)
         self.max_prefix_length = max(map(len, self.prefixes))
         self.forced_ids = torch.full((count, self.max_prefix_length), NO_TOKEN)
         for row, prefix in zip(self.forced_ids, self.prefixes, strict=True):
@@ -88,8 +88,12 @@ class BatchConstraints:
         position = history.shape[1]
         if position == 0:
             self.check_ids(log_probs.shape[1])
-        if self.max_prefix_length <= position < self.min_limit and position >= self.max_floor:
+        if self.max_prefix_length <= position < self.min_limit and (
+            position < self.min_floor or position >= self.max_floor
+        ):  # no token is required, and END is allowed for all inputs or for none
             self.forbid(log_probs, history)
+            if position < self.min_floor:
+                log_probs[:, END] = -torch.inf
             return
         owners = inputs.repeat_interleave(len(log_probs) // len(inputs))
         required_ids = torch.where(self.limits[owners] == position, END, NO_TOKEN)

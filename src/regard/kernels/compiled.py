@@ -8,6 +8,9 @@ thread, and has no gradient; its callers check that, once for many calls.
 import os
 from types import ModuleType
 
+import torch
+from torch import Tensor
+
 
 def load_native() -> ModuleType | None:
     """Return the compiled module; None if there is none, or if it is switched off."""
@@ -21,3 +24,11 @@ def load_native() -> ModuleType | None:
 
 
 native = load_native()
+
+
+def can_use_native(*tensors: Tensor) -> bool:
+    """Return whether there are kernels, and they can read these tensors."""
+    return native is not None and all(
+        tensor.dtype is torch.float32 and tensor.device.type == "cpu" and tensor.is_contiguous()
+        for tensor in tensors
+    )

@@ -168,11 +168,24 @@ def packed_weight(weight: Tensor, parameter: Tensor) -> Tensor | Int8Weight:
     return pack(key, weight, [parameter]) if packed is None else packed
 
 
-def packed_joint_weight(parameters: Sequence[Tensor]) -> Tensor | Int8Weight:
-    """Return the packed rows of several parameters; they are kept with the first one."""
-    key = tuple(map(id, parameters))
+def packed_joint_weight(weights: Sequence[Tensor]) -> Tensor | Int8Weight:
+    """Return the packed rows of several parameters, or of views of them.
+
+    They are kept with the first parameter.
+    """
+    parameters = [base_parameter(weight) for weight in weights]
+    key = tuple(
+        (id(parameter), weight.storage_offset(), weight.shape, weight.stride())
+        for parameter, weight in zip(parameters, weights, strict=True)
+    )
     packed = find_packed(key, parameters)
-    return pack(key, torch.cat(list(parameters)), parameters) if packed is None else packed
+    return pack(key, torch.cat(list(weights)), parameters) if packed is None else packed
+
+
+def base_parameter(weight: Tensor) -> Tensor:
+    """Return the parameter that a weight is a view of; a weight that is none itself."""
+    base = weight._base
+    return weight if isinstance(weight, nn.Parameter) or base is None else base
 
 
 def find_packed(key: Hashable, parameters: Sequence[Tensor]) -> Tensor | Int8Weight | None:

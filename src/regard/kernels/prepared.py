@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from regard.kernels.int8 import Int8Weight
 from regard.kernels.linear import (
     MIN_PACKED_SIZE,
+    base_parameter,
     can_use_onednn,
     packed_joint_weight,
     packed_weight,
@@ -31,13 +32,22 @@ class OutputFunction(NamedTuple):
     variant: str = ""
 
 
+class Affine(NamedTuple):
+    """A weight, or rows or columns of one, and a bias: what a layer of torch has too."""
+
+    weight: Float[Tensor, "e d"]
+    bias: Float[Tensor, " e"] | None
+
+
 class PreparedLinear:
     """f(x W' + b) in inference; `layers` with the same input have one joint output.
+
+    Either all of them have a bias, or none.
 
     It is valid until the weights change.
     """
 
-    def __init__(self, layers: Sequence[nn.Linear], output: OutputFunction | None = None):
+    def __init__(self, layers: Sequence[nn.Linear | Affine], output: OutputFunction | None = None):
         self.weights = [layer.weight for layer in layers]
         all_biases: list[Tensor | None] = [layer.bias for layer in layers]
         biases = [bias for bias in all_biases if bias is not None]
@@ -76,4 +86,4 @@ class PreparedLinear:
             return None
         if len(self.weights) > 1:
             return packed_joint_weight(self.weights)
-        return packed_weight(self.weights[0], self.weights[0])
+        return packed_weight(self.weights[0], base_parameter(self.weights[0]))

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
 from regard.errors import InputError
+from regard.kernels.gru import gru_step
 from regard.kernels.linear import linear
 from regard.kernels.shared import step_product
 from regard.layers.precision import interpolate
@@ -302,6 +303,10 @@ class GRU(Cell):
         return linear(inputs, self.weight_ih, self.bias_ih if self.gain is None else None)
 
     def recurrence(self, state_mask: Float[Tensor, "b h"] | None = None) -> Recurrence:
+        if state_mask is None and self.gain is None:
+            run_step = gru_step(self.weight_hh, self.bias_hh, resets_before=self.reset == "before")
+            if run_step is not None:
+                return lambda projected, state: (run_step(projected, state[0]),)
         normalize_gates, normalize_new = (
             self.gate_normalizer(slice(2)),
             self.gate_normalizer(slice(2, 3)),

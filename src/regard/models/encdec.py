@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
 from regard.kernels.linear import Linear
+from regard.kernels.log_probabilities import log_probabilities
 from regard.kernels.shared import step_product
 from regard.layers.cells import GRU, LSTM
 from regard.layers.dropout import dropout
@@ -127,7 +128,7 @@ class EncoderDecoder(nn.Module):
         words = self.drop(self.target_words(tokens))
         h = self.advance(state.c, state.state_mask)(self.cell.project(words), state.h)
         t = self.drop(self.deep(h, words, state.c))
-        return self.logits(t).log_softmax(-1), state._replace(h=h)
+        return log_probabilities(self.logits(t)), state._replace(h=h)
 
     def select(self, state: EncoderDecoderState, rows: Int[Tensor, " m"]) -> EncoderDecoderState:
         h, c = state.h.index_select(0, rows), state.c.index_select(0, rows)
@@ -227,7 +228,7 @@ class Seq2Seq(nn.Module):
     ) -> tuple[Float[Tensor, "n v"], Seq2SeqState]:
         words = self.drop(self.target_words(tokens))
         top, (h, c) = self.decoder.step(words, (state.h, state.c), state.masks)
-        return self.logits(self.drop(top)).log_softmax(-1), Seq2SeqState(h, c, state.masks)
+        return log_probabilities(self.logits(self.drop(top))), Seq2SeqState(h, c, state.masks)
 
     def select(self, state: Seq2SeqState, rows: Int[Tensor, " m"]) -> Seq2SeqState:
         masks = None if state.masks is None else state.masks.select(rows)

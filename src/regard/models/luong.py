@@ -33,6 +33,7 @@ from regard.attention.step_reader import step_reader
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
 from regard.kernels.linear import Linear, linear
+from regard.kernels.log_probabilities import log_probabilities
 from regard.kernels.shared import step_product
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
@@ -176,7 +177,7 @@ class Luong(nn.Module):
         advance = self.advance(state.memory, state.state_masks)
         layers, attentional = advance(word, state.layers, state.attentional, state.step)
         after = state._replace(layers=layers, attentional=attentional, step=state.step + 1)
-        return self.logits(self.drop(attentional)).log_softmax(-1), after
+        return log_probabilities(self.logits(self.drop(attentional))), after
 
     def select(self, state: LuongState, rows: Int[Tensor, " m"]) -> LuongState:
         def select_rows(part: Tensor) -> Tensor:

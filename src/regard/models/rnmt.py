@@ -29,6 +29,7 @@ from regard.attention.multihead import MultiHead
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
 from regard.kernels.linear import Linear, linear
+from regard.kernels.log_probabilities import log_probabilities
 from regard.kernels.shared import step_product
 from regard.layers.cells import LSTM, RecurrentState
 from regard.layers.dropout import dropout
@@ -158,7 +159,7 @@ class Rnmt(nn.Module):
 
         top = self.run_upper_layers(first[0], context, run_layer)
         after = state._replace(layers=tuple(layers), context=context)
-        return self.logits(top).log_softmax(-1), after
+        return log_probabilities(self.logits(top)), after
 
     def select(self, state: RnmtState, rows: Int[Tensor, " m"]) -> RnmtState:
         layers = tuple(tuple(p.index_select(0, rows) for p in layer) for layer in state.layers)

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
 from regard.kernels.linear import Linear
+from regard.kernels.log_probabilities import log_probabilities
 from regard.layers.cells import GRU, LSTM, Elman
 from regard.layers.cells import RecurrentState as Cells
 from regard.layers.dropout import dropout
@@ -108,7 +109,7 @@ class Rnnlm(nn.Module):
         words = self.drop(self.words(tokens))
         masks = state.masks if self.training else None
         top, cells = self.layers.step(words, state.cells, masks)
-        return self.logits(self.output_states(top)).log_softmax(-1), state._replace(cells=cells)
+        return log_probabilities(self.logits(self.output_states(top))), state._replace(cells=cells)
 
     def select(self, state: RnnlmState, rows: Int[Tensor, " m"]) -> RnnlmState:
         masks = None if state.masks is None else state.masks.select(rows)

@@ -15,7 +15,7 @@ b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hid
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,11 +28,13 @@ from regard.attention.step_reader import SearchMemory, prepare_search, step_read
 from regard.attention.validation import check_dropout
 from regard.errors import InputError
 from regard.kernels.linear import Linear, linear
+from regard.kernels.log_probabilities import log_probabilities
 from regard.kernels.shared import step_product
 from regard.layers.cells import GRU
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
 from regard.layers.maxout import DeepOutput
+from regard.layers.prepared_decoder import DecoderParts, PreparedDecoder, prepare_decoder
 from regard.layers.recurrent import Recurrent
 
 
@@ -57,6 +59,15 @@ class RnnSearchState(NamedTuple):
     memory: SearchMemory
     origin: Int[Tensor, " n"]
     run_cell: CellStep
+
+
+class PreparedState(NamedTuple):
+    """The state of a search by prepared weights: rows of an input share its memory."""
+
+    s: Float[Tensor, "n h"]
+    origin: Int[Tensor, " n"]
+    decoder: PreparedDecoder
+    first: RnnSearchState  # the state at the start of the plain path
 
 
 class RnnSearch(nn.Module):
@@ -156,21 +167,42 @@ class RnnSearch(nn.Module):
     def logits(self, states: Float[Tensor, "*b d"]) -> Float[Tensor, "*b v"]:
         return self.output(states)
 
-    def start(self, memory: RnnSearchMemory) -> RnnSearchState:
+    def start(self, memory: RnnSearchMemory) -> RnnSearchState | PreparedState:
         origin = torch.arange(len(memory.first), device=memory.first.device)
         search_memory, mask = prepare_search(self.attention, memory.memory), self.draw(memory.first)
-        return RnnSearchState(memory.first, mask, search_memory, origin, self.cell_step(mask))
+        state = RnnSearchState(memory.first, mask, search_memory, origin, self.cell_step(mask))
+        cell, deep = cast("GRU", self.cell), self.deep
+        parts = DecoderParts(
+            self.target_words, self.attention, cell, deep, self.output, self.current
+        )
+        decoder = prepare_decoder(parts, search_memory)
+        if decoder is None:
+            return state
+        return PreparedState(memory.first.contiguous(), origin, decoder, state)
 
     def step(
-        self, state: RnnSearchState, tokens: Int[Tensor, " n"]
-    ) -> tuple[Float[Tensor, "n v"], RnnSearchState]:
+        self, state: RnnSearchState | PreparedState, tokens: Int[Tensor, " n"]
+    ) -> tuple[Float[Tensor, "n v"], RnnSearchState | PreparedState]:
+        if isinstance(state, PreparedState):
+            if self.attention.hook is None and not torch.is_grad_enabled():
+                log_probs, s = state.decoder.step(state.s, state.origin, tokens)
+                return log_probs, state._replace(s=s)
+            state = self.select_rows(state.first, state.origin)._replace(s=state.s)
         words = self.drop(self.target_words(tokens))
         context = state.memory.read(self.attention, state.s)
         s = state.run_cell(self.project_words(words), context, state.s)
         t = self.drop(self.deep(s if self.current else state.s, words, context))
-        return self.logits(t).log_softmax(-1), state._replace(s=s)
+        return log_probabilities(self.logits(t)), state._replace(s=s)
 
-    def select(self, state: RnnSearchState, rows: Int[Tensor, " m"]) -> RnnSearchState:
+    def select(
+        self, state: RnnSearchState | PreparedState, rows: Int[Tensor, " m"]
+    ) -> RnnSearchState | PreparedState:
+        if isinstance(state, RnnSearchState):
+            return self.select_rows(state, rows)
+        s, origin = state.s.index_select(0, rows), state.origin.index_select(0, rows)
+        return state._replace(s=s, origin=origin)
+
+    def select_rows(self, state: RnnSearchState, rows: Int[Tensor, " m"]) -> RnnSearchState:
         s, origin = state.s.index_select(0, rows), state.origin.index_select(0, rows)
         state_mask, run_cell = state.state_mask, state.run_cell
         if state_mask is not None:

@@ -16,3 +16,24 @@ void attend_step(const float* query, int64_t query_step, float* keys, float* val
 void finish_rows(float* y, const float* scales, const float* bias, int64_t is_relu,
                  const float* residual, const float* gain, const float* shift, float epsilon,
                  int64_t rows, int64_t width);
+
+// recurrent.cpp
+void attend_additive(const float* query, int64_t query_stride, const float* exp_keys,
+                     const float* v, const float* values, const bool* valid, const int64_t* origin,
+                     float* context, int64_t rows, int64_t slots, int64_t units, int64_t width);
+void gru_gates(const float* a, int64_t a_stride, const float* b, int64_t b_stride, const float* u,
+               int64_t u_stride, const float* s, float* reset, float* keep, int64_t rows,
+               int64_t width);
+void gru_state(const float* a, int64_t a_stride, const float* b, int64_t b_stride, const float* u,
+               int64_t u_stride, const float* keep, const float* s, float* next_s, int64_t rows,
+               int64_t width);
+void gru_step(const float* a, int64_t a_stride, const float* b, int64_t b_stride, const float* u,
+              int64_t u_stride, const float* s, float* next_s, int64_t rows, int64_t width);
+void sum_maxout(const float* a, int64_t a_stride, const float* b, int64_t b_stride, const float* c,
+                int64_t c_stride, float* y, int64_t rows, int64_t width, int64_t pieces);
+
+// search.cpp
+void log_softmax_rows(float* x, int64_t rows, int64_t width);
+void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width);
+void top_sums(const float* log_probs, const double* scores, double* values, int64_t* indices,
+              int64_t inputs, int64_t beams, int64_t width, int64_t count);

@@ -8,6 +8,14 @@ static PyMethodDef methods[] = {
     method<attend_step>("attend_step"),
     method<attend_step, true>("attend_step_unlocked"),
     method<finish_rows>("finish_rows"),
+    method<attend_additive, true>("attend_additive"),
+    method<gru_gates>("gru_gates"),
+    method<gru_state>("gru_state"),
+    method<gru_step>("gru_step"),
+    method<sum_maxout>("sum_maxout"),
+    method<log_softmax_rows, true>("log_softmax_rows"),
+    method<argmax_rows>("argmax_rows"),
+    method<top_sums, true>("top_sums"),
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,0 +1,146 @@
+"""The kernels of a recurrent decoder and of a search compute what operations of torch compute."""
+
+import pytest
+import torch
+
+from regard.decoding.greedy import greedy_search
+from regard.kernels import compiled
+from regard.kernels.gru import address, next_gru_state
+from regard.kernels.log_probabilities import log_probabilities
+from regard.kernels.prepared import Affine, PreparedLinear
+from regard.layers.prepared_decoder import PreparedDecoder
+from regard.models.rnnsearch import PreparedState, RnnSearch, RnnSearchState
+
+pytestmark = pytest.mark.skipif(compiled.native is None, reason="regard was built without them")
+WIDTHS = [1, 7, 16, 70]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_log_softmax(width, unchecked):
+    logits = torch.randn(5, width) * torch.tensor([1.0, 30.0, 1e-3, 1e4, 1.0])[:, None]
+    logits[4, 0] = -torch.inf if width > 1 else 0.0
+    expected = logits.double().log_softmax(-1)
+    actual = log_probabilities(logits.clone())
+    torch.testing.assert_close(actual.double(), expected, rtol=1e-6, atol=2e-6)
+
+
+def test_log_softmax_keeps_nan_and_gradients():
+    logits = torch.tensor([[0.0, torch.nan, 1.0], [torch.inf, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    with torch.no_grad():
+        result = log_probabilities(logits.clone())
+    assert result[:2].isnan().all()
+    assert result[2].isfinite().all()
+    logits = torch.randn(2, 3, requires_grad=True)
+    log_probabilities(logits)[0, 0].backward()
+    assert logits.grad is not None
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_additive_attention(width, unchecked):
+    rows, inputs, slots, units = 4, 3, 9, width
+    query, keys = torch.randn(rows, units + 2), torch.randn(inputs, slots, units)
+    query[0] = 1e3  # every tanh is saturated
+    v, values = torch.randn(units), torch.randn(inputs, slots, width)
+    valid = torch.rand(inputs, slots) < 0.7
+    valid[0], valid[2] = True, False
+    origin, context = torch.tensor([0, 1, 1, 2]), torch.empty(rows, width)
+    exp_keys = (2 * keys).exp()
+    for mask in (None, valid):
+        compiled.native.attend_additive(
+            *(*address(query, 2), exp_keys.data_ptr(), v.data_ptr(), values.data_ptr()),
+            *(0 if mask is None else mask.data_ptr(), origin.data_ptr(), context.data_ptr()),
+            *(rows, slots, units, width),
+        )
+        energy = (query[:, None, 2:] + keys[origin]).double().tanh() @ v.double()
+        if mask is not None:
+            energy = energy.masked_fill(~mask[origin], -torch.inf)
+        weights = energy.softmax(-1).nan_to_num(0.0)
+        expected = (weights[:, None] @ values[origin].double())[:, 0].float()
+        torch.testing.assert_close(context, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_gru_before_and_after_the_reset(width, unchecked):
+    rows = 3
+    a, b, s = torch.randn(rows, 3 * width + 1), torch.randn(3 * width), torch.randn(rows, width)
+    weight, bias = torch.randn(3 * width, width), torch.randn(3 * width)
+    gates, new = weight.split([2 * width, width])
+    parts = a[:, 1:] + b
+    r, z = (parts[:, : 2 * width] + s @ gates.T).sigmoid().chunk(2, -1)
+    candidate = (parts[:, 2 * width :] + (r * s) @ new.T).tanh()
+    sources, of_state = (address(a, 1), (b.data_ptr(), 0)), s @ gates.T
+    new_product = PreparedLinear([Affine(new, None)])
+    with torch.no_grad():
+        actual = next_gru_state(compiled.native, *sources, address(of_state, 0), s, new_product)
+        torch.testing.assert_close(actual, z * s + (1 - z) * candidate)
+        of_state = s @ weight.T + bias
+        actual = next_gru_state(compiled.native, *sources, address(of_state, 0), s, None)
+    inputs = torch.eye(3 * width), torch.zeros(3 * width)
+    expected = torch.gru_cell(parts, s, inputs[0], weight, inputs[1], bias)
+    torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_maxout(pieces):
+    a, b, c = (torch.randn(4, 5 * pieces + shift) for shift in range(3))
+    a[1, 0] = torch.nan
+    y = torch.empty(4, 5)
+    sources = (*address(a, 0), *address(b, 1), *address(c, 2))
+    compiled.native.sum_maxout(*sources, y.data_ptr(), 4, 5, pieces)
+    expected = (a + b[:, 1:] + c[:, 2:]).unflatten(-1, (pieces, -1)).amax(-2)
+    torch.testing.assert_close(y, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("reset", ["before", "after"])
+@pytest.mark.parametrize("readout", ["previous", "current"])
+@torch.inference_mode()
+def test_a_prepared_search_is_the_plain_one(reset, readout, seed, monkeypatch, unchecked):
+    """Also after rows were selected, with padding, and with the encoder's GRU."""
+    model, source, valid = small_model(reset, readout)
+    results = list[torch.Tensor]()
+    for native, kind in ((compiled.native, PreparedState), (None, RnnSearchState)):
+        monkeypatch.setattr(compiled, "native", native)
+        state = model.start(model.remember(source, valid))
+        assert isinstance(state, kind)
+        for step in range(6):
+            tokens = 4 + (torch.arange(3 if step < 3 else 4) + step) % 7
+            log_probs, state = model.step(state, tokens)
+            results.append(log_probs)
+            if step == 2:
+                state = model.select(state, torch.tensor([2, 0, 0, 1]))
+    for prepared, plain in zip(results[:6], results[6:], strict=True):
+        torch.testing.assert_close(prepared, plain, rtol=1e-5, atol=1e-5)
+
+
+@torch.inference_mode()
+def test_rows_of_a_prepared_search_do_not_depend_on_others(seed, unchecked):
+    model, source, valid = small_model("before", "previous")
+    together = greedy_search(model, model.remember(source, valid), 3)
+    for row in range(3):
+        memory = model.remember(source[row : row + 1], valid[row : row + 1])
+        assert greedy_search(model, memory, 1)[0][0].ids == together[row][0].ids
+
+
+@torch.inference_mode()
+def test_what_is_not_plain_keeps_the_plain_path(seed, unchecked):
+    model, source, valid = small_model("before", "previous")
+    memory = model.remember(source, valid)
+    handle = model.cell.register_forward_hook(lambda *_: None)
+    assert isinstance(model.start(memory), RnnSearchState)
+    handle.remove()
+    state = model.start(memory)
+    assert isinstance(state, PreparedState)
+    assert isinstance(state.decoder, PreparedDecoder)
+    sparse = RnnSearch(11, 12, dim=5, hidden_dim=6, normalize="sparsemax").eval()
+    assert isinstance(sparse.start(sparse.remember(source, valid)), RnnSearchState)
+
+
+def small_model(reset: str, readout: str) -> tuple[RnnSearch, torch.Tensor, torch.Tensor]:
+    model = RnnSearch(
+        *(11, 12), dim=5, hidden_dim=6, align_dim=7, output_dim=8, reset=reset, readout=readout
+    )
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.5)
+    source = torch.randint(4, 11, (3, 6))
+    valid = torch.arange(6) < torch.tensor([6, 1, 4])[:, None]
+    return model.eval(), source, valid
