@@ -3,9 +3,10 @@
 import pytest
 import torch
 
+from regard.attention.step_energy import step_energy
 from regard.decoding.greedy import greedy_search
 from regard.kernels import compiled
-from regard.kernels.gru import address, next_gru_state
+from regard.kernels.gru import GruGates, GruState, address, next_gru_state
 from regard.kernels.log_probabilities import log_probabilities
 from regard.kernels.prepared import Affine, PreparedLinear
 from regard.layers.prepared_decoder import PreparedDecoder
@@ -144,3 +145,67 @@ def small_model(reset: str, readout: str) -> tuple[RnnSearch, torch.Tensor, torc
     source = torch.randint(4, 11, (3, 6))
     valid = torch.arange(6) < torch.tensor([6, 1, 4])[:, None]
     return model.eval(), source, valid
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_gradients_of_a_gru(width, unchecked):
+    """First gradients by kernels, and those of the way that can be differentiated again."""
+    raw, s = torch.randn(3, 2 * width), torch.randn(3, width)
+    new, keep = torch.randn(3, width), torch.rand(3, width)
+    pairs = [
+        (GruGates.apply, plain_gates, (raw, s)),
+        (GruState.apply, plain_state, (new, keep, s)),
+    ]
+    for function, plain, inputs in pairs:
+        leaves = [part.clone().requires_grad_() for part in inputs]
+        outputs, expected = as_tuple(function(*leaves)), as_tuple(plain(*leaves))
+        torch.testing.assert_close(outputs, expected)
+        weights = [torch.randn(3, width) for _ in outputs]
+        wanted = torch.autograd.grad(expected, leaves, weights, retain_graph=True)
+        for again in (False, True):
+            gradients = torch.autograd.grad(
+                outputs, leaves, weights, create_graph=again, retain_graph=True
+            )
+            torch.testing.assert_close(gradients, wanted)
+
+
+def plain_gates(raw: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    r, z = raw.sigmoid().chunk(2, -1)
+    return r * s, z
+
+
+def plain_state(raw: torch.Tensor, keep: torch.Tensor, s: torch.Tensor) -> torch.Tensor:
+    return keep * s + (1 - keep) * raw.tanh()
+
+
+def as_tuple(outputs) -> tuple[torch.Tensor, ...]:
+    return outputs if isinstance(outputs, tuple) else (outputs,)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_energies_of_steps_and_their_gradients(width, seed, unchecked):
+    """Two steps share their keys; one query saturates every tanh."""
+    keys, v = torch.randn(3, 5, width), torch.randn(width)
+    queries = [torch.randn(3, width), torch.randn(3, width)]
+    queries[0][1] = 60.0
+    leaves = [part.clone().requires_grad_() for part in (keys, v, *queries)]
+    weights = [torch.randn(3, 5) for _ in queries]
+    energy = step_energy(leaves[0], leaves[1])
+    actual = [energy(query) for query in leaves[2:]]
+    expected = [(query[:, None] + leaves[0]).tanh() @ leaves[1] for query in leaves[2:]]
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+    gradients = torch.autograd.grad(actual, leaves, weights)
+    wanted = torch.autograd.grad(expected, leaves, weights)
+    torch.testing.assert_close(gradients, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_a_model_has_the_same_gradients_without_kernels(seed, monkeypatch, unchecked):
+    model, source, valid = small_model("before", "previous")
+    target, results = torch.randint(4, 11, (3, 5)), []
+    for native in (compiled.native, None):
+        monkeypatch.setattr(compiled, "native", native)
+        model.zero_grad()
+        model.teacher_forced(model.remember(source, valid), target).square().sum().backward()
+        results.append([weight.grad for weight in model.parameters() if weight.grad is not None])
+    assert len(results[0]) > 15
+    torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-4)

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention.additive import MAX_BLOCK_ELEMENTS
+from regard.kernels import compiled
 from regard.kernels.shared import SharedTensor, StepContext, StepGradients
 
 MAX_KEY = 20.0
@@ -47,6 +48,12 @@ def energy_of_step(
     query: Float[Tensor, "n h"], exp_keys: Float[Tensor, "n k h"], v: Float[Tensor, " h"]
 ) -> Float[Tensor, "n k"]:
     """e = v . tanh(q + k) of each row."""
+    native = compiled.native
+    if native is not None and compiled.can_use_native(query, exp_keys, v):
+        energy = query.new_empty(exp_keys.shape[:2])
+        addresses = (tensor.data_ptr() for tensor in (query, exp_keys, v, energy))
+        native.additive_energies(*addresses, *exp_keys.shape)
+        return energy
     exp_query, energy = exponential(query, MAX_QUERY), query.new_empty(exp_keys.shape[:2])
     for rows in row_blocks(exp_keys):
         energy[rows] = reciprocals(exp_query[rows], exp_keys[rows]) @ v
@@ -90,7 +97,14 @@ class StepEnergy(torch.autograd.Function):
             tanh = (query[:, None] + keys).tanh()
             slope = grad[..., None] * v * (1 - tanh * tanh)
             return slope.sum(1), slope, (grad[..., None] * tanh).sum((0, 1)), None, None
-        exp_query, total = exponential(query, MAX_QUERY), ctx.steps.sum_like(keys)
+        total = ctx.steps.sum_like(keys)
+        native = compiled.native
+        if native is not None and compiled.can_use_native(query, exp_keys, grad, total):
+            slopes, grad_v = torch.zeros_like(query), torch.zeros_like(v)
+            tensors = query, exp_keys, grad, slopes, total, grad_v
+            native.additive_slopes(*(tensor.data_ptr() for tensor in tensors), *exp_keys.shape)
+            return slopes.mul_(4 * v), None, grad.sum() - 2 * grad_v, None, None
+        exp_query = exponential(query, MAX_QUERY)
         slopes, grad_v = torch.empty_like(query), v * 0
         for rows in row_blocks(keys):
             r, block_grad = reciprocals(exp_query[rows], exp_keys[rows]), grad[rows]

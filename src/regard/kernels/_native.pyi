@@ -122,3 +122,47 @@ def top_sums(
     count: int,
     /,
 ) -> None: ...
+def additive_energies(
+    query: int,
+    exp_keys: int,
+    v: int,
+    energy: int,
+    rows: int,
+    slots: int,
+    units: int,
+    /,
+) -> None: ...
+def additive_slopes(
+    query: int,
+    exp_keys: int,
+    grad: int,
+    of_query: int,
+    of_keys: int,
+    of_v: int,
+    rows: int,
+    slots: int,
+    units: int,
+    /,
+) -> None: ...
+def gru_gates_gradient(
+    raw: int,
+    s: int,
+    of_reset: int,
+    of_keep: int,
+    of_raw: int,
+    of_s: int,
+    rows: int,
+    width: int,
+    /,
+) -> None: ...
+def gru_state_gradient(
+    raw: int,
+    keep: int,
+    s: int,
+    grad: int,
+    of_raw: int,
+    of_keep: int,
+    of_s: int,
+    count: int,
+    /,
+) -> None: ...

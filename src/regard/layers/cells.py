@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_width
 from regard.errors import InputError
-from regard.kernels.gru import gru_step
+from regard.kernels.gru import GruGates, GruState, can_train_by_kernels, gru_step
 from regard.kernels.linear import linear
 from regard.kernels.shared import step_product
 from regard.layers.precision import interpolate
@@ -307,6 +307,8 @@ class GRU(Cell):
             run_step = gru_step(self.weight_hh, self.bias_hh, resets_before=self.reset == "before")
             if run_step is not None:
                 return lambda projected, state: (run_step(projected, state[0]),)
+        if self.reset == "before" and self.gain is None and can_train_by_kernels(self.weight_hh):
+            return self.fused_recurrence(state_mask)
         normalize_gates, normalize_new = (
             self.gate_normalizer(slice(2)),
             self.gate_normalizer(slice(2, 3)),
@@ -317,6 +319,19 @@ class GRU(Cell):
             (h,) = state
             z, raw = product(projected, _masked(h, state_mask), normalize_gates)
             return (interpolate(normalize_new(raw).tanh(), h, z),)
+
+        return step
+
+    def fused_recurrence(self, state_mask: Tensor | None) -> Recurrence:
+        """Return the same recurrence with the reset before the product, for training."""
+        sizes = [2 * self.hidden_dim, self.hidden_dim]
+        add_gates, add_new = (step_product(U) for U in self.weight_hh.split(sizes))
+
+        def step(projected: Tensor, state: RecurrentState) -> RecurrentState:
+            input_gates, input_new = projected.split(sizes, -1)
+            h = _masked(state[0], state_mask)
+            reset, keep = GruGates.apply(add_gates(input_gates, h), h)
+            return (GruState.apply(add_new(input_new, reset), keep, state[0]),)
 
         return step
 

@@ -21,6 +21,10 @@ void finish_rows(float* y, const float* scales, const float* bias, int64_t is_re
 void attend_additive(const float* query, int64_t query_stride, const float* exp_keys,
                      const float* v, const float* values, const bool* valid, const int64_t* origin,
                      float* context, int64_t rows, int64_t slots, int64_t units, int64_t width);
+void additive_energies(const float* query, const float* exp_keys, const float* v, float* energy,
+                       int64_t rows, int64_t slots, int64_t units);
+void additive_slopes(const float* query, const float* exp_keys, const float* grad, float* of_query,
+                     float* of_keys, float* of_v, int64_t rows, int64_t slots, int64_t units);
 void gru_gates(const float* a, int64_t a_stride, const float* b, int64_t b_stride, const float* u,
                int64_t u_stride, const float* s, float* reset, float* keep, int64_t rows,
                int64_t width);
@@ -29,6 +33,11 @@ void gru_state(const float* a, int64_t a_stride, const float* b, int64_t b_strid
                int64_t width);
 void gru_step(const float* a, int64_t a_stride, const float* b, int64_t b_stride, const float* u,
               int64_t u_stride, const float* s, float* next_s, int64_t rows, int64_t width);
+void gru_gates_gradient(const float* raw, const float* s, const float* of_reset,
+                        const float* of_keep, float* of_raw, float* of_s, int64_t rows,
+                        int64_t width);
+void gru_state_gradient(const float* raw, const float* keep, const float* s, const float* grad,
+                        float* of_raw, float* of_keep, float* of_s, int64_t count);
 void sum_maxout(const float* a, int64_t a_stride, const float* b, int64_t b_stride, const float* c,
                 int64_t c_stride, float* y, int64_t rows, int64_t width, int64_t pieces);
 

@@ -68,6 +68,44 @@ static void additive_energy(const float* query, const float* exp_keys, const flo
     }
 }
 
+// The energies of all rows; row i has the keys i.
+void additive_energies(const float* query, const float* exp_keys, const float* v, float* energy,
+                       int64_t rows, int64_t slots, int64_t units) {
+    std::vector<float> exp_query(units);
+    for (int64_t row = 0; row < rows; ++row) {
+        additive_energy(query, exp_keys, v, exp_query.data(), energy, slots, units);
+        query += units, exp_keys += slots * units, energy += slots;
+    }
+}
+
+// With r = 1 / (1 + exp(2 q) exp(2 k)), adds g r (1 - r) of each slot to `of_keys`, its sum over the
+// slots to `of_query`, and the sum of g r over rows and slots to `of_v`.
+VECTORIZED
+void additive_slopes(const float* query, const float* exp_keys, const float* grad, float* of_query,
+                     float* of_keys, float* of_v, int64_t rows, int64_t slots, int64_t units) {
+    std::vector<float> buffer(units);
+    float* exp_query = buffer.data();
+    for (int64_t row = 0; row < rows; ++row, query += units, of_query += units) {
+#pragma omp simd
+        for (int64_t i = 0; i < units; ++i) {
+            float limited = query[i] > kMaxQuery ? kMaxQuery : query[i];
+            limited = limited < -kMaxQuery ? -kMaxQuery : limited;
+            exp_query[i] = exp_of(2.0f * limited);
+        }
+        for (int64_t slot = 0; slot < slots; ++slot, exp_keys += units, of_keys += units, ++grad) {
+            const float g = *grad;
+#pragma omp simd
+            for (int64_t i = 0; i < units; ++i) {
+                const float r = 1.0f / (1.0f + exp_query[i] * exp_keys[i]);
+                const float slope = g * r * (1.0f - r);
+                of_v[i] += g * r;
+                of_query[i] += slope;
+                of_keys[i] += slope;
+            }
+        }
+    }
+}
+
 // context = softmax(v . tanh(q + k)) values; row i reads the memory of input origin[i]
 void attend_additive(const float* query, int64_t query_stride, const float* exp_keys,
                      const float* v, const float* values, const bool* valid, const int64_t* origin,
@@ -126,6 +164,37 @@ void gru_step(const float* a, int64_t a_stride, const float* b, int64_t b_stride
             next_s[i] = candidate + keep * (s[i] - candidate);
         }
         a += a_stride, b += b_stride, u += u_stride, s += width, next_s += width;
+    }
+}
+
+// The gradients of `gru_gates` for its sum `raw` and for s, from those of reset and keep.
+VECTORIZED
+void gru_gates_gradient(const float* raw, const float* s, const float* of_reset,
+                        const float* of_keep, float* of_raw, float* of_s, int64_t rows,
+                        int64_t width) {
+    for (int64_t row = 0; row < rows; ++row) {
+#pragma omp simd
+        for (int64_t i = 0; i < width; ++i) {
+            const float r = sigmoid_of(raw[i]), z = sigmoid_of(raw[width + i]);
+            of_raw[i] = of_reset[i] * s[i] * r * (1.0f - r);
+            of_raw[width + i] = of_keep[i] * z * (1.0f - z);
+            of_s[i] = of_reset[i] * r;
+        }
+        raw += 2 * width, of_raw += 2 * width;
+        s += width, of_reset += width, of_keep += width, of_s += width;
+    }
+}
+
+// The gradients of `gru_state` for its sum `raw`, for keep and for s, from that of the new state.
+VECTORIZED
+void gru_state_gradient(const float* raw, const float* keep, const float* s, const float* grad,
+                        float* of_raw, float* of_keep, float* of_s, int64_t count) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) {
+        const float candidate = tanh_of(raw[i]);
+        of_raw[i] = grad[i] * (1.0f - keep[i]) * (1.0f - candidate * candidate);
+        of_keep[i] = grad[i] * (s[i] - candidate);
+        of_s[i] = grad[i] * keep[i];
     }
 }
 
