@@ -20,6 +20,7 @@ from regard.attention.masks import causal
 from regard.attention.memory import Memory
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
+from regard.kernels.log_probabilities import log_probabilities
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -148,12 +149,12 @@ class Gpt2(nn.Module):
             stack = None if state.past is None else prepare_stack(self.decoder)
             if stack is None or state.past is None:
                 states, state = self.read(state, tokens[:, None])
-                return self.logits(states[:, 0]).log_softmax(-1), state
+                return log_probabilities(self.logits(states[:, 0])), state
             state = continue_steps(stack, state.past)
         self.check_length(state.length + 1)
         words = self.position(self.words(tokens[:, None]), state.length)
         states, state = state.step(words[:, 0])
-        return self.logits(states).log_softmax(-1), state
+        return log_probabilities(self.logits(states)), state
 
     def select(
         self, state: Gpt2State | StepState, rows: Int[Tensor, " m"]

@@ -25,6 +25,7 @@ from regard.attention.memory import Memory
 from regard.attention.validation import check_dropout, check_positive
 from regard.errors import InputError
 from regard.kernels.linear import Linear
+from regard.kernels.log_probabilities import log_probabilities
 from regard.layers.activations import build_activation
 from regard.layers.dropout import dropout
 from regard.layers.embedding import Embedding
@@ -148,7 +149,7 @@ class Transformer(nn.Module):
         if isinstance(state, StepState):
             words = self.target_position(self.words(tokens[:, None]), state.length)
             states, state = state.step(words[:, 0])
-            return self.logits(states).log_softmax(-1), state
+            return log_probabilities(self.logits(states)), state
         past, memory, origin = state
         start = 0 if past is None else past[0].slots
         words = self.drop(self.target_position(self.words(tokens[:, None]), start))
