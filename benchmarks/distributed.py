@@ -1,6 +1,6 @@
 """Train on several processes: are the losses equal, does a killed process matter, what is saved?
 
-    python benchmarks/distributed.py equal [--steps 200] [--kinds transformer,bert]
+    python benchmarks/distributed.py equal [--steps 200] [--kinds bert,gpt2] [--sharding full]
     python benchmarks/distributed.py kill [--kills 20] [--steps 60] [--seed 0]
     python benchmarks/distributed.py memory [--steps 6]
 
@@ -17,6 +17,7 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -30,11 +31,24 @@ from kill import digests, logged_steps, print_differences, sentences
 from safetensors.torch import load_file
 
 from regard.config.dump import dumps
+from regard.run import Run
 from regard.tasks.load import resolve_settings
 from regard.training.fit import data_table
 
 PROCESSES = (1, 2, 4)
 LOSS_LIMIT, WEIGHT_LIMIT = 1e-5, 1e-4
+MEMORY_SHARE = 0.75  # of the memory of one process, which each of two may need
+PRINT_PEAK = """
+import sys
+from pathlib import Path
+from regard.batching.memory_forecast import peak_memory
+from regard.cli.app import main
+
+try:
+    main(sys.argv[2:])
+finally:
+    Path(sys.argv[1]).write_text(str(peak_memory()))
+"""
 KILLED_PROCESSES = 4  # of which one is killed
 VALIDATE_EVERY = 5  # in kill.write_config
 MOMENTS = ("start-up", "step", "checkpoint", "validation", "end")
@@ -84,6 +98,13 @@ def kinds() -> dict[str, dict[str, Any]]:
             "model": {"kind": "gpt2", **stack},
             "train": {"context_length": 16},
         },
+        "large": {
+            "task": "language",
+            "data": [{"text": text} for text in texts],
+            "model": {"kind": "gpt2", **stack, "dim": 512, "heads": 8, "layers": 12},
+            "train": {"context_length": 16},
+            "decode": {"kind": "greedy", "max_length": 8},
+        },
     }
 
 
@@ -117,13 +138,13 @@ def losses(run: Path) -> list[float]:
     return [json.loads(line)["loss"] for line in (run / "log.jsonl").read_text().splitlines()]
 
 
-def check_equal(place: Path, name: str, steps: int) -> bool:
+def check_equal(place: Path, name: str, steps: int, sharding: str) -> bool:
     """Train on one, two and four processes, and print the differences."""
     # Adam divides by the size of a gradient: with a tiny epsilon, rounding errors of gradients that
     # should be 0, such as those of the biases of keys, become whole steps.
     optimizer = {"kind": "adam", "eps": 1e-6}
     train_table = {"steps": steps, "validate_every": steps, "learning_rate": 3e-4}
-    write_config(place, name, {**train_table, "optimizer": optimizer})
+    write_config(place, name, {**train_table, "optimizer": optimizer, "sharding": sharding})
     for count in PROCESSES:
         train(place, name, f"{name}-{count}", count)
     first = place / f"{name}-1"
@@ -142,6 +163,52 @@ def check_equal(place: Path, name: str, steps: int) -> bool:
             flush=True,
         )
     return is_right
+
+
+def measure_peaks(place: Path, name: str, run: str, processes: int) -> list[int]:
+    """Train on some processes, and return the most memory that each of them had."""
+    words = ["train", f"{name}.toml", "--run", run, "--threads", "1"]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(listener.getsockname()[1])}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", PRINT_PEAK, f"{run}-{rank}.peak", *words],
+            cwd=place,
+            stdout=(place / f"{run}.txt").open("ab"),
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **address}
+            | ({"RANK": str(rank), "WORLD_SIZE": str(processes)} if processes > 1 else {}),
+        )
+        for rank in range(processes)
+    ]
+    codes = [rank.wait() for rank in ranks]
+    if any(codes):
+        sys.exit(f"{run}: failed: {(place / f'{run}.txt').read_text()[-3000:]}")
+    return [int((place / f"{run}-{rank}.peak").read_text()) for rank in range(processes)]
+
+
+def check_memory(place: Path, steps: int) -> bool:
+    """Train a model of 38 million weights whole and sharded; compare memory and predictions."""
+    table = {"steps": steps, "validate_every": steps, "keep_finished": True, "learning_rate": 1e-4}
+    table |= {"optimizer": {"kind": "adam", "eps": 1e-6}, "examples_per_batch": 8}
+    peaks: dict[str, list[int]] = {}
+    for run, processes, sharding in (("one", 1, "none"), ("two", 2, "none"), ("full", 2, "full")):
+        write_config(place, "large", {**table, "sharding": sharding})
+        peaks[run] = measure_peaks(place, "large", run, processes)
+        text = " and ".join(f"{peak / 2**20:,.0f}" for peak in peaks[run])
+        print(f"{processes} processes, sharding {sharding}: {text} MB", flush=True)
+    one, full = (Run.load(place / run) for run in ("one", "full"))
+    texts = [" ".join(text.split()[:2]) for text in sentences(10)]
+    pairs = zip(losses(place / "one"), losses(place / "full"), strict=True)
+    differences = [abs(a - b) for a, b in pairs]
+    equal = [p.text for p in one.predict(texts)] == [p.text for p in full.predict(texts)]
+    print(
+        f"{sum(p.numel() for p in one.model.parameters()):,} weights; losses differ by "
+        f"{max(differences):.1e}; {len(texts)} predictions are {'equal' if equal else 'DIFFERENT'}"
+    )
+    is_smaller = max(peaks["full"]) < MEMORY_SHARE * peaks["one"][0]
+    return equal and is_smaller and max(differences) <= LOSS_LIMIT
 
 
 def workers(launcher: "subprocess.Popen[bytes]") -> set[int]:
@@ -249,17 +316,21 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sharding", default="none")
     parser.add_argument("--kinds", default="transformer,rnnsearch,bert,gpt2")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
-        if arguments.what == "kill":
+        if arguments.what == "memory":
+            is_right = check_memory(place, arguments.steps or 6)
+        elif arguments.what == "kill":
             name, steps = arguments.kinds.split(",")[0], arguments.steps or 60
             is_right = check_kills(place, name, arguments.kills, steps, arguments.seed)
         else:
             names = arguments.kinds.split(",")
-            results = [check_equal(place, name, arguments.steps or 200) for name in names]
+            steps, sharding = arguments.steps or 200, arguments.sharding
+            results = [check_equal(place, name, steps, sharding) for name in names]
             is_right = all(results)
     sys.exit(not is_right)
 

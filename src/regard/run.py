@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import safetensors.torch
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -51,6 +50,7 @@ from regard.tasks.run_folder import (
     verify_weights,
 )
 from regard.tasks.run_weights import check_settings_limits, check_weights, read_weights
+from regard.tasks.tensor_file import write_tensors
 from regard.view.attention_map import AttentionMap
 
 if TYPE_CHECKING:
@@ -391,9 +391,7 @@ class Run:
 
     def write_weights(self, path: Path, weights: Mapping[str, Tensor]) -> None:
         """Write weights; values that validation has tuned replace their averages."""
-        tensors = {**weights, **self.task.tuned_weights()}
-        plain = {name: value.detach().clone() for name, value in tensors.items()}
-        write_synced(path, safetensors.torch.save(plain))
+        write_tensors(path, {**weights, **self.task.tuned_weights()})
 
     @classmethod
     def load(

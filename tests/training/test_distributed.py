@@ -2,10 +2,7 @@
 
 import os
 import signal
-import socket
-import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -14,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.processes import exit_code, free_port, set_rank, start
 from torch.distributed import HashStore
 
 from regard.cli.app import main
@@ -41,48 +39,19 @@ TINY: dict[str, Any] = {
 }
 
 
-def start(run: Callable[[], int], output: Path) -> int:
-    """Run a function in a forked process with the signals of a new program; return its number."""
-    process = os.fork()
-    if process:
-        return process
-    code = 99
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(handle, 1)
-        os.dup2(handle, 2)
-        sys.stdout, sys.stderr = (os.fdopen(n, "w", 1, closefd=False) for n in (1, 2))
-        code = run()
-    finally:
-        os._exit(code)
-
-
 def train_as_rank(rank: int, port: int, words: list[str]) -> int:
     """Run the command with the environment that torchrun gives to a process."""
-    os.environ |= {"RANK": str(rank), "WORLD_SIZE": "2"}
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    set_rank(rank, 2, port)
     try:
         main(words)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 1
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
 def wait_for_step(process: int, folder: Path, step: int, output: Path) -> None:
     while not folder.is_dir() or len(read_log(folder)) < step:
         assert os.waitpid(process, os.WNOHANG) == (0, 0), output.read_text()
         time.sleep(0.01)
-
-
-def exit_code(process: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the test finds workers in /proc")

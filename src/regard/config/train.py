@@ -228,6 +228,11 @@ class TrainConfig(Config):
         description="Keep only the inputs of each block, and compute the rest again in the "
         "backward pass: less memory, about a third more time. For models with a stack of blocks.",
     )
+    sharding: Literal["none", "full"] = Field(
+        default="none",
+        description="What each of several processes keeps: none: all of the weights; full: an "
+        "equal part of weights, gradients and optimizer state. For models with a stack of blocks.",
+    )
     tensorboard: bool = Field(
         default=False,
         description="Write a log for TensorBoard (pip install 'regard[tensorboard]').",

@@ -1,6 +1,6 @@
 """Stacks of blocks whose activations can be computed again instead of kept."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,16 @@ class BlockStack(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.recompute_activations = False
+
+    def gathered_modules(self) -> Iterator[nn.Module]:
+        """Yield the modules whose weights a sharded training gathers only while they run.
+
+        Nothing may read their weights outside of their `forward`. Inner modules come before outer
+        ones.
+        """
+        for part in self.children():
+            if isinstance(part, nn.ModuleList):
+                yield from part
 
     def block_function(self, block: nn.Module) -> Callable[..., Any]:
         """Return the block, or in training a function that keeps only its inputs."""

@@ -8,7 +8,7 @@ feed-forward layer.
 b: batch   t: positions   k: memory slots   d: the model's width
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, cast
 
 import torch.nn.functional as F
@@ -172,6 +172,13 @@ class TransformerStack(BlockStack):
             raise InputError("blocks is empty; a stack needs at least one")
         self.layers, last = nn.ModuleList(layers), layers[-1]
         self.norm = nn.LayerNorm(last.dim, last.feed_norm.eps) if last.is_pre_norm else None
+
+    def gathered_modules(self) -> Iterator[nn.Module]:
+        """Yield the projections of a memory, which `remember` calls, before their blocks."""
+        for block in cast("list[TransformerBlock]", self.layers):
+            if block.cross_attention is not None:
+                yield from (block.cross_attention.to_key, block.cross_attention.to_value)
+        yield from super().gathered_modules()
 
     def remember(
         self, states: Float[Tensor, "b k ds"], valid: Bool[Tensor, "b k"] | None = None

@@ -1,22 +1,37 @@
-"""Memory that a training step frees is kept for the next step.
+"""Keep the memory that a training step frees for the next step, or return it.
 
 glibc returns large blocks to the system when they are freed. The next step gets them back page by
 page, each with a fault and filled with zeros. Steps are alike, so keeping the blocks costs little.
+A sharded training gathers and frees weights all the time, which leaves gaps in a kept memory.
 """
 
 import ctypes
 import sys
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-LARGEST_BLOCK = 2**30
+LARGEST_BLOCK, SMALLEST_BLOCK = 2**30, 2**20
 MAX_FREE = 2**31 - 1
 
 
 def keep_freed_memory() -> None:
     """Let this process keep the memory that it frees; without effect where there is no glibc."""
-    if not sys.platform.startswith("linux"):
-        return
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    set_options(LARGEST_BLOCK, MAX_FREE)
+
+
+def return_freed_memory() -> None:
+    """Let this process return what it has freed, and from now on blocks of a megabyte and more."""
+    set_options(SMALLEST_BLOCK, SMALLEST_BLOCK)
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if is_linux() else None
+    if trim is not None:
+        trim(0)
+
+
+def set_options(mmap_threshold: int, trim_threshold: int) -> None:
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if is_linux() else None
     if set_option is not None:
-        set_option(M_MMAP_THRESHOLD, LARGEST_BLOCK)
-        set_option(M_TRIM_THRESHOLD, MAX_FREE)
+        set_option(M_MMAP_THRESHOLD, mmap_threshold)
+        set_option(M_TRIM_THRESHOLD, trim_threshold)
+
+
+def is_linux() -> bool:
+    return sys.platform.startswith("linux")

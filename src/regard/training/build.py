@@ -15,6 +15,7 @@ from regard.models.protocols import Model
 from regard.tasks.base import BatchT, ExampleT, ModelT, ParameterGroup, Task
 from regard.training.allocation import keep_freed_memory
 from regard.training.distributed.group import WorkerGroup
+from regard.training.distributed.shardable import check_shardable
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.loop import Training
 from regard.training.schedule import Plateau, Schedule, constant, cosine, inverse_sqrt, noam
@@ -35,6 +36,8 @@ def build_training(
     train, model = settings.train, task.model
     if group is not None and group.size > 1:
         share_batches(group, task, batches)
+    if train.sharding == "full":
+        check_sharding(train, model)
     if getattr(train, "compile", False):
         task.compile()
     if train.recompute_activations:
@@ -72,6 +75,13 @@ def share_batches(
                 f"({type(module).__name__}) needs whole batches; use one process"
             )
     batches.take_share(group.rank, group.size)
+
+
+def check_sharding(train: TrainConfig, model: Model) -> None:
+    """Refuse what cannot be sharded, also if this process trains alone."""
+    if getattr(train, "compile", False):
+        raise InputError("train.sharding: a compiled model cannot be sharded; set compile to false")
+    check_shardable(model)
 
 
 def recompute_activations(model: Model) -> None:

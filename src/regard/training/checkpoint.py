@@ -10,11 +10,11 @@ if the process is killed. Checksums find files that were damaged later.
 import json
 import re
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import safetensors
-import safetensors.torch
 from torch import Tensor
 
 from regard.errors import InputError
@@ -33,8 +33,10 @@ from regard.manifest import (
     read_json_object,
     verify_files,
 )
+from regard.tasks.tensor_file import write_tensors
 
 METADATA_FILE = "facts.json"
+WEIGHTS_GROUP = "weights"
 FOLDER_PATTERN = re.compile(r"step-(\d{8,})")
 
 
@@ -46,18 +48,32 @@ class Checkpoint(NamedTuple):
     metadata: JsonObject
 
 
+TensorFilter = Callable[[str, str, Tensor], Tensor]
+"""Takes the group, the name and a tensor of a checkpoint; returns the part to keep in memory."""
+
+
+def keep_whole(group: str, name: str, tensor: Tensor) -> Tensor:
+    """Return a tensor as it is in the file."""
+    del group, name
+    return tensor
+
+
+def keep_nothing(group: str, name: str, tensor: Tensor) -> Tensor:
+    del group, name
+    return tensor.new_empty(0)
+
+
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write a checkpoint into `folder`, completely or not at all; keep an intact, equal one."""
     final = folder / folder_name(checkpoint.step)
-    if has_metadata(final, checkpoint.metadata):
+    if has_checkpoint(folder, checkpoint):
         return final
     folder.mkdir(parents=True, exist_ok=True)
     draft = draft_path(final)
     try:
         draft.mkdir()
         for group, tensors in checkpoint.tensors.items():
-            contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-            write_synced(draft / f"{group}.safetensors", safetensors.torch.save(contiguous))
+            write_tensors(draft / f"{group}.safetensors", tensors)
         write_synced(draft / METADATA_FILE, to_json_bytes(checkpoint.metadata))
         digests = {path.name: digest_file(path) for path in sorted(draft.iterdir())}
         manifest = Manifest(digests, {"step": checkpoint.step})
@@ -75,8 +91,8 @@ def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     return final
 
 
-def load_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint, and check the checksums of all files."""
+def load_checkpoint(path: Path, keep: TensorFilter = keep_whole) -> Checkpoint:
+    """Read a checkpoint, and check the checksums of all files; `keep` is called for each tensor."""
     manifest = verify_files(path)
     step = manifest.facts.get("step")
     if not isinstance(step, int) or folder_name(step) != path.name:
@@ -86,10 +102,34 @@ def load_checkpoint(path: Path) -> Checkpoint:
         file = path / name
         if file.suffix == ".safetensors":
             try:
-                tensors[file.stem] = safetensors.torch.load_file(file)
+                with safetensors.safe_open(file, framework="pt") as stored:
+                    tensors[file.stem] = {
+                        key: keep(file.stem, key, stored.get_tensor(key))
+                        for key in stored.offset_keys()
+                    }
             except safetensors.SafetensorError as error:
                 raise DamagedFileError(f"{file}: {error}") from error
     return Checkpoint(step, tensors, read_json_object(path / METADATA_FILE))
+
+
+class CheckpointWeights(Mapping[str, Tensor]):
+    """The weights of an intact checkpoint; each is read when it is asked for."""
+
+    def __init__(self, path: Path):
+        verify_files(path)
+        self.file = path / f"{WEIGHTS_GROUP}.safetensors"
+        with safetensors.safe_open(self.file, framework="pt") as stored:
+            self.names = list(stored.offset_keys())
+
+    def __getitem__(self, name: str) -> Tensor:
+        with safetensors.safe_open(self.file, framework="pt") as stored:
+            return stored.get_tensor(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 def folder_name(step: int) -> str:
@@ -108,12 +148,14 @@ def checkpoint_folders(folder: Path) -> list[Path]:
     return sorted(folders, key=checkpoint_step, reverse=True)
 
 
-def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
+def load_newest_checkpoint(
+    folder: Path, keep: TensorFilter = keep_whole
+) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest intact checkpoint, and a message for each that was skipped."""
     skipped: list[str] = []
     for path in checkpoint_folders(folder):
         try:
-            return load_checkpoint(path), skipped
+            return load_checkpoint(path, keep), skipped
         except DamagedFileError as error:
             skipped.append(f"{error}; skipped, an earlier checkpoint is used")
     return None, skipped
@@ -143,11 +185,12 @@ def remove_checkpoint(path: Path) -> None:
         shutil.rmtree(trash, ignore_errors=True)
 
 
-def has_metadata(path: Path, metadata: JsonObject) -> bool:
-    """Return whether there is an intact checkpoint with this metadata."""
+def has_checkpoint(folder: Path, checkpoint: Checkpoint) -> bool:
+    """Return whether `folder` has an intact checkpoint of this step with the same metadata."""
+    path = folder / folder_name(checkpoint.step)
     try:
         verify_files(path)
-        return (path / METADATA_FILE).read_bytes() == to_json_bytes(metadata)
+        return (path / METADATA_FILE).read_bytes() == to_json_bytes(checkpoint.metadata)
     except DamagedFileError:
         return False
 

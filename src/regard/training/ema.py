@@ -1,6 +1,6 @@
 """Averages of weights: an exponential moving average, or the mean of checkpoints."""
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -17,7 +17,7 @@ class ExponentialMovingAverage:
         if not 0 < decay < 1:
             raise InputError(f"decay must be in (0, 1), not {decay}")
         self.decay, self.updates = decay, 0
-        self.weights = {name: value.clone() for name, value in model.state_dict().items()}
+        self.weights = copied_weights(model)
 
     @torch.no_grad()
     def update(self, model: Model) -> None:
@@ -32,7 +32,7 @@ class ExponentialMovingAverage:
     @contextmanager
     def applied_to(self, model: Model) -> Generator[None]:
         """Load the averaged weights into a model; restore its weights at the end."""
-        original = {name: value.clone() for name, value in model.state_dict().items()}
+        original = copied_weights(model)
         model.load_state_dict(self.weights)
         try:
             yield
@@ -40,29 +40,30 @@ class ExponentialMovingAverage:
             model.load_state_dict(original)
 
 
-def mean_weights(weight_sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def copied_weights(model: Model) -> dict[str, Tensor]:
+    return {name: value.clone() for name, value in model.state_dict().items()}
+
+
+def mean_weights(weight_sets: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """Return the mean of several sets of weights, summed in float64.
 
-    Tensors of integers are those of the last set.
+    Tensors of integers are those of the last set. The sets are read one tensor after another.
     """
-    total: dict[str, Tensor] = {}
-    dtypes: dict[str, torch.dtype] = {}
-    count = 0
-    for weights in weight_sets:
-        count += 1
-        if total and weights.keys() != total.keys():
-            raise InputError("weights cannot be averaged: they belong to different models")
-        for name, value in weights.items():
-            dtypes[name] = value.dtype
-            if not value.is_floating_point():
-                total[name] = value.clone()
-            elif name in total:
-                total[name] += value
-            else:
-                total[name] = value.double()
-    if not count:
+    if not weight_sets:
         raise InputError("there are no weights to average; give at least one set")
+    if any(weights.keys() != weight_sets[0].keys() for weights in weight_sets):
+        raise InputError("weights cannot be averaged: they belong to different models")
     return {
-        name: (value / count).to(dtypes[name]) if value.is_floating_point() else value
-        for name, value in total.items()
+        name: mean_tensor([weights[name] for weights in weight_sets]) for name in weight_sets[0]
     }
+
+
+def mean_tensor(tensors: Sequence[Tensor]) -> Tensor:
+    """Return the mean of tensors of numbers, or the last one of other types."""
+    last = tensors[-1]
+    if not last.is_floating_point():
+        return last.clone()
+    total = tensors[0].double()
+    for tensor in tensors[1:]:
+        total = total + tensor
+    return (total / len(tensors)).to(last.dtype)

@@ -20,6 +20,7 @@ from regard.files import JsonObject
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT
 from regard.tasks.loss import Loss
+from regard.tasks.tensor_file import whole_tensor
 from regard.training.distributed.group import WorkerGroup
 from regard.training.ema import ExponentialMovingAverage
 from regard.training.schedule import Plateau, Schedule, constant
@@ -149,7 +150,8 @@ class Training(Generic[BatchT]):
 
     def clip_gradients(self) -> float:
         limit = math.inf if self.clip is None else self.clip
-        return nn.utils.clip_grad_norm_(self.model.parameters(), limit).item()
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), limit)
+        return whole_tensor(norm).item()
 
     def state_dict(self) -> tuple[TensorGroups, JsonObject]:
         """Return tensors by group, and plain data.

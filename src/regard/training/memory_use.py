@@ -35,13 +35,12 @@ class MemoryUsage(NamedTuple):
     gradients: int
     optimizer: int  # with the moving average of weights, if there is one
     activations: int
-    saving: int  # the largest file of a checkpoint, which is built in memory
     shape: BatchShape
 
     @property
     def peak(self) -> int:
         resident = self.process + self.weights + self.gradients + self.optimizer
-        return resident + max(self.activations, self.saving)
+        return resident + self.activations
 
 
 def measure_memory(settings: Settings, sizes: dict[str, int], shape: BatchShape) -> MemoryUsage:
@@ -88,9 +87,7 @@ def main() -> None:
     process = peak_memory() - 2 * weights - state_bytes
     peak_bytes = forecast_peak_memory(step, shape, sum(p.numel() for p in model.parameters()))
     activations = peak_bytes - process - 2 * weights - state_bytes
-    usage = MemoryUsage(
-        process, weights, weights, state_bytes, activations, max(weights, state_bytes), shape
-    )
+    usage = MemoryUsage(process, weights, weights, state_bytes, activations, shape)
     print(json.dumps({k: v for k, v in usage._asdict().items() if k != "shape"}))
 
 

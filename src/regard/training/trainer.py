@@ -1,10 +1,11 @@
 """Train a run in a folder, or resume its training."""
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
@@ -27,10 +28,15 @@ from regard.tasks.run_folder import (
     verify_run,
 )
 from regard.tasks.run_weights import read_weights
+from regard.tasks.tensor_file import whole_tensors
 from regard.training.checkpoint import (
     Checkpoint,
+    CheckpointWeights,
+    TensorFilter,
     checkpoint_folders,
-    load_checkpoint,
+    has_checkpoint,
+    keep_nothing,
+    keep_whole,
     load_newest_checkpoint,
     prune_checkpoints,
     remove_checkpoint,
@@ -45,6 +51,9 @@ from regard.training.log import Log, summary_writer, truncate_log
 from regard.training.loop import Step
 from regard.training.prepare import create_run, prepare_training, read_dev_records
 from regard.training.schedule import Plateau
+
+if TYPE_CHECKING:
+    from regard.training.distributed.sharding import ShardedTraining
 
 LOWER_IS_BETTER = ("loss", "ter", "perplexity", "mae")
 
@@ -105,6 +114,10 @@ class Trainer:
             if not self.group.is_main:
                 self.prepare()  # opens the run that the first process has written
             self.group.copy_from_main(self.run.model.state_dict().values())
+            self.sharded = self.shard()
+            self.group.from_main(self.resume)
+            if not self.group.is_main:
+                self.resume()
         except BaseException:
             self.lock.abandon()
             raise
@@ -115,7 +128,7 @@ class Trainer:
         self.lock = FolderLock(self.folder)
 
     def prepare(self) -> None:
-        """Read the data, build the training, and restore its state."""
+        """Read the data, and build the training."""
         if self.group.is_main:
             remove_drafts(self.folder)
         self.run, self.corpus = self.open_run()
@@ -129,10 +142,22 @@ class Trainer:
                 self.run.save(self.folder, data_files=digests)
                 if (choices := describe_choices(self.given_settings, self.settings)) is not None:
                     self.on_message(choices)
-            self.resume()
         skipped = getattr(self.corpus, "skipped", None)
         if isinstance(skipped, SkippedRows) and skipped.messages:
             self.on_message(skipped.describe())
+
+    def shard(self) -> "ShardedTraining | None":
+        """Keep only a part of the training in each process, if the settings say so."""
+        if self.settings.train.sharding == "none" or self.group.size == 1:
+            return None
+        from regard.training.distributed.sharding import ShardedTraining  # imports FSDP2
+
+        return ShardedTraining(self.training, self.run)
+
+    @property
+    def validated_run(self) -> Run:
+        """The run that validates: a copy, if the training is sharded."""
+        return self.run if self.sharded is None else self.sharded.run
 
     @contextmanager
     def own_random_state(self) -> Generator[None]:
@@ -206,7 +231,8 @@ class Trainer:
         Of weights with the same metric, those with the lower loss are kept.
         """
         self.lock.check()
-        loss, value = self.group.from_main(self.dev_loss_and_metric)
+        with self.whole_weights():
+            loss, value = self.group.from_main(self.dev_loss_and_metric)
         sign = -1 if self.settings.train.metric in LOWER_IS_BETTER else 1
         if self.is_first_after_reset():
             self.best_metric, self.validations_without_gain = None, 0
@@ -218,8 +244,7 @@ class Trainer:
         self.validations_without_gain = 0 if is_gain else self.validations_without_gain + 1
         if is_best:
             self.best_metric, self.best_loss = value, loss
-            if self.group.is_main:
-                self.run.save_weights(self.folder, self.weights())
+            self.save_weights()
         if isinstance(self.training.schedule, Plateau):
             self.training.schedule.update(is_gain)
         return Validation(self.training.steps_done, loss, value, is_best)
@@ -230,22 +255,27 @@ class Trainer:
         steps_since = self.training.steps_done - resets_after
         return bool(resets_after) and 0 < steps_since <= self.settings.train.validate_every
 
+    def whole_weights(self) -> AbstractContextManager[None]:
+        """Give the first process the weights to validate; a sharded training gathers them."""
+        if self.sharded is not None:
+            return self.sharded.whole_weights(self.weights())
+        ema = self.training.ema
+        if ema is None or not self.group.is_main:
+            return nullcontext()
+        return ema.applied_to(self.run.model)
+
     def dev_loss_and_metric(self) -> tuple[float, float]:
         """Return the mean loss and the metric on dev; an interruption changes no state."""
-        ema, random_state = self.training.ema, self.random_state
+        random_state = self.random_state
         try:
-            with (
-                self.own_random_state(),
-                nullcontext() if ema is None else ema.applied_to(self.run.model),
-                self.interruptible(),
-            ):
+            with self.own_random_state(), self.interruptible():
                 return self.compute_loss_and_metric()
         except BaseException:
             self.random_state = random_state
             raise
         finally:
-            self.run.model.train()
-            release_packed_weights(self.run.model)
+            self.validated_run.model.train()
+            release_packed_weights(self.validated_run.model)
 
     @contextmanager
     def interruptible(self) -> Generator[None]:
@@ -257,7 +287,7 @@ class Trainer:
             self.is_validating = False
 
     def compute_loss_and_metric(self) -> tuple[float, float]:
-        metric, task = self.settings.train.metric, self.run.task
+        metric, task = self.settings.train.metric, self.validated_run.task
         loss = task.negative_log_likelihood(self.dev_records)
         mean_loss = loss.total.item() / loss.count
         if metric == "loss":
@@ -268,6 +298,19 @@ class Trainer:
         """Return the weights of the run: the moving average, if train.ema is set."""
         ema = self.training.ema
         return dict(self.run.model.state_dict()) if ema is None else ema.weights
+
+    def save_weights(self) -> None:
+        """Replace the weights of the run by the present ones."""
+        if self.group.is_main:
+            self.validated_run.save_weights(self.folder, self.weights())
+        else:
+            self.help_write(self.weights())
+
+    def help_write(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        """Send the rows of this process to the first one, which writes."""
+        if self.sharded is not None:
+            for _ in whole_tensors(tensors):
+                pass
 
     def save(self) -> None:
         """Write a checkpoint unless there is one of this state, and remove old ones."""
@@ -283,11 +326,22 @@ class Trainer:
             "waited": self.validations_without_gain,
             "needs_validation": self.needs_validation,
         }
+        checkpoint = Checkpoint(steps_done, tensors, metadata)
+        if self.sharded is None or not self.group.from_main(partial(self.has_saved, checkpoint)):
+            self.write_checkpoint(checkpoint)
         if self.group.is_main:
-            folder = self.folder / CHECKPOINTS_FOLDER
-            save_checkpoint(folder, Checkpoint(steps_done, tensors, metadata))
             self.prune()
         self.saved_step = steps_done
+
+    def has_saved(self, checkpoint: Checkpoint) -> bool:
+        return has_checkpoint(self.folder / CHECKPOINTS_FOLDER, checkpoint)
+
+    def write_checkpoint(self, checkpoint: Checkpoint) -> None:
+        if self.group.is_main:
+            save_checkpoint(self.folder / CHECKPOINTS_FOLDER, checkpoint)
+        else:
+            for tensors in checkpoint.tensors.values():
+                self.help_write(tensors)
 
     def prune(self) -> None:
         """Remove old checkpoints."""
@@ -305,22 +359,27 @@ class Trainer:
             return
         if self.is_between_steps:
             self.save()
-        if self.is_between_steps and self.group.is_main:
-            count = self.settings.train.average_checkpoints
-            paths = checkpoint_folders(self.folder / CHECKPOINTS_FOLDER)[:count]
-            if count > 1 and paths:
-                weights = mean_weights(load_checkpoint(path).tensors["weights"] for path in paths)
-                self.run.save_weights(self.folder, weights)
+            if self.settings.train.average_checkpoints > 1 and self.training.steps_done:
+                self.save_average()
             elif self.best_metric is None:
-                self.run.save_weights(self.folder, self.weights())
-            if self.is_finished() and not self.settings.train.keep_finished:
+                self.save_weights()
+            is_kept = self.settings.train.keep_finished or not self.is_finished()
+            if self.group.is_main and not is_kept:
                 self.remove_checkpoints()
         self.lock.release()
+
+    def save_average(self) -> None:
+        """Replace the weights of the run by the mean of the last checkpoints."""
+        if self.group.is_main:
+            count = self.settings.train.average_checkpoints
+            paths = checkpoint_folders(self.folder / CHECKPOINTS_FOLDER)[:count]
+            weights = mean_weights([CheckpointWeights(path) for path in paths])
+            self.validated_run.save_weights(self.folder, weights)
 
     def remove_checkpoints(self) -> None:
         """Remove all checkpoints; the manifest keeps the position of the training."""
         folder = self.folder / CHECKPOINTS_FOLDER
-        checkpoint, _ = load_newest_checkpoint(folder)
+        checkpoint, _ = load_newest_checkpoint(folder, keep_nothing)
         if checkpoint is not None:
             manifest = read_manifest(self.folder)
             facts = {**manifest.facts, "finished": checkpoint.metadata}
@@ -372,7 +431,12 @@ class Trainer:
 
     def resume(self) -> None:
         """Continue from the newest checkpoint that is intact."""
-        checkpoint, skipped = load_newest_checkpoint(self.folder / CHECKPOINTS_FOLDER)
+        with self.own_random_state():
+            self.restore()
+
+    def restore(self) -> None:
+        keep = keep_whole if self.sharded is None else self.sharded.keep_rows
+        checkpoint, skipped = load_newest_checkpoint(self.folder / CHECKPOINTS_FOLDER, keep)
         for line in skipped:
             self.on_message(line)
         if self.group.is_main and not skipped:  # a kill may have come before this
@@ -383,7 +447,7 @@ class Trainer:
             self.load_metadata(checkpoint.metadata)
             self.saved_step = checkpoint.step
         elif finished is not None:
-            self.resume_finished(finished)
+            self.resume_finished(finished, keep)
         if self.group.is_main:
             validated = not self.needs_validation
             truncate_log(self.folder, self.training.steps_done, validated=validated)
@@ -394,9 +458,11 @@ class Trainer:
         self.validations_without_gain = metadata["waited"]
         self.needs_validation = metadata["needs_validation"]
 
-    def resume_finished(self, metadata: JsonObject) -> None:
+    def resume_finished(self, metadata: JsonObject, keep: TensorFilter) -> None:
         """Continue a finished training from its weights; its optimizer state is not kept."""
-        self.training.resume_from_weights(read_weights(self.folder / WEIGHTS_FILE), metadata)
+        stored = read_weights(self.folder / WEIGHTS_FILE)
+        weights = {name: keep("weights", name, tensor) for name, tensor in stored.items()}
+        self.training.resume_from_weights(weights, metadata)
         self.load_metadata(metadata)
         self.is_closed = self.is_finished()
         if not self.is_closed:

@@ -1,8 +1,8 @@
 """The group of processes that train one model: what they sum, and what the first one decides.
 
-Every process holds the whole model and computes the gradient of its share of each batch. The sums
-over all processes are divided by the number of all tokens, so that the result is that of one
-process. The process of rank 0 validates, and writes all files.
+Every process holds the model, whole or sharded (`sharding.py`), and computes the gradient of its
+share of each batch. The sums over all processes are divided by the number of all tokens, so that
+the result is that of one process. The process of rank 0 validates, and writes all files.
 """
 
 import json
@@ -24,6 +24,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from regard.errors import InputError
+from regard.tasks.tensor_file import is_sharded
 from regard.training.signals import StopRequested
 
 T = TypeVar("T")
@@ -76,10 +77,13 @@ class WorkerGroup:
         return int(tensor)
 
     def sum_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
-        """Replace gradients by their sums; one that no process has stays None."""
+        """Replace gradients by their sums; one that no process has stays None.
+
+        Those of sharded parameters are sums after the backward pass already.
+        """
         if self.size == 1:
             return
-        trained = [p for p in parameters if p.requires_grad]
+        trained = [p for p in parameters if p.requires_grad and not is_sharded(p)]
         has_gradient = torch.tensor([p.grad is not None for p in trained], device=self.device)
         counts = has_gradient.int()
         dist.all_reduce(counts)
