@@ -1,4 +1,4 @@
-"""What a step of a transformer block does between its products, in inference.
+"""The parts of a step of a transformer block between its products, in inference.
 
 Each function is one kernel in C++ (`native/transformer.cpp`), or a series of operations of torch.
 
