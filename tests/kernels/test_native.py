@@ -19,6 +19,18 @@ def test_an_installation_with_a_compiler_has_kernels():
     assert compiled.native is not None
 
 
+def test_kernels_that_are_older_than_their_sources_are_an_error(tmp_path):
+    library, source = tmp_path / "_native.so", tmp_path / "native" / "search.cpp"
+    source.parent.mkdir()
+    for file in (library, source):
+        file.touch()
+    os.utime(source, (100, 100))
+    compiled.check_is_current(library)
+    os.utime(library, (50, 50))
+    with pytest.raises(ImportError, match=r"_native.so is older than search.cpp; compile it again"):
+        compiled.check_is_current(library)
+
+
 @needs_kernels
 @pytest.mark.parametrize("width", [1, 7, 16, 513])
 def test_rounding_to_8_bits_is_that_of_torch(width, seed, monkeypatch):

@@ -6,6 +6,7 @@ thread, and has no gradient; its callers check that, once for many calls.
 """
 
 import os
+from pathlib import Path
 from types import ModuleType
 
 import torch
@@ -20,7 +21,19 @@ def load_native() -> ModuleType | None:
         from regard.kernels import _native
     except ImportError:
         return None
+    check_is_current(Path(_native.__file__))
     return _native
+
+
+def check_is_current(library: Path) -> None:
+    """Raise an error if the sources, which a checkout has, are newer than the compiled module."""
+    compiled_at = library.stat().st_mtime
+    for source in (library.parent / "native").glob("*.*"):
+        if source.stat().st_mtime > compiled_at:
+            raise ImportError(
+                f"{library.name} is older than {source.name}; compile it again: "
+                "`make lint`, or pip install --editable ."
+            )
 
 
 native = load_native()
