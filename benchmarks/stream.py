@@ -76,7 +76,7 @@ def main() -> None:
         run = (options.folder or Path(temporary)) / "run"
         regard.fit(
             "classify",
-            [{"text": f"a {word} film", "label": word} for word in WORDS[:4]] * 8,
+            [{"text": f"a {word} film", "label": word} for word in WORDS] * 8,
             {"kind": "bert", "dim": 8, "heads": 2, "layers": 1},
             steps=20,
             folder=run,

@@ -158,7 +158,7 @@ class Run:
 
         Inputs are lines of text, JSON lines or Parquet. Several processes, by default one for each
         core, work in bounded memory. A call that was interrupted is continued by the same call.
-        `regard predict --input` is the same, and docs/scaling.md describes it.
+        `regard predict --input` is the same, and docs/batch-prediction.md describes it.
 
         >>> run, lines = regard.load("runs/numbers"), Path("lines.txt")
         >>> _ = lines.write_text("one two\\ntwo\\n")

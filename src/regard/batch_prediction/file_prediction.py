@@ -1,6 +1,5 @@
 """Predictions for all rows of files, in parts; a call that was interrupted is continued."""
 
-import os
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -21,7 +20,7 @@ from regard.batch_prediction.input_parts import (
 from regard.batch_prediction.output_folder import OutputFolder, check_apart, check_names
 from regard.batch_prediction.part_answers import AnswerOptions
 from regard.batch_prediction.part_worker import PartResult, PartWorker, WorkerSetup
-from regard.batch_prediction.worker_pool import WorkerPool
+from regard.batch_prediction.worker_pool import WorkerPool, core_count
 from regard.errors import InputError
 from regard.files import JsonObject, digest_file
 from regard.kernels.int8 import uses_int8
@@ -71,6 +70,8 @@ def predict_files(
         )
     if workers is not None and workers < 1:
         raise InputError(f"workers: must be at least 1, not {workers}; leave it out for all cores")
+    # Ray is an extra, and takes seconds to import.
+    cluster = import_module("regard.batch_prediction.ray_cluster") if ray else None
     files = find_files(inputs)
     check_apart(inputs, output)
     check_names(files, as_json=options.as_json)
@@ -92,12 +93,10 @@ def predict_files(
         with progress_bar("rows", sum(rows.values()), enabled=progress) as bar:
             work = FileWork(folder, files, rows, bar)
             with work.report_interruption():
-                if ray:
-                    # Ray is an extra, and takes seconds to import.
-                    cluster = import_module("regard.batch_prediction.ray_cluster")
-                    work.collect(
-                        cluster.ray_results(setup, list(work.unfinished.values()), workers)
-                    )
+                if cluster:
+                    unfinished = [(f, work.parts[f.name]) for f in work.unfinished.values()]
+                    lock = folder.lock.path.resolve()
+                    work.collect(cluster.ray_results(setup, unfinished, workers, lock, bar.log))
                 elif workers == 1:
                     work.collect(single_results(source.run, setup, work.remaining_parts()))
                 else:
@@ -133,11 +132,6 @@ def predict_run_files(
             options=AnswerOptions(prefix, as_json),
             progress=progress,
         )
-
-
-def core_count() -> int:
-    """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def digest_run(folder: Path) -> str:

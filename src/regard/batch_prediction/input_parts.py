@@ -72,6 +72,11 @@ class InputPart(NamedTuple):
     data: bytes
     too_long: tuple[int, ...] = ()
 
+    @property
+    def rows_location(self) -> str:
+        """The place of the rows in messages."""
+        return f"{self.file.path}: rows {self.start + 1} to {self.start + self.rows}"
+
     def lines(self) -> list[RawLine]:
         """Return the lines of the part without their ends."""
         lines = list[RawLine](self.data.split(b"\n")[:-1])

@@ -118,12 +118,18 @@ class WorkerPool:
         part = cast("InputPart", worker.part)
         self.workers.remove(worker)
         reason = worker.kill()
-        rows = f"{part.file.path}: rows {part.start + 1} to {part.start + part.rows}"
         self.attempts[part.file.name, part.start] += 1
         if self.attempts[part.file.name, part.start] == MAX_ATTEMPTS:
             raise InputError(
-                f"{rows}: {MAX_ATTEMPTS} worker processes died ({reason}); "
+                f"{part.rows_location}: {MAX_ATTEMPTS} worker processes died ({reason}); "
                 "is there enough memory? give fewer --workers"
             )
-        self.on_log(f"{rows}: a worker process died ({reason}); another one does them again")
+        self.on_log(
+            f"{part.rows_location}: a worker process died ({reason}); another one does them again"
+        )
         return part
+
+
+def core_count() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

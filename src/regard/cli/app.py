@@ -32,6 +32,7 @@ EXTRAS = {
     "uvicorn": "serve",
     "prometheus_client": "serve",
     "py3langid": "serve",
+    "ray": "ray",
 }
 BUG_MESSAGE = (
     "the error above is a bug in regard, not a fault of yours; please report it to its developers, "
