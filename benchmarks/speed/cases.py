@@ -1,8 +1,15 @@
-"""The cases of the benchmark, and the engines that take part in each."""
+"""The cases of the benchmark, and the engines that take part in each.
 
+An engine whose name begins with "regard" is ours. The second word of its name, as in "regard auto",
+is the end of the names of its rows: `A.beam5.int8.auto`.
+"""
+
+from collections.abc import Mapping
 from typing import NamedTuple
 
-OURS = "regard"
+OURS, AUTO = "regard", "regard auto"
+UNITS_TO_LOWER = ("s", "MB")  # less is better
+Options = Mapping[str, object]
 
 
 class Case(NamedTuple):
@@ -12,55 +19,73 @@ class Case(NamedTuple):
     """
 
     name: str
-    options: dict[str, object]
-    engines: dict[str, dict[str, object]]
+    options: Options
+    engines: Mapping[str, Options]
     unit: str
     rounds: int = 5
 
 
-def translation(name: str, precision: str, batch: int, width: int, sentences: int) -> Case:
+CTRANSLATE2: Mapping[str, Options] = {
+    "ctranslate2 2x1": {"replicas": 2, "threads": 1},
+    "ctranslate2 1x2": {"replicas": 1, "threads": 2},
+}
+GREEDY32: Options = {"work": "translate", "batch": 32, "width": 1, "sentences": 64}
+BEAM5: Options = {"work": "translate", "batch": 8, "width": 5, "sentences": 16}
+BATCH1: Options = {"work": "translate", "batch": 1, "width": 1, "sentences": 8}
+BATCH16: Options = {"work": "encode", "batch": 16, "length": 128}
+
+
+def translation(name: str, options: Options, precision: str) -> Case:
     """Return a case of decoding with a Transformer of the base shape, 25 tokens for 25."""
-    engines: dict[str, dict[str, object]] = {
-        OURS: {},
-        "ctranslate2 2x1": {"replicas": 2, "threads": 1},
-        "ctranslate2 1x2": {"replicas": 1, "threads": 2},
-    }
+    engines: dict[str, Options] = {OURS: {}, AUTO: {}, **CTRANSLATE2}
     if precision == "float32":
         engines["transformers"] = {}
-    options = {"work": "translate", "precision": precision}
-    sizes = {"batch": batch, "width": width, "sentences": sentences}
-    return Case(f"A.{name}.{precision}", {**options, **sizes}, engines, "tokens/s")
+    return Case(f"A.{name}.{precision}", {**options, "precision": precision}, engines, "tokens/s")
+
+
+def continuation(batch: int, tokens: int) -> Case:
+    engines: dict[str, Options] = {OURS: {}, AUTO: {}, "ctranslate2": {"threads": 2}}
+    options = {"work": "continue", "batch": batch, "prompt": 32, "tokens": tokens}
+    return Case(f"B.batch{batch}", options, {**engines, "transformers": {}}, "tokens/s", rounds=3)
+
+
+def encoding(name: str, options: Options) -> Case:
+    engines: dict[str, Options] = {OURS: {}, "ctranslate2": {"threads": 2}, "transformers": {}}
+    return Case(name, options, engines, "texts/s")
+
+
+def recurrent_decoding(name: str, batch: int, width: int) -> Case:
+    options = {"work": "decode-recurrent", "batch": batch, "width": width}
+    return Case(f"E.{name}", options, {OURS: {}, "torch": {}, "joeynmt": {}}, "tokens/s")
+
+
+def command(run: str, engine: str = "built-in") -> Options:
+    """Return options of a cold `regard predict`."""
+    return {"run": run, "arguments": ["--engine", engine]}
+
+
+def first_line(name: str, options: Options) -> Case:
+    """Return a case of the time from the start of a process to its first line."""
+    engines = {OURS: options, "import torch": {"code": "import torch; print('imported')"}}
+    return Case(f"H.{name}", {"work": "command", "input": "line"}, engines, "s", rounds=7)
+
+
+def unused_checks(name: str, options: Options) -> Case:
+    """Return a case that compares our code with itself, without the checks for observers."""
+    engines: dict[str, Options] = {OURS: {}, "no checks": {"checks": False}}
+    return Case(f"I.{name}", options, engines, "tokens/s" if "width" in options else "texts/s", 9)
 
 
 CASES = [
     *(
-        translation(name, precision, batch, width, sentences)
-        for name, batch, width, sentences in (
-            ("greedy32", 32, 1, 64),
-            ("beam5", 8, 5, 16),
-            ("batch1", 1, 1, 8),
-        )
+        translation(name, options, precision)
+        for name, options in (("greedy32", GREEDY32), ("beam5", BEAM5), ("batch1", BATCH1))
         for precision in ("float32", "int8")
     ),
-    *(
-        Case(
-            f"B.batch{batch}",
-            {"work": "continue", "batch": batch, "prompt": 32, "tokens": 128 if batch == 1 else 64},
-            {OURS: {}, "ctranslate2": {"threads": 2}, "transformers": {}},
-            "tokens/s",
-            rounds=3,
-        )
-        for batch in (1, 8)
-    ),
-    *(
-        Case(
-            f"C.batch{batch}",
-            {"work": "encode", "batch": batch, "length": 128},
-            {OURS: {}, "ctranslate2": {"threads": 2}, "transformers": {}},
-            "texts/s",
-        )
-        for batch in (16, 1)
-    ),
+    continuation(1, 128),
+    continuation(8, 64),
+    encoding("C.batch16", BATCH16),
+    encoding("C.batch1", {**BATCH16, "batch": 1}),
     Case(
         "D.tiny",
         {"work": "train", "size": "tiny", "batch": 64, "length": 32},
@@ -72,6 +97,7 @@ CASES = [
         {"work": "train", "size": "base", "batch": 16, "length": 32},
         {OURS: {}, "transformers": {}},
         "tokens/s",
+        rounds=3,
     ),
     Case(
         "E.train",
@@ -79,13 +105,33 @@ CASES = [
         {OURS: {}, "torch": {}, "joeynmt": {}},
         "tokens/s",
     ),
-    *(
-        Case(
-            f"E.{name}",
-            {"work": "decode-recurrent", "batch": 32 if width == 1 else 8, "width": width},
-            {OURS: {}, "torch": {}, "joeynmt": {}},
-            "tokens/s",
-        )
-        for name, width in (("greedy", 1), ("beam5", 5))
+    recurrent_decoding("greedy", 32, 1),
+    recurrent_decoding("beam5", 8, 5),
+    Case(
+        "F.multi30k",
+        {"work": "command", "input": "test"},
+        {
+            OURS: command("multi30k"),
+            AUTO: command("multi30k", "auto"),
+            "ctranslate2 2x1": {"script": "translate_file.py", "arguments": ["2", "1"]},
+            "ctranslate2 1x2": {"script": "translate_file.py", "arguments": ["1", "2"]},
+        },
+        "s",
+        rounds=3,
     ),
+    translation("greedy32", GREEDY32, "float32")._replace(name="G.greedy32", unit="MB", rounds=1),
+    encoding("G.batch16", BATCH16)._replace(unit="MB", rounds=1),
+    first_line("help", {"arguments": ["--help"]}),
+    *(
+        first_line(name, command(name.partition(".")[0], engine))
+        for name, engine in (
+            ("transformer", "built-in"),
+            ("transformer.ctranslate2", "ctranslate2"),
+            ("transformer.auto", "auto"),
+            ("rnnsearch", "built-in"),
+            ("rnnsearch.auto", "auto"),
+        )
+    ),
+    unused_checks("greedy32", {**GREEDY32, "precision": "float32"}),
+    unused_checks("batch16", BATCH16),
 ]

@@ -1,6 +1,7 @@
 """The loop of a worker: do the work once for each line of standard input."""
 
 import json
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -22,13 +23,14 @@ def options() -> tuple[dict[str, Any], Path]:
 
 
 def serve(work: Callable[[], float]) -> None:
-    """Answer each line with the amount of work, and the seconds that it took."""
+    """Answer each line with the amount of work, its seconds, and the peak of memory in MB."""
     print(json.dumps({"ready": True}), flush=True)
     for _ in sys.stdin:
         start = time.perf_counter()
         amount = work()
         seconds = time.perf_counter() - start
-        print(json.dumps({"amount": amount, "seconds": seconds}), flush=True)
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # Linux counts in KB
+        print(json.dumps({"amount": amount, "seconds": seconds, "memory": memory}), flush=True)
 
 
 def source_ids(sentences: int, size: int = SIZE, length: int = SOURCE_LENGTH) -> list[list[int]]:

@@ -2,15 +2,15 @@
 
 import json
 import sys
+from collections.abc import Callable
+from functools import cache
 from io import BufferedIOBase
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.console import Console
 
-from regard.batch_prediction.file_prediction import FileSummary, RunSource, predict_files
 from regard.batch_prediction.line_answers import (
     Answer,
     answer_fields,
@@ -31,6 +31,9 @@ from regard.view.highlight import render_highlighted
 from regard.view.sanitize import escape_line, terminal_text
 from regard.view.sequence import render_annotated_sequence
 from regard.view.terminal import Surface
+
+if TYPE_CHECKING:
+    from regard.batch_prediction.file_prediction import FileSummary
 
 STDIN_LOCATION = "standard input:{}"
 TEXT_FIELDS = ("source", "text", "prompt", "question")  # fields of records that a model reads
@@ -100,7 +103,7 @@ def predict(
     same command continues what was interrupted.
     """
     check_options(inputs, input_path, output, strict=strict, needs_input=bool(workers or ray))
-    run, surface = Run.load(folder).override(overrides or ()), Surface.from_console(Console())
+    run, surface = Run.load(folder).override(overrides or ()), cache(terminal_surface)
     if int8:
         run.quantize()
     if engine != "built-in":
@@ -108,6 +111,8 @@ def predict(
     if prefix and not run.task.accepts_prefix:
         raise InputError(f"--prefix does not support the task {run.task.name}; leave it out")
     if input_path and output:
+        from regard.batch_prediction.file_prediction import RunSource, predict_files
+
         source = RunSource(run, folder, tuple(overrides or ()), int8)
         options = AnswerOptions(prefix, as_json)
         summary = predict_files(
@@ -161,7 +166,7 @@ def check_options(
         raise InputError(f"{option} does not go with --input; leave one of them out")
 
 
-def finish_files(summary: FileSummary, output: Path) -> None:
+def finish_files(summary: "FileSummary", output: Path) -> None:
     """Print how many rows were predicted; exit with 1 if some have no prediction."""
     faults = f"; {summary.faults:,} of them have no prediction" if summary.faults else ""
     print(f"{output}: {summary.rows:,} rows{faults}", file=sys.stderr)
@@ -191,16 +196,23 @@ def is_unknown(run: Run, record: Record) -> bool:
     return bool(ids) and all(token == unknown_id(tokenizer) for token in ids)
 
 
-def print_answer(answer: Answer, surface: Surface) -> None:
+def terminal_surface() -> Surface:
+    """Return the surface of standard output."""
+    from rich.console import Console  # slow to import, and most predictions have no colors
+
+    return Surface.from_console(Console())
+
+
+def print_answer(answer: Answer, surface: Callable[[], Surface]) -> None:
     """Print an answer as text; what cannot be predicted is an empty line."""
     if answer is None or isinstance(answer, InputError):
         print()
         return
     prediction = answer[1]
-    if prediction.spans and surface.ink in ("256", "truecolor"):
+    if prediction.spans and surface().ink in ("256", "truecolor"):
         print(render_highlighted(prediction.spans))
-    elif prediction.annotation and surface.ink in ("256", "truecolor"):
-        print(render_annotated_sequence(*prediction.annotation, surface), end="\n\n")
+    elif prediction.annotation and surface().ink in ("256", "truecolor"):
+        print(render_annotated_sequence(*prediction.annotation, surface()), end="\n\n")
     else:
         text = terminal_text(prediction.text)
         print(text if sys.stdout.isatty() else escape_line(text))

@@ -12,8 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from sacrebleu.metrics.bleu import BLEU
-
 from regard.errors import InputError
 from regard.metrics.translation import MetricScore, References, corpus_score, reference_lists
 
@@ -26,6 +24,8 @@ Box = tuple[Pixel, Pixel, Pixel, Pixel]  # top, left, bottom, right
 
 def bleu_1_to_4(outputs: Sequence[str], references: References) -> list[MetricScore]:
     """Return corpus BLEU of n-grams up to 1, 2, 3 and 4, in lower case."""
+    from sacrebleu.metrics.bleu import BLEU  # slow to import, and a prediction needs no metrics
+
     return [
         corpus_score(BLEU(lowercase=True, max_ngram_order=order), outputs, references)
         for order in range(1, MAX_NGRAM_ORDER + 1)

@@ -6,14 +6,12 @@ more.
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, cast
-
-from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from regard.errors import InputError
+
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
 
 # One reference or several for each output
 References = Sequence[str] | Sequence[Sequence[str]]
@@ -58,6 +56,8 @@ def bleu(
     The defaults are those of sacrebleu for plain text. For tokenized text, as in most papers before
     2018, use tokenize="none", and `force` to silence sacrebleu's warning about it.
     """
+    from sacrebleu.metrics.bleu import BLEU  # slow to import, and a prediction needs no metrics
+
     metric = BLEU(lowercase=lower, force=force, tokenize=tokenize, smooth_method=smooth)
     return corpus_score(metric, outputs, references)
 
@@ -66,6 +66,8 @@ def chrf(
     outputs: Sequence[str], references: References, *, word_order: int = 0, lower: bool = False
 ) -> MetricScore:
     """Return chrF2 (Popovic 2015), or chrF++ with word_order=2 (Popovic 2017)."""
+    from sacrebleu.metrics.chrf import CHRF
+
     return corpus_score(CHRF(word_order=word_order, lowercase=lower), outputs, references)
 
 
@@ -78,6 +80,8 @@ def ter(
     punctuation: bool = True,
 ) -> MetricScore:
     """Return the translation edit rate (Snover et al. 2006), by default as tercom computes it."""
+    from sacrebleu.metrics.ter import TER
+
     metric = TER(normalized=normalize, no_punct=not punctuation, case_sensitive=not lower)
     return corpus_score(metric, outputs, references)
 
@@ -127,7 +131,7 @@ def score_by_length(
     ]
 
 
-def corpus_score(metric: Metric, outputs: Sequence[str], references: References) -> MetricScore:
+def corpus_score(metric: "Metric", outputs: Sequence[str], references: References) -> MetricScore:
     """Compute a sacrebleu metric over the complete corpus."""
     # sacrebleu skips None, but its types do not allow it
     reference_columns = cast(

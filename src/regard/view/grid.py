@@ -6,9 +6,8 @@ Colors are those of `view.terminal`. A patch is two characters wide, which is ab
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from rich.cells import cell_len
-
 from regard.errors import InputError
+from regard.view.cell_width import cell_len
 from regard.view.terminal import SHADES, Surface, label, render_cell
 
 GAP_CELLS = 2  # between two maps

@@ -7,10 +7,9 @@ from collections.abc import Collection, Sequence
 from io import StringIO
 from typing import NamedTuple
 
-from rich.cells import cell_len
-
 from regard.files import JsonObject
 from regard.metrics.comparison import ModelResult, SeedSpread
+from regard.view.cell_width import cell_len
 from regard.view.sanitize import csv_cell
 
 # Titles and formats of columns, in this order

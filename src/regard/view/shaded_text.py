@@ -6,9 +6,8 @@ the words shows it.
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
-
 from regard.errors import InputError
+from regard.view.cell_width import cell_len
 from regard.view.terminal import Surface, label, render_cell, render_on_color
 
 MAX_WORD_CELLS = 30

@@ -7,12 +7,13 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
-
-from rich.cells import cell_len
-from rich.console import Console
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from regard.errors import InputError
+from regard.view.cell_width import cell_len
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 Ink = Literal["ascii", "shades", "16", "256", "truecolor"]
 """How a weight is drawn: digits, shades of one color, or a number of colors."""
@@ -41,7 +42,7 @@ class Surface(NamedTuple):
     ink: Ink = "shades"
 
     @classmethod
-    def from_console(cls, console: Console) -> "Surface":
+    def from_console(cls, console: "Console") -> "Surface":
         """Return the surface of a console; it respects `NO_COLOR`, `TERM=dumb` and `COLUMNS`."""
         if not console.encoding.startswith("utf"):
             return cls(console.width, "ascii")
