@@ -72,12 +72,14 @@ def load(
     verify: bool = True,
     replicas: int | None = None,
     engine: "EngineName" = "built-in",
+    device: str = "auto",
 ) -> "Run":
     """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
 
     All files are compared with their checksums; `verify=False` compares the sizes only. `replicas`
     is the number of batches that are decoded at once (default: one for each thread of torch).
-    `engine` is built-in, ctranslate2 or auto; see `Run.use_engine`.
+    `engine` is built-in, ctranslate2 or auto; see `Run.use_engine`. `device` is cpu, cuda, mps or
+    auto; see `Run.use_device`.
 
     >>> import regard
     >>> regard.load("runs/numbers").settings.task
@@ -85,7 +87,9 @@ def load(
     """
     from regard.run import Run
 
-    return Run.load(os.fspath(folder), verify=verify, replicas=replicas, engine=engine)
+    return Run.load(
+        os.fspath(folder), verify=verify, replicas=replicas, engine=engine, device=device
+    )
 
 
 def __getattr__(name: str):

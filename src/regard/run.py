@@ -18,6 +18,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 import regard
+from regard.batching.device import find_device
 from regard.config.base import DataConfig
 from regard.config.dump import dumps
 from regard.config.settings import Settings
@@ -290,6 +291,36 @@ class Run:
         run.weights_path, run.is_int8 = self.weights_path, self.is_int8
         return run.use_engine(self.chosen_engine)
 
+    @property
+    def device(self) -> str:
+        """The device that computes: cpu, cuda:0 or mps."""
+        return str(self.task.device)
+
+    def use_device(self, name: str) -> "Run":
+        """Compute on another device from now on; return this run.
+
+        The name is cpu, cuda, cuda:1 or mps; auto is the first of cuda, mps and cpu that this
+        machine has. Files of a run do not depend on the device. Weights of 8 bits and CTranslate2
+        need the CPU.
+
+        >>> run = regard.load("runs/numbers").use_device("cpu")
+        >>> run.device
+        'cpu'
+        """
+        device = find_device(name)
+        if device == self.task.device:
+            return self
+        if self.is_int8:
+            raise InputError(f"device: weights of 8 bits need the CPU, not {device}; use the cpu")
+        release_packed_weights(self.model)
+        self.model.to(device)
+        return self.use_engine(self.chosen_engine)
+
+    def check_on_cpu(self, subject: str) -> None:
+        """Raise an error if the model is on another device."""
+        if self.device != "cpu":
+            raise InputError(f"{subject} need the CPU, not {self.device}; use the device cpu")
+
     def quantize(self) -> "Run":
         """Multiply with weights of 8 bits from now on, which is faster; return this run.
 
@@ -300,6 +331,7 @@ class Run:
         >>> run("one two").text == regard.load("runs/numbers")("one two").text
         True
         """
+        self.check_on_cpu("quantize: products with weights of 8 bits")
         if not HAS_INT8:
             raise InputError("quantize: this build of torch has no products of 8 bits")
         release_packed_weights(self.model)
@@ -370,7 +402,7 @@ class Run:
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        facts: JsonObject = {"versions": versions()}
+        facts: JsonObject = {"versions": versions(self.device)}
         if data_files is not None:
             facts["data_files"] = digests_to_json(data_files)
         manifest = Manifest(files_of_run(folder), facts)
@@ -401,15 +433,19 @@ class Run:
         verify: bool = True,
         replicas: int | None = None,
         engine: EngineName = "built-in",
+        device: str = "auto",
     ) -> "Run":
         """Load the run in a folder, or one of its checkpoints (`RUN/checkpoints/step-N`).
 
         All files are compared with their checksums; `verify=False` compares the sizes only.
-        `replicas` is for `use_replicas`, `engine` for `use_engine`.
+        `replicas` is for `use_replicas`, `engine` for `use_engine`, `device` for `use_device`.
         """
+        if device == "auto" and engine == "ctranslate2":
+            device = "cpu"
+        find_device(device)  # an unknown name is an error before the weights are read
         intact_folder = verify_weights(Path(folder), digests=verify)
         run = cls.read(intact_folder, Path(folder) / WEIGHTS_FILE)
-        return run.use_replicas(replicas).use_engine(engine)
+        return run.use_device(device).use_replicas(replicas).use_engine(engine)
 
     @classmethod
     def read(cls, folder: Path, weights_path: Path) -> "Run":
@@ -448,11 +484,12 @@ def draft_folder(path: Path) -> Generator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def versions() -> JsonObject:
-    """Return the versions that a run was made with."""
+def versions(device: str) -> JsonObject:
+    """Return the versions that a run was made with, on a device."""
     return {
         "regard": regard.__version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
         "threads": torch.get_num_threads(),
+        "device": device,
     }

@@ -21,12 +21,13 @@ SURFACE = {
     "check": {"config", "changes", "--json", "--skip-bad"},
     "plan": {"config", "changes", "--gpus", "--memory", "--throughput", "--measure", "--price"}
     | {"--bandwidth", "--json"},
-    "train": {"config", "changes", "--run", "--processes", "--threads", "--accept-changed-data"}
-    | {"--skip-bad"},
+    "train": {"config", "changes", "--run", "--threads", "--accept-changed-data", "--skip-bad"}
+    | {"--device", "--processes"},
     "verify": {"folder", "--update"},
-    "score": {"folder", "--int8", "--engine", "--split", "--json", "--set", "--skip-bad"},
-    "predict": {"folder", "inputs", "--int8", "--engine", "--json", "--prefix", "--set", "--strict"}
-    | {"--input", "--output", "--workers", "--ray"},
+    "score": {"folder", "--device", "--engine", "--int8", "--split", "--json", "--set"}
+    | {"--skip-bad"},
+    "predict": {"folder", "inputs", "--int8", "--json", "--prefix", "--set", "--strict"}
+    | {"--input", "--output", "--workers", "--ray", "--device", "--engine"},
     "embed": {"folder", "inputs", "--json", "--output", "--set"},
     "chat": {"folder", "--seed", "--show-belief"},
     "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}
@@ -34,7 +35,7 @@ SURFACE = {
     "look": {"folder", "text", "--target", "--save", "--html", "--png", "--svg", "--layer"}
     | {"--head", "--merge-subwords", "--faithfulness", "--split", "--limit", "--ablate"}
     | {"--force-attention", "--gradient-attention", "--style", "--gold", "--step-table"}
-    | {"--compare-run", "--compare-text", "--set"},
+    | {"--compare-run", "--compare-text", "--set", "--device"},
     "heads": {
         "folder",
         "--split",
@@ -62,7 +63,7 @@ SURFACE = {
     "compare": {"arguments", "--sweep", "--runs", "--report-folder", "--split", "--join", "--gold"}
     | {"--pairs", "--gold-base", "--show-attention", "--threads"},
     "serve": {"folders", "--host", "--port", "--key", "--workers", "--allow-host", "--languages"}
-    | {"--open", "--engine"},
+    | {"--open", "--device", "--engine"},
     "import": {"model", "run", "--revision"},
     "export": {"run", "folder", "--to"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},

@@ -93,7 +93,8 @@ def stub_run(monkeypatch, unchecked):
     run = SimpleNamespace(task=StubTask(), vocabularies={"text": text})
     run.predict = run.task.predict
     run.override = lambda _: run
-    monkeypatch.setattr(Run, "load", lambda _: run)
+    run.use_engine = lambda _: run
+    monkeypatch.setattr(Run, "load", lambda _, device: run)  # noqa: ARG005
 
     def run_lines(data, **options):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
@@ -161,7 +162,7 @@ def test_answers_appear_while_the_input_is_open(stub_run, monkeypatch, capsys):
                 os.close(write_end)
             return reader.read1(size)
 
-    def use_pipe(_):
+    def use_pipe(_, device):
         monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Pipe()))
         return stub_run.run
 

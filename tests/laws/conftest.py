@@ -67,6 +67,16 @@ def tiny_runs() -> list[TinyRun]:
     ] + [TinyRun("fold", "msa", "fold-distances")]
 
 
+def covering_runs() -> list[TinyRun]:
+    """Return few runs that have every task and every kind of model."""
+    chosen, covered = list[TinyRun](), set[str]()
+    for tiny in tiny_runs():
+        if not {tiny.example, tiny.kind} <= covered:
+            chosen.append(tiny)
+            covered |= {tiny.example, tiny.kind}
+    return chosen
+
+
 def example_name(task: str, kind: str) -> str:
     return "music-tunes" if task == "music" and not kind.startswith("roll") else task
 
@@ -74,8 +84,12 @@ def example_name(task: str, kind: str) -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a test with the argument `tiny` every task with every kind of model.
 
-    `tiny_model` is each kind of model once.
+    `tiny_model` is each kind of model once, `tiny_part` each task and each kind at least once.
     """
+    if "tiny_part" in metafunc.fixturenames:
+        metafunc.parametrize(
+            "tiny_part", covering_runs(), ids=lambda run: f"{run.example} {run.kind}"
+        )
     if "tiny_model" in metafunc.fixturenames:
         runs = {run.kind: run for run in tiny_runs()}
         metafunc.parametrize("tiny_model", runs.values(), ids=runs)

@@ -16,7 +16,7 @@ from regard.training.build import build_training
 # Read by `Trainer`, for every task alike.
 OF_TRAINER = {
     *("steps", "epochs", "metric", "patience", "validate_every", "save_every"),
-    *("keep_checkpoints", "keep_finished", "average_checkpoints", "tensorboard"),
+    *("keep_checkpoints", "keep_finished", "average_checkpoints", "tensorboard", "device"),
 }
 # Read if another setting is given: the weight of the alignments.
 CONDITIONAL = {"train.alignments"}

@@ -30,12 +30,12 @@ class AttentionHook:
     """The record and the edit of attention weights that one thread has attached."""
 
     recorded: list[Tensor] | None = None
-    detach: bool = True  # recorded weights have no gradient
+    detach: bool = True  # recorded weights have no gradient, and are on the CPU
     edit: Callable[[Tensor], Tensor] | None = None
 
     def record(self, weights: Tensor) -> None:
         if self.recorded is not None:
-            self.recorded.append(weights.detach() if self.detach else weights)
+            self.recorded.append(weights.detach().cpu() if self.detach else weights)
 
 
 class Attention(nn.Module):

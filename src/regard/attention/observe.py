@@ -40,8 +40,9 @@ def observe(
     """Record the weights of every attention, or of those in `names`, inside a `with` block.
 
     Outputs are bit-identical with and without. The weights are recorded after edits and before
-    dropout. With `detach=False` they keep their gradient, for a loss on the weights. Only calls in
-    this thread are recorded. torch compiles a compiled model once more.
+    dropout, and moved to the CPU. With `detach=False` they keep their device and their gradient,
+    for a loss on the weights. Only calls in this thread are recorded. torch compiles a compiled
+    model once more.
 
     >>> import regard
     >>> run = regard.load("runs/numbers")
@@ -179,8 +180,8 @@ def replace_heads(weights: Tensor, replacement: Tensor, heads: Sequence[int] | N
     count = weights.shape[-3]
     if not all(-count <= head < count for head in heads):
         raise InputError(f"heads {list(heads)} do not all exist; this attention has {count}")
-    is_selected = torch.zeros(count, dtype=torch.bool, device=weights.device)
-    is_selected[list(heads)] = True
+    selected = {head % count for head in heads}
+    is_selected = torch.tensor([n in selected for n in range(count)], device=weights.device)
     return torch.where(is_selected[:, None, None], replacement, weights)
 
 

@@ -62,7 +62,8 @@ def predict_files(
     """Predict for each row of a file, or of all files in a folder, and write files of these names.
 
     Parts that an earlier call has finished are not done again. `workers` are processes of one
-    thread each, by default one for each core; a single worker works in this process.
+    thread each, by default one for each core, and one for a GPU; a single worker works in this
+    process.
     """
     if options.prefix and not source.run.task.accepts_prefix:
         raise InputError(
@@ -89,6 +90,7 @@ def predict_files(
             source.int8,
             options,
             source.run.chosen_engine,
+            source.run.device,
         )
         with progress_bar("rows", sum(rows.values()), enabled=progress) as bar:
             work = FileWork(folder, files, rows, bar)
@@ -97,7 +99,7 @@ def predict_files(
                     unfinished = [(f, work.parts[f.name]) for f in work.unfinished.values()]
                     lock = folder.lock.path.resolve()
                     work.collect(cluster.ray_results(setup, unfinished, workers, lock, bar.log))
-                elif workers == 1:
+                elif workers == 1 or (workers is None and source.run.device != "cpu"):
                     work.collect(single_results(source.run, setup, work.remaining_parts()))
                 else:
                     with WorkerPool(workers or core_count(), setup, bar.log) as pool:

@@ -35,6 +35,7 @@ class WorkerSetup(NamedTuple):
     int8: bool = False
     options: AnswerOptions = AnswerOptions()
     engine: EngineName = "built-in"
+    device: str = "cpu"
 
     def to_bytes(self) -> bytes:
         return json.dumps(self._asdict()).encode()
@@ -47,7 +48,7 @@ class WorkerSetup(NamedTuple):
 
     def load_run(self) -> Run:
         """Load the run, with its changed settings."""
-        run = Run.load(self.run_folder).override(self.overrides)
+        run = Run.load(self.run_folder, device=self.device).override(self.overrides)
         return (run.quantize() if self.int8 else run).use_engine(self.engine)
 
 

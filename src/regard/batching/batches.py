@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
+import torch
 from torch import Tensor
 
+from regard.batching.device import CPU, move_to_device
 from regard.batching.example import SizedT, with_index
 from regard.batching.packed import PackedExamples
 from regard.batching.shares import balanced_shares, check_rank
@@ -232,10 +234,11 @@ def iterate_by_length(
     collate: Callable[[list[SizedT]], BatchT],
     tokens_per_batch: int,
     examples_per_batch: int | None = None,
+    device: torch.device = CPU,
 ) -> Iterator[BatchT]:
     """Yield every example once, in batches sorted by length, for evaluation and prediction."""
     ordered = sorted(examples, key=lambda example: example.lengths)
     return (
-        collate(batch)
+        move_to_device(collate(batch), device)
         for batch in split_into_batches(ordered, tokens_per_batch, examples_per_batch)
     )

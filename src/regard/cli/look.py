@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 from regard.cli.faithfulness import render_split_faithfulness, render_text_faithfulness
-from regard.cli.options import RunArgument, SetOption
+from regard.cli.options import DeviceOption, RunArgument, SetOption
 from regard.cli.pager import print_paged
 from regard.errors import InputError
 from regard.explain.counterfactual import render_counterfactual
@@ -148,19 +148,18 @@ def look(
     faithfulness: FaithfulnessOption = False,
     split: FaithfulnessSplitOption = "test",
     limit: FaithfulnessLimitOption = 100,
+    device: DeviceOption = None,
     overrides: SetOption = None,
 ) -> None:
     """Show the attention of a run while it reads TEXT and predicts."""
-    run, console = Run.load(folder).override(overrides or ()), Console()
+    run = Run.load(folder, device=device or "auto").override(overrides or ())
+    console = Console()
     surface = Surface.from_console(console)
-    if faithfulness and text is None:
-        print(render_split_faithfulness(run, split, limit))
+    if faithfulness:
+        print(render_faithfulness(run, text, split, limit))
         return
     if text is None:
         raise InputError("TEXT is missing; give an input for the run")
-    if faithfulness:
-        print(render_text_faithfulness(run, text))
-        return
     if ablate or force_attention:
         print(render_counterfactual(run, text, ablate or (), force_attention or ()))
         return
@@ -170,7 +169,8 @@ def look(
         single |= {"--merge-subwords": merge_subwords, "--gradient-attention": gradient_attention}
         check_side_by_side_options(files, single)
         inputs = [(folder, run, text)]
-        inputs += [(compare_run, Run.load(compare_run), text)] if compare_run is not None else []
+        if compare_run is not None:
+            inputs.append((compare_run, Run.load(compare_run, device=run.device), text))
         inputs += [(folder, run, compare_text)] if compare_text is not None else []
         show_side_by_side(inputs, files, console, target, layer)
         return
@@ -190,6 +190,13 @@ def look(
         if gold is not None:
             sections.append(render_gold_table(attention_map(run, text, target, gold)))
         print_paged("\n\n".join(sections), console)
+
+
+def render_faithfulness(run: Run, text: str | None, split: str, limit: int) -> str:
+    """Return the tests of a text, or their average over a split."""
+    if text is None:
+        return render_split_faithfulness(run, split, limit)
+    return render_text_faithfulness(run, text)
 
 
 def attention_map(run: Run, text: str, target: str | None, gold: str | None = None) -> AttentionMap:

@@ -34,6 +34,13 @@ SkipBadOption = Annotated[
 Int8Option = Annotated[
     bool, typer.Option("--int8", help="Multiply with weights of 8 bits: faster, a little coarser.")
 ]
+DeviceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DEVICE",
+        help="Device: cpu, cuda, cuda:1 or mps. Default: the first of cuda, mps and cpu.",
+    ),
+]
 EngineOption = Annotated[
     str,
     typer.Option(

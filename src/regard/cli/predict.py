@@ -19,12 +19,12 @@ from regard.batch_prediction.line_answers import (
 )
 from regard.batch_prediction.line_stream import Line, read_chunks
 from regard.batch_prediction.part_answers import AnswerOptions
-from regard.cli.options import EngineOption, Int8Option, RunArgument, SetOption
+from regard.cli.loading import load_run
+from regard.cli.options import DeviceOption, EngineOption, Int8Option, RunArgument, SetOption
 from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.run import Run
 from regard.tasks.doctor.texts import unknown_id
-from regard.tasks.engine_choice import check_engine_name
 from regard.text.external import ExternalTokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.view.highlight import render_highlighted
@@ -88,6 +88,7 @@ def predict(
     prefix: PrefixOption = None,
     int8: Int8Option = False,
     engine: EngineOption = "built-in",
+    device: DeviceOption = None,
     overrides: SetOption = None,
 ) -> None:
     r"""Print one prediction for each TEXT, or for each line of standard input, in order.
@@ -103,11 +104,8 @@ def predict(
     same command continues what was interrupted.
     """
     check_options(inputs, input_path, output, strict=strict, needs_input=bool(workers or ray))
-    run, surface = Run.load(folder).override(overrides or ()), cache(terminal_surface)
-    if int8:
-        run.quantize()
-    if engine != "built-in":
-        run.use_engine(check_engine_name(engine))
+    run = load_run(folder, overrides or (), device=device, int8=int8, engine=engine)
+    surface = cache(terminal_surface)
     if prefix and not run.task.accepts_prefix:
         raise InputError(f"--prefix does not support the task {run.task.name}; leave it out")
     if input_path and output:

@@ -3,7 +3,9 @@
 import json
 import sys
 
+from regard.cli.loading import load_run
 from regard.cli.options import (
+    DeviceOption,
     EngineOption,
     Int8Option,
     JsonOption,
@@ -14,8 +16,6 @@ from regard.cli.options import (
     with_skip_bad,
 )
 from regard.data.formats.skipped_rows import SkippedRows
-from regard.run import Run
-from regard.tasks.engine_choice import check_engine_name
 from regard.view.progress import progress_bar
 from regard.view.sanitize import terminal_text
 
@@ -29,13 +29,12 @@ def score(
     skip_bad: SkipBadOption = False,
     int8: Int8Option = False,
     engine: EngineOption = "built-in",
+    device: DeviceOption = None,
     overrides: SetOption = None,
 ) -> None:
     """Compute the standard metrics of a run's task on a split of its data."""
-    run = Run.load(folder).override(with_skip_bad(overrides, skip_bad))
-    if int8:
-        run.quantize()
-    run.use_engine(check_engine_name(engine))
+    changes = with_skip_bad(overrides, skip_bad)
+    run = load_run(folder, changes, device=device, int8=int8, engine=engine)
     corpus = run.corpus()
     records = run.read_split(split, corpus)
     with progress_bar("scoring", len(records)) as progress:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import EngineOption
+from regard.cli.options import DeviceOption, EngineOption
 from regard.errors import InputError
 from regard.serve.server import DEFAULT_HOST, DEFAULT_PORT, serve_folders
 from regard.tasks.engine_choice import check_engine_name
@@ -48,6 +48,7 @@ def serve(
         ),
     ] = None,
     engine: EngineOption = "built-in",
+    device: DeviceOption = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Serve runs: a web page, and an HTTP API that clients of OpenAI and LibreTranslate speak."""
@@ -73,6 +74,7 @@ def serve(
         languages=pairs,
         on_start=on_start,
         engine=check_engine_name(engine),
+        device=device or "auto",
     )
 
 

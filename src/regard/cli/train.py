@@ -9,6 +9,7 @@ import typer
 from regard.cli.options import (
     ChangesArgument,
     ConfigArgument,
+    DeviceOption,
     SkipBadOption,
     ThreadsOption,
     with_skip_bad,
@@ -44,6 +45,7 @@ def train(
         ),
     ] = 1,
     threads: ThreadsOption = None,
+    device: DeviceOption = None,
     skip_bad: SkipBadOption = False,
     accept_changed_data: Annotated[
         bool,
@@ -62,6 +64,7 @@ def train(
     all start again from the last checkpoint.
     """
     changes = with_skip_bad(changes, skip_bad)
+    changes += [f"train.device={device}"] if device is not None else []
     folder = folder or Path("runs", config.stem)
     if processes > 1:
         if is_worker():
@@ -76,7 +79,7 @@ def train(
         torch.set_num_threads(threads)
     settings = load_settings(config, changes)
     with (
-        join_group(settings.seed) as group,
+        join_group(settings.seed, settings.train.device) as group,
         progress_bar("training", settings.train.steps, hidden=not group.is_main) as progress,
     ):
         if restart_count():

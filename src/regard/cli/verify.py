@@ -69,7 +69,7 @@ def update_manifest(folder: Path) -> None:
     try:
         manifest = read_manifest(folder)
     except DamagedFileError:
-        manifest = Manifest({}, {"versions": versions()})
+        manifest = Manifest({}, {"versions": versions("cpu")})
     facts = manifest.facts
     if "data_files" in facts:
         digests = digest_training_data(run.settings, folder)

@@ -1,8 +1,9 @@
 """[train]: length, batches, optimizer, schedule and checkpoints."""
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from regard.config.base import Config, Count, Fraction, Positive, Rate
 from regard.errors import InputError
@@ -14,6 +15,7 @@ ALTERNATIVES = {
     "tokens_per_batch": "examples_per_batch",
     "examples_per_batch": "tokens_per_batch",
 }
+DEVICE_NAME = re.compile(r"auto|cpu|cuda(:\d+)?|mps")
 UndecayedKind = Literal["biases", "norms", "embeddings", "positions"]
 Betas = Annotated[tuple[Rate, Rate], Field(strict=False)]
 
@@ -223,6 +225,11 @@ class TrainConfig(Config):
         description="Number format of matrix products: bfloat16 or float16. Recurrences and losses "
         "stay in float32. Default: float32.",
     )
+    device: str = Field(
+        default="auto",
+        description="Device of the training: cpu, cuda, cuda:1 or mps. Default: auto, the first of "
+        "cuda, mps and cpu that the machine has.",
+    )
     recompute_activations: bool = Field(
         default=False,
         description="Keep only the inputs of each block, and compute the rest again in the "
@@ -237,6 +244,13 @@ class TrainConfig(Config):
         default=False,
         description="Write a log for TensorBoard (pip install 'regard[tensorboard]').",
     )
+
+    @field_validator("device")
+    @classmethod
+    def _check_device(cls, name: str) -> str:
+        if not DEVICE_NAME.fullmatch(name):
+            raise InputError(f"{name!r} is no device; give auto, cpu, cuda, cuda:1 or mps")
+        return name
 
     @model_validator(mode="before")
     @classmethod

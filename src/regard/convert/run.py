@@ -150,7 +150,8 @@ def export_run(
     has no heads. `import_run` has an example.
     """
     location, folder = "export" if isinstance(run, Run) else str(run), Path(folder)
-    run = run if isinstance(run, Run) else Run.load(run)
+    run = run if isinstance(run, Run) else Run.load(run, device="cpu")
+    run.check_on_cpu(f"{location}: exports")
     if to == "ctranslate2":
         export_ctranslate2(run, folder, location)
         return

@@ -18,7 +18,14 @@ from regard.decoding.greedy import check_count
 from regard.decoding.listen import notify_step
 from regard.decoding.penalties import LengthNormalization, check_penalty, length_penalty
 from regard.decoding.phrases import PhraseTracker
-from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
+from regard.decoding.stepper import (
+    Hypothesis,
+    MemoryT,
+    StateT,
+    Stepper,
+    check_log_probs,
+    place_search,
+)
 from regard.decoding.topk import topk_candidates
 from regard.errors import InputError
 from regard.text.special import END, START
@@ -51,7 +58,8 @@ def beam_search(
     check_settings(width, n_best, alpha, patience)
     if not check_count(count):
         return []
-    batch_constraints = BatchConstraints(constraints, count)
+    stepper, device = place_search(stepper, memory)
+    batch_constraints = BatchConstraints(constraints, count, device)
     finished = FinishedOutputs(
         batch_constraints,
         n_best,
@@ -59,8 +67,8 @@ def beam_search(
         penalty=partial(length_penalty, alpha=alpha, normalization=normalization),
     )
     tracker = PhraseTracker(batch_constraints, width) if constraints.phrases else None
-    beams = initial_beams(count)
-    state, tokens = stepper.start(memory), torch.full((count,), START)
+    beams = initial_beams(count, device)
+    state, tokens = stepper.start(memory), torch.full((count,), START, device=device)
     while True:
         log_probs, state = stepper.step(state, tokens)
         candidates = find_candidates(log_probs, beams, batch_constraints, width, tracker)
@@ -110,11 +118,15 @@ class FinishedOutputs:
         # a heap of the n best scores for each input
         self.best_scores: list[list[float]] = [[] for _ in range(batch_constraints.count)]
         self.required_scores = torch.full(
-            (batch_constraints.count,), -torch.inf, dtype=torch.float64
+            (batch_constraints.count,),
+            -torch.inf,
+            dtype=torch.float64,
+            device=batch_constraints.device,
         )
         self.max_length_penalties = torch.tensor(
             [penalty(limit + 1) for limit in batch_constraints.limits.tolist()],
             dtype=torch.float64,
+            device=batch_constraints.device,
         )
 
     def add_finished(self, beams: Beams, candidates: Candidates, width: int) -> None:

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.batching.device import CPU
 from regard.text.special import END
 
 
@@ -57,10 +58,10 @@ class Beams(NamedTuple):
         return Beams(self.inputs[active], values, history), parents, rows.flatten()
 
 
-def initial_beams(count: int) -> Beams:
+def initial_beams(count: int, device: torch.device = CPU) -> Beams:
     """Return one empty hypothesis for each input."""
     return Beams(
-        torch.arange(count),
-        torch.zeros(count, 1, dtype=torch.float64),
-        torch.empty(count, 1, 0, dtype=torch.long),
+        torch.arange(count, device=device),
+        torch.zeros(count, 1, dtype=torch.float64, device=device),
+        torch.empty(count, 1, 0, dtype=torch.long, device=device),
     )

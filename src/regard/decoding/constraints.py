@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.batching.device import CPU
 from regard.errors import InputError
 from regard.text.special import END, PAD, START
 
@@ -44,22 +45,25 @@ UNCONSTRAINED = Constraints()
 class BatchConstraints:
     """The constraints of one batch of inputs, as tensors."""
 
-    def __init__(self, constraints: Constraints, count: int):
-        self.constraints, self.count = constraints, count
+    def __init__(self, constraints: Constraints, count: int, device: torch.device = CPU):
+        self.constraints, self.count, self.device = constraints, count, device
         limits = numbers_per_input("max_length", constraints.max_length, count)
         floors = numbers_per_input("min_length", constraints.min_length, count)
         self.prefixes = lists_per_input("prefix", constraints.prefix, count)
         self.phrases = lists_per_input("phrases", constraints.phrases, count)
         check_constraints(constraints)
         check_lengths(limits, floors, self.prefixes)
-        self.limits, self.floors = torch.tensor(limits), torch.tensor(floors)
-        self.forbidden = torch.tensor(sorted(set(constraints.forbidden)), dtype=torch.long)
+        self.limits = torch.tensor(limits, device=device)
+        self.floors = torch.tensor(floors, device=device)
+        forbidden = sorted(set(constraints.forbidden))
+        self.forbidden = torch.tensor(forbidden, dtype=torch.long, device=device)
         self.max_limit, self.min_limit = max(limits), min(limits)
         self.min_floor, self.max_floor = min(floors), max(floors)
         self.max_prefix_length = max(map(len, self.prefixes))
-        self.forced_ids = torch.full((count, self.max_prefix_length), NO_TOKEN)
-        for row, prefix in zip(self.forced_ids, self.prefixes, strict=True):
+        forced_ids = torch.full((count, self.max_prefix_length), NO_TOKEN)
+        for row, prefix in zip(forced_ids, self.prefixes, strict=True):
             row[: len(prefix)] = torch.tensor(prefix, dtype=torch.long)
+        self.forced_ids = forced_ids.to(device)
 
     def check_ids(self, size: int) -> None:
         """Check that all ids are in the vocabulary, whose size the first step of a model shows."""

@@ -11,7 +11,14 @@ from torch import Tensor
 
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.listen import notify_step
-from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
+from regard.decoding.stepper import (
+    Hypothesis,
+    MemoryT,
+    StateT,
+    Stepper,
+    check_log_probs,
+    place_search,
+)
 from regard.decoding.topk import fast_argmax
 from regard.errors import InputError
 from regard.text.special import END, START
@@ -33,7 +40,8 @@ def greedy_search(
     """
     if not check_count(count):
         return []
-    batch_constraints = BatchConstraints(constraints, count)
+    stepper, device = place_search(stepper, memory)
+    batch_constraints = BatchConstraints(constraints, count, device)
     return [
         [output]
         for output in generate(stepper, stepper.start(memory), batch_constraints, choose_likeliest)
@@ -62,11 +70,12 @@ def generate(
     """
     if batch_constraints.constraints.phrases:
         raise InputError("phrases are for beam search only; use it, or leave them out")
-    rows = torch.arange(batch_constraints.count * copies)
+    device = batch_constraints.device
+    rows = torch.arange(batch_constraints.count * copies, device=device)
     outputs = [Hypothesis([], 0.0, 0.0)] * len(rows)
     owners, tokens = rows // copies, torch.full_like(rows, START)
-    history = torch.empty(len(rows), batch_constraints.max_limit + 1, dtype=torch.long)
-    total_log_probs = torch.zeros(len(rows), dtype=torch.float64)
+    history = rows.new_empty(len(rows), batch_constraints.max_limit + 1)
+    total_log_probs = torch.zeros(len(rows), dtype=torch.float64, device=device)
     for position in range(batch_constraints.max_limit + 1):
         log_probs, state = stepper.step(state, tokens)
         batch_constraints.apply(log_probs, owners, history[:, :position])

@@ -102,7 +102,7 @@ class PhraseTracker:
         ]
         if not extensions:
             return
-        rows, parents, ids, _ = torch.tensor(extensions).unbind(1)
+        rows, parents, ids, _ = torch.tensor(extensions, device=log_probs.device).unbind(1)
         extension_log_probs = log_probs[rows * n_beams + parents, ids].clamp(
             min=MIN_FORCED_LOG_PROB
         )
@@ -122,10 +122,11 @@ class PhraseTracker:
         if not self.phrase_candidates:
             return candidates
         input_rows, n_beams = (
-            torch.tensor(list(self.phrase_candidates)),
+            torch.tensor(list(self.phrase_candidates), device=log_probs.device),
             current_beams.scores.shape[1],
         )
-        beam_rows = (input_rows[:, None] * n_beams + torch.arange(n_beams)).flatten()
+        beam = torch.arange(n_beams, device=log_probs.device)
+        beam_rows = (input_rows[:, None] * n_beams + beam).flatten()
         values, _, ids = topk_candidates(
             log_probs[beam_rows], current_beams.scores[input_rows].view(-1, 1), self.width + 1
         )
@@ -138,7 +139,8 @@ class PhraseTracker:
             selected.append(
                 row_candidates + [EMPTY_CANDIDATE] * (n_candidates - len(row_candidates))
             )
-        costs, parents, ids, _ = torch.tensor(selected, dtype=torch.float64).unbind(2)
+        table = torch.tensor(selected, dtype=torch.float64, device=log_probs.device)
+        costs, parents, ids, _ = table.unbind(2)
         candidates = padded_candidates(candidates, n_candidates)
         candidates.values[input_rows] = -costs
         candidates.parents[input_rows], candidates.ids[input_rows] = parents.long(), ids.long()

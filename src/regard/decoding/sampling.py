@@ -15,7 +15,14 @@ from torch import Tensor
 
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.greedy import check_count, generate
-from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
+from regard.decoding.stepper import (
+    Hypothesis,
+    MemoryT,
+    StateT,
+    Stepper,
+    check_log_probs,
+    place_search,
+)
 from regard.decoding.topk import PIECE_SIZE, topk_candidates
 from regard.errors import InputError
 
@@ -74,19 +81,22 @@ def sample(
         raise InputError(f"copies must be 1 or more, not {copies}")
     if not check_count(len(seeds)):
         return []
-    batch_constraints = BatchConstraints(constraints, len(seeds))
-    keys = torch.tensor([noise_key(seed, copy) for seed in seeds for copy in range(copies)])
+    stepper, device = place_search(stepper, memory)
+    batch_constraints = BatchConstraints(constraints, len(seeds), device)
+    row_keys = [noise_key(seed, copy) for seed in seeds for copy in range(copies)]
+    keys = torch.tensor(row_keys, device=device)
 
     def choose(log_probs: Tensor, rows: Tensor, position: int) -> Tensor:
         check_log_probs(log_probs.amax(1), position)
         return gumbel_choice(
             truncated_masses(log_probs, options),
-            mix_bits(keys[rows] + torch.tensor(position) * GOLDEN_GAMMA),
+            mix_bits(keys[rows] + torch.tensor(position, device=device) * GOLDEN_GAMMA),
         )
 
     state = stepper.start(memory)
     if copies > 1:
-        state = stepper.select(state, torch.arange(len(seeds)).repeat_interleave(copies))
+        inputs = torch.arange(len(seeds), device=device)
+        state = stepper.select(state, inputs.repeat_interleave(copies))
     outputs = generate(stepper, state, batch_constraints, choose, copies)
     return [outputs[start : start + copies] for start in range(0, len(outputs), copies)]
 
@@ -158,7 +168,8 @@ def first_above_share(masses: Float[Tensor, "n c"], share: float) -> Int[Tensor,
     threshold = share * piece_sums[:, -1:]
     piece = torch.searchsorted(piece_sums, threshold, right=True).clamp(max=piece_sums.shape[1] - 1)
     before = F.pad(piece_sums, (1, 0)).gather(1, piece)
-    columns = (piece * PIECE_SIZE + torch.arange(PIECE_SIZE)).clamp(max=size - 1)
+    offsets = torch.arange(PIECE_SIZE, device=masses.device)
+    columns = (piece * PIECE_SIZE + offsets).clamp(max=size - 1)
     running_sums = before + masses.gather(1, columns).double().cumsum(1)
     offset = torch.searchsorted(running_sums, threshold, right=True).clamp(max=PIECE_SIZE - 1)
     return columns.gather(1, offset)
@@ -175,7 +186,8 @@ def gumbel_choice(masses: Float[Tensor, "n v"], keys: Int[Tensor, " n"]) -> Int[
     masses_by_piece = split_into_pieces(masses)
     sums = masses_by_piece.sum(2, dtype=torch.float64)
     piece = (sums.log() + gumbel_noise(keys, sums.shape[1], 0)).argmax(1, keepdim=True)
-    piece_masses = masses_by_piece[torch.arange(len(masses_by_piece)), piece[:, 0]].double()
+    rows = torch.arange(len(masses_by_piece), device=masses.device)
+    piece_masses = masses_by_piece[rows, piece[:, 0]].double()
     offset = (piece_masses.log() + gumbel_noise(keys, PIECE_SIZE, sums.shape[1])).argmax(
         1, keepdim=True
     )
@@ -195,7 +207,8 @@ def noise_key(seed: int, copy: int) -> int:
 
 def gumbel_noise(keys: Int[Tensor, " n"], count: int, start: int) -> Float[Tensor, "n count"]:
     """-log(-log u) for uniform u; u is a hash of the key of the row and a counter."""
-    bits = mix_bits(keys[:, None] + torch.arange(start + 1, start + count + 1) * GOLDEN_GAMMA)
+    counter = torch.arange(start + 1, start + count + 1, device=keys.device)
+    bits = mix_bits(keys[:, None] + counter * GOLDEN_GAMMA)
     uniform = ((bits & (2**52 - 1)).double() + 0.5) * 2.0**-52
     return -(-uniform.log()).log()
 

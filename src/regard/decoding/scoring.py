@@ -12,7 +12,14 @@ from torch import Tensor
 
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.greedy import choose_likeliest, generate
-from regard.decoding.stepper import Hypothesis, MemoryT, StateT, Stepper, check_log_probs
+from regard.decoding.stepper import (
+    Hypothesis,
+    MemoryT,
+    StateT,
+    Stepper,
+    check_log_probs,
+    place_search,
+)
 from regard.decoding.topk import topk_candidates
 from regard.errors import InputError
 from regard.text.special import END, START
@@ -47,13 +54,15 @@ def score_outputs(
     targets = [[*ids, END] for group in outputs for ids in group]
     if not targets:
         return [[] for _ in outputs]
-    owners = torch.tensor([input_index for input_index, group in enumerate(outputs) for _ in group])
+    stepper, device = place_search(stepper, memory)
+    groups = [input_index for input_index, group in enumerate(outputs) for _ in group]
+    owners = torch.tensor(groups, device=device)
     token_log_probs: list[list[float]] = [[] for _ in targets]
     state = stepper.select(stepper.start(memory), owners)
-    for position, rows, log_probs in teacher_forced_steps(stepper, state, targets):
+    for position, rows, log_probs in teacher_forced_steps(stepper, state, targets, device):
         ids = [targets[row][position] for row in rows]
         check_ids_in_vocabulary(ids, log_probs.shape[1])
-        gained = log_probs.gather(1, torch.tensor(ids)[:, None])[:, 0]
+        gained = log_probs.gather(1, torch.tensor(ids, device=device)[:, None])[:, 0]
         check_log_probs(gained, position)
         for row, log_prob in zip(rows, gained.tolist(), strict=True):
             token_log_probs[row].append(log_prob)
@@ -80,21 +89,24 @@ def alternatives(
         raise InputError("constraints must have no prefix and no phrases here; use `prefixes`")
     if not prefixes:
         return []
-    batch_constraints = BatchConstraints(replace(constraints, prefix=prefixes), len(prefixes))
+    stepper, device = place_search(stepper, memory)
+    prefixed = replace(constraints, prefix=prefixes)
+    batch_constraints = BatchConstraints(prefixed, len(prefixes), device)
     continuations: list[list[tuple[int, float]]] = [[] for _ in prefixes]
     targets = [[*ids, END] for ids in prefixes]  # alternatives to END, after the prefix
-    for position, rows, log_probs in teacher_forced_steps(stepper, stepper.start(memory), targets):
+    steps = teacher_forced_steps(stepper, stepper.start(memory), targets, device)
+    for position, rows, log_probs in steps:
         if position == 0:
             batch_constraints.check_ids(log_probs.shape[1])
         at_end = [index for index, row in enumerate(rows) if len(prefixes[row]) == position]
         if at_end:
             input_indices = [rows[index] for index in at_end]
             history = torch.tensor(
-                [targets[input_index][:position] for input_index in input_indices]
+                [targets[input_index][:position] for input_index in input_indices], device=device
             )
             ids, id_log_probs = likeliest_ids(
-                log_probs[at_end],
-                torch.tensor(input_indices),
+                log_probs[torch.tensor(at_end, device=device)],
+                torch.tensor(input_indices, device=device),
                 history.long(),
                 batch_constraints,
                 limit,
@@ -115,7 +127,8 @@ def likeliest_ids(
 ) -> tuple[Tensor, Tensor]:
     """Return the likeliest ids that the constraints allow, and their log-probabilities."""
     batch_constraints.apply(log_probs, inputs, history)
-    values, _, ids = topk_candidates(log_probs, torch.zeros(len(log_probs), 1).double(), limit)
+    scores = log_probs.new_zeros(len(log_probs), 1, dtype=torch.float64)
+    values, _, ids = topk_candidates(log_probs, scores, limit)
     check_log_probs(values, history.shape[1])
     return ids, values
 
@@ -133,7 +146,8 @@ def complete_alternatives(
         for next_id, log_prob in pairs
         if log_prob > -torch.inf
     ]
-    owners = torch.tensor([input_index for input_index, _, _ in branches])
+    device = batch_constraints.device
+    owners = torch.tensor([input_index for input_index, _, _ in branches], device=device)
     prefixes = [
         batch_constraints.prefixes[input_index] + [next_id] * (next_id != END)
         for input_index, next_id, _ in branches
@@ -151,7 +165,7 @@ def complete_alternatives(
     )
     state = stepper.select(stepper.start(memory), owners)
     outputs = generate(
-        stepper, state, BatchConstraints(constraints, len(branches)), choose_likeliest
+        stepper, state, BatchConstraints(constraints, len(branches), device), choose_likeliest
     )
     results: list[list[Alternative]] = [[] for _ in continuations]
     for (input_index, next_id, log_prob), output in zip(branches, outputs, strict=True):
@@ -160,7 +174,10 @@ def complete_alternatives(
 
 
 def teacher_forced_steps(
-    stepper: Stepper[MemoryT, StateT], state: StateT, targets: Sequence[Sequence[int]]
+    stepper: Stepper[MemoryT, StateT],
+    state: StateT,
+    targets: Sequence[Sequence[int]],
+    device: torch.device,
 ) -> Iterator[tuple[int, list[int], Tensor]]:
     """Yield each position, the rows that have a target there, and its log-probabilities.
 
@@ -169,13 +186,13 @@ def teacher_forced_steps(
     rows, position = list(range(len(targets))), 0
     tokens = [START] * len(rows)
     while True:
-        log_probs, state = stepper.step(state, torch.tensor(tokens))
+        log_probs, state = stepper.step(state, torch.tensor(tokens, device=device))
         yield position, rows, log_probs
         active = [index for index, row in enumerate(rows) if len(targets[row]) > position + 1]
         if not active:
             return
         if len(active) < len(rows):
-            state = stepper.select(state, torch.tensor(active))
+            state = stepper.select(state, torch.tensor(active, device=device))
             rows = [rows[index] for index in active]
         tokens = [targets[row][position] for row in rows]
         position += 1

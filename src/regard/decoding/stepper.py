@@ -11,7 +11,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.batching.device import CPU, device_of
 from regard.errors import InputError
+from regard.layers.precision import has_float64
 
 MemoryT = TypeVar("MemoryT")
 MemoryT_contra = TypeVar("MemoryT_contra", contravariant=True)
@@ -85,6 +87,34 @@ class Ensemble(Generic[MemoryT, StateT]):
         return tuple(
             stepper.select(part, rows) for stepper, part in zip(self.steppers, state, strict=True)
         )
+
+
+class HostStepper(Generic[MemoryT, StateT]):
+    """A stepper on another device, for a search on the CPU: tokens go there, results come back."""
+
+    def __init__(self, stepper: Stepper[MemoryT, StateT], device: torch.device):
+        self.stepper, self.device = stepper, device
+
+    def start(self, memory: MemoryT) -> StateT:
+        return self.stepper.start(memory)
+
+    def step(self, state: StateT, tokens: Int[Tensor, " n"]) -> tuple[Float[Tensor, "n v"], StateT]:
+        log_probs, state = self.stepper.step(state, tokens.to(self.device))
+        return log_probs.cpu(), state
+
+    def select(self, state: StateT, rows: Int[Tensor, " m"]) -> StateT:
+        return self.stepper.select(state, rows.to(self.device))
+
+
+def place_search(
+    stepper: Stepper[MemoryT, StateT], memory: MemoryT
+) -> tuple[Stepper[MemoryT, StateT], torch.device]:
+    """Return the stepper for a search, and the device of the search: that of the memory.
+
+    A search sums in float64. Apple's GPUs have no such numbers, so their searches are on the CPU.
+    """
+    device = device_of(memory)
+    return (stepper, device) if has_float64(device) else (HostStepper(stepper, device), CPU)
 
 
 def check_log_probs(log_probs: Float[Tensor, "*n"], position: int) -> None:

@@ -31,7 +31,8 @@ def fast_argmax(rows: Float[Tensor, "n v"]) -> Int[Tensor, " n"]:
         return columns
     if rows.numel() <= MAX_NUMBERS_FOR_DIRECT_TOPK or rows.shape[1] < 2 * PIECE_SIZE:
         return rows.argmax(1)
-    columns = piece_maxima(rows).argmax(1, keepdim=True) * PIECE_SIZE + torch.arange(PIECE_SIZE)
+    offsets = torch.arange(PIECE_SIZE, device=rows.device)
+    columns = piece_maxima(rows).argmax(1, keepdim=True) * PIECE_SIZE + offsets
     columns = columns.clamp(max=rows.shape[1] - 1)  # repeats of the last column are never the first
     return columns.gather(1, rows.gather(1, columns).argmax(1, keepdim=True))[:, 0]
 
@@ -102,10 +103,11 @@ def topk_by_pieces(
     n_pieces = piece_scores.shape[2]
     _, flat_index = piece_scores.flatten(1).topk(min(k, beams * n_pieces), 1, sorted=False)
     beam = flat_index // n_pieces
-    columns = (flat_index % n_pieces)[..., None] * PIECE_SIZE + torch.arange(PIECE_SIZE)
+    offsets = torch.arange(PIECE_SIZE, device=scores.device)
+    columns = (flat_index % n_pieces)[..., None] * PIECE_SIZE + offsets
     outside = columns >= size
     columns.clamp_(max=size - 1)
-    rows = torch.arange(inputs)[:, None] * beams + beam
+    rows = torch.arange(inputs, device=scores.device)[:, None] * beams + beam
     candidate_scores = log_probs[rows[..., None], columns] + scores.gather(1, beam)[..., None]
     values, flat_index = candidate_scores.masked_fill_(outside, -torch.inf).flatten(1).topk(k, 1)
     return values, (beam[..., None] * size + columns).flatten(1).gather(1, flat_index)

@@ -165,7 +165,7 @@ def gradient_attention(run: Run, record: Record) -> dict[str, Tensor]:
     all_weights = [weights for calls in captured.values() for weights in calls]
     gradients = iter(torch.autograd.grad(log_p, all_weights))
     return {
-        name: join_calls([(a * next(gradients)).clamp(min=0).detach() for a in calls])
+        name: join_calls([(a * next(gradients)).clamp(min=0).detach().cpu() for a in calls])
         for name, calls in captured.items()
     }
 
@@ -186,7 +186,8 @@ def build_permutation_edit(generator: torch.Generator) -> Edit:
     def edit(weights: Tensor) -> Tensor:
         allowed = weights > 0
         # positive weights first, in random order; they are scattered to the allowed positions
-        random_keys = torch.rand(weights.shape, generator=generator) + (~allowed) * 2.0
+        draws = torch.rand(weights.shape, generator=generator).to(weights.device)
+        random_keys = draws + (~allowed) * 2.0
         order, positions = random_keys.argsort(-1), torch.argsort((~allowed).int(), stable=True)
         return torch.zeros_like(weights).scatter(-1, positions, weights.gather(-1, order))
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from regard.attention.validation import check_positive, check_valid
 from regard.errors import InputError
+from regard.layers.precision import to_double
 
 MIN_FORWARD_PROBABILITY = 1e-250  # relative to the likeliest tag; float64 ends at 1e-308
 FORBIDDEN_SCORE = -1e4  # exp of it is 0; with -inf, gradients would be NaN
@@ -84,8 +85,9 @@ class CRF(nn.Module):
         exponential for each tag, not for each pair. If a tag is so unlikely that float64 has no
         number for it, the step adds the scores of all pairs instead.
         """
-        first, between, last = (part.double() for part in self.penalized_scores())
-        energies, transition_factors = energy.double().unbind(1), between.exp()
+        first, between, last = map(to_double, self.penalized_scores())
+        energies, transition_factors = to_double(energy).unbind(1), between.exp()
+        valid = valid.to(between.device)
         tag_scores = first + energies[0]
         for step, emission in enumerate(energies[1:], 1):
             top = tag_scores.amax(1, keepdim=True)
@@ -96,7 +98,7 @@ class CRF(nn.Module):
                 next_scores = (tag_scores[:, :, None] + between).logsumexp(1)
             tag_scores = torch.where(valid[:, step, None], next_scores + emission, tag_scores)
         total = (tag_scores + last).logsumexp(-1).masked_fill(~valid[:, 0], 0.0)
-        return total.to(energy.dtype)
+        return total.to(energy)
 
     def penalized_scores(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return `first`, `between` and `last` with FORBIDDEN_SCORE where it is not allowed."""

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from regard.attention.validation import check_float, check_positive
 from regard.errors import InputError
 from regard.layers.cells import check_dtype
+from regard.layers.precision import has_float64
 
 # (positions [*t], dim, base) -> features [*t dim]
 PositionFeatures = Callable[[Tensor, int, float], Tensor]
@@ -84,8 +85,7 @@ class PositionTable:
         return self.features_at(torch.arange(start, start + length, device=device), dim, dtype)
 
     def features_at(self, positions: Int[Tensor, "*t"], dim: int, dtype: torch.dtype) -> Tensor:
-        # mps has no float64
-        precise_dtype = torch.float32 if positions.device.type == "mps" else torch.float64
+        precise_dtype = torch.float64 if has_float64(positions.device) else torch.float32
         return self.build_features(positions.to(precise_dtype), dim, self.base).to(dtype)
 
 

@@ -164,7 +164,7 @@ def prepare_stack(stack: TransformerStack) -> PreparedStack | None:
         torch.is_grad_enabled()
         or stack.training
         or torch.compiler.is_compiling()
-        or torch.is_autocast_enabled("cpu")
+        or torch.is_autocast_enabled(next(stack.parameters()).device.type)
         or not all(map(is_plain_block, blocks))
     ):
         return None

@@ -136,7 +136,9 @@ class StepState(NamedTuple):
     def select(self, rows: Int[Tensor, " m"]) -> "StepState":
         """Return these rows, in this order."""
         state = self.select_source(rows)
-        if len(rows) == self.rows and torch.equal(rows, torch.arange(self.rows)):
+        if len(rows) == self.rows and torch.equal(
+            rows, torch.arange(self.rows, device=rows.device)
+        ):
             return state
         if native is None or len(rows) > self.buffer.slots.shape[1]:
             return state._replace(
@@ -176,7 +178,9 @@ class StepState(NamedTuple):
         inputs, counts = origins.unique_consecutive(return_counts=True)
         if not (counts == counts[0]).all():
             inputs = origins
-        if len(inputs) == self.inputs and torch.equal(inputs, torch.arange(self.inputs)):
+        if len(inputs) == self.inputs and torch.equal(
+            inputs, torch.arange(self.inputs, device=inputs.device)
+        ):
             return state
         return state._replace(source=self.source.select(inputs), inputs=len(inputs))
 

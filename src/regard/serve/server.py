@@ -51,13 +51,14 @@ def serve_folders(
     languages: Mapping[str, tuple[str, str]],
     on_start: Callable[[], None],
     engine: EngineName = "built-in",
+    device: str = "auto",
 ) -> None:
     """Serve the runs in folders, with several processes if asked; a dead one is replaced."""
     names = [run_name(folder) for folder in folders]
     if len(set(names)) < len(names):
         raise InputError("two runs have the same name; rename one of the folders")
     if workers == 1:
-        runs = [Run.load(folder, engine=engine) for folder in folders]
+        runs = [Run.load(folder, engine=engine, device=device) for folder in folders]
         serve_runs(
             dict(zip(names, runs, strict=True)),
             host=host,
@@ -69,7 +70,9 @@ def serve_folders(
         )
         return
     for folder in folders:
-        Run.load(folder, engine=engine)  # a broken run is an error here, not in every worker
+        Run.load(
+            folder, engine=engine, device=device
+        )  # a broken run is an error here, not in every worker
     options = {
         "folders": [str(folder) for folder in folders],
         "host": host,
@@ -77,6 +80,7 @@ def serve_folders(
         "allow_hosts": list(allow_hosts),
         "languages": {name: list(pair) for name, pair in languages.items()},
         "engine": engine,
+        "device": device,
     }
     os.environ[OPTIONS_VARIABLE] = json.dumps(options)
     set_up_log()
@@ -95,7 +99,7 @@ def build_worker_app() -> Gate:
     set_up_log()
     options = json.loads(os.environ[OPTIONS_VARIABLE])
     runs = {
-        run_name(folder): Run.load(folder, engine=options["engine"])
+        run_name(folder): Run.load(folder, engine=options["engine"], device=options["device"])
         for folder in options["folders"]
     }
     languages = {name: (pair[0], pair[1]) for name, pair in options["languages"].items()}

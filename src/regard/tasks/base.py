@@ -11,6 +11,7 @@ A `Task` holds a model, its vocabularies and flat parameters; it never sees sett
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -24,11 +25,13 @@ from typing import (
     runtime_checkable,
 )
 
+import torch
 from torch import Tensor, nn
 
 from regard.attention.core import Attention
 from regard.attention.observe import Edit, is_observed, named_attentions
 from regard.batching.batches import Batches
+from regard.batching.device import device_of, move_to_device
 from regard.batching.example import SizedT
 from regard.batching.source import BatchSource
 from regard.batching.store import store_examples
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
 ExampleT = TypeVar("ExampleT")
 BatchT = TypeVar("BatchT")
 ModelT = TypeVar("ModelT", bound=Model)
+T = TypeVar("T")
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 Metrics = dict[str, float | str]
@@ -180,6 +184,15 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
     packed: bool = True  # whether examples hold ids and numbers only
     streamed: bool = True  # whether an example needs its own record only
 
+    @property
+    def device(self) -> torch.device:
+        """Return the device of the model."""
+        return device_of(list(islice(self.model.parameters(), 1)))
+
+    def to_device(self, inputs: T) -> T:
+        """Return inputs of the model, such as a batch, on the device of the model."""
+        return move_to_device(inputs, self.device)
+
     # --- training
 
     @abstractmethod
@@ -262,7 +275,7 @@ class Task(ABC, Generic[ExampleT, BatchT, ModelT]):
 
         Attention is observed and edited in the thread that asks for it.
         """
-        is_on_cpu = all(parameter.device.type == "cpu" for parameter in self.model.parameters())
+        is_on_cpu = self.device.type == "cpu"
         return replica_count(self.replicas) if is_on_cpu and not is_observed(self.model) else 1
 
     @abstractmethod

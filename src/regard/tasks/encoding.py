@@ -37,7 +37,7 @@ from regard.tasks.base import (
 )
 from regard.tasks.building import find_tokenizer, model_options, train_tokenizer_on_corpus
 from regard.tasks.generation import RECORDS_PER_CHUNK, TOKENS_PER_BATCH
-from regard.tasks.loss import Loss
+from regard.tasks.loss import Loss, sum_losses
 from regard.tasks.pretrained import (
     TOKENIZER_FILE,
     layer_decay_groups,
@@ -137,20 +137,24 @@ class EncoderTask(Task[SizedT, BatchT, EncoderModelT]):
             raise InputError("no example is left; is the split empty, or train.max_tokens small?")
         self.model.eval()
         losses = [self.cross_entropy(batch) for batch in self.iterate_by_length(examples)]
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.count for loss in losses))
+        return sum_losses(losses)
 
     def iterate_by_length(self, examples: Sequence[SizedT]) -> Iterator[BatchT]:
         """Yield every example once, in batches of about equal length."""
         if not examples:
             return iter(())
-        return iterate_by_length(examples, collate=self.collate, tokens_per_batch=TOKENS_PER_BATCH)
+        return iterate_by_length(
+            examples,
+            collate=self.collate,
+            tokens_per_batch=TOKENS_PER_BATCH,
+            device=self.device,
+        )
 
     @torch.no_grad()
     def observed_weights(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return all attention weights of a forward pass, by the name of the attention."""
         with observe(self.model.eval()) as recorded:
-            self.model(inputs)
+            self.model(self.to_device(inputs))
         return recorded.joined()
 
     def parameter_groups(self) -> list[ParameterGroup]:

@@ -57,6 +57,8 @@ def open_engine(
         raise InputError(f"the task {task.name} does not write text")
     if find_spec("ctranslate2") is None:
         raise InputError("it is not installed: pip install 'regard[ct2]'")
+    if task.device.type != "cpu":
+        raise InputError(f"it needs the CPU, and the run is on {task.device}")
     if weights_path is None:
         raise InputError("the run has no folder; save and load it")
     parts = task.engine_model()

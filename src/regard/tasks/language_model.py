@@ -40,7 +40,7 @@ from regard.models.protocols import AnyLanguageModel, LanguageModel, require_mod
 from regard.tasks.base import ExampleT, ProgressCallback, Task
 from regard.tasks.building import model_options
 from regard.tasks.generation import TOKENS_PER_BATCH, Decoding, TextOutput, sampling_seeds
-from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.loss import Loss, cross_entropy, sum_losses
 from regard.tasks.next_words import (
     MAX_PREFIXES,
     MAX_WORD_TOKENS,
@@ -107,11 +107,10 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         """Return -log p of all targets; a window without `is_start` continues the one before it."""
         self.model.eval()
         losses, state = list[Loss](), None
-        for window in windows:
+        for window in map(self.to_device, windows):
             loss, state = self.window_loss(window, None if window.is_start else state)
             losses.append(loss)
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.count for loss in losses))
+        return sum_losses(losses)
 
     # --- continuations
 
@@ -162,7 +161,7 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
             search = decoding.search([seeds[index] for index in indices])
             hypotheses = search(
                 self.build_stepper(on_tokens),
-                prompt_state(torch.tensor([prompts[index] for index in indices])),
+                prompt_state(self.to_device(torch.tensor([prompts[index] for index in indices]))),
                 constraints=limit_outputs(
                     decoding.constraints,
                     [max_length] * len(indices),
@@ -311,7 +310,7 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
     def next_tokens_of_ids(self, row: Sequence[int], count: int = 10) -> list[tuple[str, float]]:
         """Return the likeliest tokens after a row of ids."""
         self.model.eval()
-        ids = torch.tensor([row[self.prompt_slice(0)]])
+        ids = torch.tensor([row[self.prompt_slice(0)]], device=self.device)
         log_probs, _ = PromptStepper(self.model, self.max_positions).step(
             prompt_state(ids), ids[:, -1]
         )
@@ -330,7 +329,7 @@ class LanguageModelTask(Task[ExampleT, TextWindow, AnyLanguageModel]):
         """
         ids = ids[self.prompt_slice(0)]
         with observe(self.model.eval()) as recorded:
-            self.model.teacher_forced(None, torch.tensor([ids]))
+            self.model.teacher_forced(None, torch.tensor([ids], device=self.device))
         last_weights = list(recorded.joined().values())[-1][0]
         weights = last_weights.mean(0) if last_weights.ndim == 3 else last_weights
         # A model that attends to earlier tokens, and not to the same, has one slot less.

@@ -26,7 +26,7 @@ def language_map(
     ids = ids[task.prompt_slice(0)]
     output_start = max(0, len(ids) - output_tokens - 1)  # the query that writes the first of them
     with torch.no_grad(), observe(task.model.eval()) as recorded:
-        states = task.model.teacher_forced(None, torch.tensor([ids]))
+        states = task.model.teacher_forced(None, torch.tensor([ids], device=task.device))
         choices = token_choices(task.model.logits(states)[0], task.text.token)
     # A model that attends to earlier tokens, and not to the same, has one slot less.
     weights = {

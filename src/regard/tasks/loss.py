@@ -9,7 +9,7 @@ The gradient is known as soon as the loss is. So each slice of logits is made, u
 forgotten while the cache still holds it: half the time, and memory for one slice.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -32,6 +32,12 @@ class Loss:
 
     total: Tensor
     count: int
+
+
+def sum_losses(losses: Sequence[Loss]) -> Loss:
+    """Return the sum of the losses of batches, in double precision and on the CPU."""
+    totals = torch.stack([loss.total for loss in losses]).cpu().double()
+    return Loss(totals.sum(), sum(loss.count for loss in losses))
 
 
 def cross_entropy(

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
+from regard.batching.device import device_of
 from regard.decoding.stepper import MemoryT, StateT, Stepper
 from regard.errors import InputError
 from regard.text.special import START
@@ -29,9 +30,9 @@ def step_log_probs(
     stepper: Stepper[MemoryT, StateT], memory: MemoryT, ids: Sequence[int]
 ) -> torch.Tensor:
     """Return the log-probabilities [t v] of a search that writes these ids and then ends."""
-    state, rows = stepper.start(memory), list[torch.Tensor]()
+    state, rows, device = stepper.start(memory), list[torch.Tensor](), device_of(memory)
     for token_id in (START, *ids):
-        log_probs, state = stepper.step(state, torch.tensor([token_id]))
+        log_probs, state = stepper.step(state, torch.tensor([token_id], device=device))
         rows.append(log_probs[0])
     return torch.stack(rows)
 

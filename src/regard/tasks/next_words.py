@@ -71,7 +71,8 @@ class NextWordSearch:
         """Return words with their probabilities after these ids."""
         state = model.begin(1)
         if len(prompt_ids) > 1:
-            _, state = model.read(state, torch.tensor([prompt_ids[:-1]]))
+            device = next(model.parameters()).device
+            _, state = model.read(state, torch.tensor([prompt_ids[:-1]], device=device))
         while prefixes := self.pop_best(batch_size):
             log_probs = next_log_probs(model, state, prompt_ids[-1], prefixes)
             for prefix, row_log_probs in zip(prefixes, log_probs, strict=True):
@@ -157,10 +158,12 @@ def next_log_probs(
     which no model reads before the end of a beginning.
     """
     width = max(len(prefix.ids) for prefix in prefixes)
+    device = next(model.parameters()).device
     ids = torch.tensor(
-        [[last, *prefix.ids] + [last] * (width - len(prefix.ids)) for prefix in prefixes]
+        [[last, *prefix.ids] + [last] * (width - len(prefix.ids)) for prefix in prefixes],
+        device=device,
     )
-    rows = torch.zeros(len(prefixes), dtype=torch.long)
+    rows = torch.zeros(len(prefixes), dtype=torch.long, device=device)
     states, _ = model.read(model.select(state, rows), ids)
-    ends = torch.tensor([len(prefix.ids) for prefix in prefixes])
-    return model.logits(states[torch.arange(len(prefixes)), ends]).double().log_softmax(-1)
+    last_states = torch.stack([states[n, len(prefix.ids)] for n, prefix in enumerate(prefixes)])
+    return model.logits(last_states).cpu().double().log_softmax(-1)

@@ -50,7 +50,7 @@ from regard.tasks.generation import (
     TextPrediction,
     sampling_seeds,
 )
-from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.loss import Loss, cross_entropy, sum_losses
 from regard.tasks.prefix import NO_PREFIX, OutputPrefix, find_prefix, limit_outputs
 from regard.tasks.text_engine import (
     ModelVersion,
@@ -121,10 +121,11 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
     @torch.no_grad()
     def negative_log_likelihood_of(self, examples: Sequence[Example]) -> Loss:
         self.model.eval()
-        batches = iterate_by_length(examples, collate=collate, tokens_per_batch=TOKENS_PER_BATCH)
+        batches = iterate_by_length(
+            examples, collate=collate, tokens_per_batch=TOKENS_PER_BATCH, device=self.device
+        )
         losses = [self.cross_entropy(batch) for batch in batches]
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.count for loss in losses))
+        return sum_losses(losses)
 
     def predict(
         self, records: Sequence[Record], *, on_progress: ProgressCallback | None = None
@@ -162,9 +163,8 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
         decoding = decoding or self.decoding
         examples = self.source_examples(texts)
         prefixes = prefixes or [NO_PREFIX] * len(examples)
-        seeds = sampling_seeds([example.source for example in examples])
+        seeds, pending = sampling_seeds([example.source for example in examples]), examples
         predictions: list[TextPrediction] = [TextPrediction("")] * len(examples)
-        pending = examples
         if stepper is None and not any(prefix.ids or prefix.is_complete for prefix in prefixes):
             pending = self.decode_by_engine(examples, decoding, predictions, on_progress)
         replicas = self.replica_count() if stepper is None else 1
@@ -174,6 +174,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
             collate=collate,
             tokens_per_batch=share_of_tokens(lengths, tokens_per_batch, replicas),
             examples_per_batch=examples_per_batch,
+            device=self.device,
         )
 
         def decode_batch(batch: Batch) -> list[tuple[int, TextPrediction]]:
@@ -298,7 +299,7 @@ class Seq2SeqTask(Task[Example, Batch, AnySeq2SeqModel]):
     @torch.no_grad()
     def attention_weights(self, batch: Batch) -> Float[Tensor, "l b h t s"]:
         """Return the attention of each target position to the source, by layer and head."""
-        model = self.model.eval()
+        model, batch = self.model.eval(), self.to_device(batch)
         with observe(model, self.cross_attentions) as recorded:
             model.teacher_forced(model.remember(batch.source, batch.source_valid), batch.target_in)
         layers = [recorded.joined()[name] for name in self.cross_attentions]

@@ -40,7 +40,7 @@ def find_singletons(
     for tensors in inputs:
         for name in ID_INPUTS:
             if name in tensors:
-                counts += torch.bincount(tensors[name].flatten(), minlength=size)[:size]
+                counts += torch.bincount(tensors[name].flatten().cpu(), minlength=size)[:size]
     counts[: len(SPECIALS)] = 0
     mask = counts == 1
     return Singletons(mask, rate) if bool(mask.any()) else None

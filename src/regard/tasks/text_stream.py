@@ -249,7 +249,7 @@ def state_tensors(state: object) -> list[Tensor]:
 def replace_tensors(state: Any, tensors: Iterator[Tensor]) -> Any:
     """Return a state like this one with other tensors, in the order of `state_tensors`."""
     if isinstance(state, Tensor):
-        return next(tensors)
+        return next(tensors).to(state.device)
     if not isinstance(state, tuple):
         return state
     parts = [replace_tensors(part, tensors) for part in state]

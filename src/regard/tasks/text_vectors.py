@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from regard.batching.batches import iterate_by_length
+from regard.batching.device import move_to_device
 from regard.config.encoder_head import TextVectorsConfig
 from regard.config.settings import Settings
 from regard.layers.output_heads import build_pooling
@@ -68,13 +69,17 @@ def embed_rows(
 ) -> Float[np.ndarray, "n d"]:
     """Return the vector of each row, which `to_tensors` converts to the inputs of the encoder."""
     encoder.eval()
-    pooling = build_pooling(options.pooling, encoder.width)
+    pooling, device = (
+        build_pooling(options.pooling, encoder.width),
+        next(encoder.parameters()).device,
+    )
     vectors = np.zeros((len(rows), encoder.width), np.float32)
     examples = [TextRow(index, row) for index, row in enumerate(rows)]
     batches = iterate_by_length(examples, collate=list, tokens_per_batch=TOKENS_PER_BATCH)
     for batch in batches if examples else ():
-        encoded = encoder.encode(**to_tensors([example.row for example in batch]))
+        inputs = to_tensors([example.row for example in batch])
+        encoded = encoder.encode(**move_to_device(inputs, device))
         pooled = pooling(encoded.states, encoded.valid)
         pooled = normalize(pooled, dim=-1) if options.normalize else pooled
-        vectors[[example.index for example in batch]] = pooled.float().numpy()
+        vectors[[example.index for example in batch]] = pooled.float().cpu().numpy()
     return vectors

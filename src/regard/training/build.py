@@ -32,7 +32,8 @@ def build_training(
     group: WorkerGroup | None = None,
 ) -> Training[BatchT]:
     """Return the training of a task, which the processes of a group share."""
-    keep_freed_memory()
+    if task.device.type == "cpu":
+        keep_freed_memory()
     train, model = settings.train, task.model
     if group is not None and group.size > 1:
         share_batches(group, task, batches)

@@ -5,13 +5,14 @@ from regard.files import JsonObject
 from regard.tasks.sweep import flat_items
 
 MAX_NAMED_SETTINGS = 5
-FREE_SETTINGS = ("steps", "epochs", "patience", "keep_checkpoints", "keep_finished", "sharding")
+FREE_SETTINGS = ("steps", "epochs", "patience", "keep_checkpoints", "keep_finished")
+FREE_SETTINGS += ("device", "sharding")
 
 
 def settings_without_duration(settings: Settings) -> JsonObject:
     """Return the settings that may not change when a training is resumed.
 
-    The length of the training, what it keeps and where, and the metrics may change.
+    The length of the training, what it keeps, its device, and the metrics may change.
     """
     values = settings.model_dump(exclude={"metrics"})
     for name in FREE_SETTINGS:

@@ -29,6 +29,11 @@ class ExponentialMovingAverage:
             else:
                 self.weights[name].copy_(value)
 
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Replace the averages by these, which may be on another device."""
+        for name, average in self.weights.items():
+            average.copy_(weights[name])
+
     @contextmanager
     def applied_to(self, model: Model) -> Generator[None]:
         """Load the averaged weights into a model; restore its weights at the end."""

@@ -83,7 +83,7 @@ def train_run(
             bar.log(f"{folder}: stopped after step {trainer.training.steps_done}; call again")
     if stop not in (None, SIGINT):
         raise_signal(stop)
-    return Run.load(folder)
+    return Run.load(folder, device=settings.train.device)
 
 
 def fit_settings(

@@ -14,10 +14,14 @@ from regard.tasks.run_folder import CHECKPOINTS_FOLDER, CONFIG_FILE, DATA_FOLDER
 from regard.training.log import LOG_FILES
 
 
-def changed_versions(saved: JsonObject) -> Generator[str]:
+def changed_versions(saved: JsonObject, device: str) -> Generator[str]:
     """Yield a line for each version whose change also changes the last digits of the weights."""
-    current = versions()
-    remedies = {"threads": "give --threads {} for the same bytes", "torch": "install it again"}
+    current = versions(device)
+    remedies = {
+        "threads": "give --threads {} for the same bytes",
+        "torch": "install it again",
+        "device": "give --device {} for the same bytes",
+    }
     for name, remedy in remedies.items():
         if name in saved and saved[name] != current[name]:
             yield (

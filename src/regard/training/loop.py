@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from regard.batching.device import move_to_device
 from regard.batching.shares import SharedSource
 from regard.batching.source import BatchSource
 from regard.errors import InputError
@@ -69,10 +70,10 @@ class Training(Generic[BatchT]):
         self.optimizer, self.schedule = optimizer, schedule or constant()
         self.clip, self.accumulate, self.ema = clip, accumulate, ema
         self.autocast, self.group = autocast, group or WorkerGroup()
-        self.device = next(model.parameters()).device.type
+        self.device = next(model.parameters()).device
         # Without a factor, small gradients would be 0 in float16; bfloat16 has float32's range.
         self.scaler = torch.amp.GradScaler(
-            self.device, INITIAL_LOSS_SCALE, enabled=autocast == torch.float16
+            self.device.type, INITIAL_LOSS_SCALE, enabled=autocast == torch.float16
         )
         self.base_rates = [group["lr"] for group in optimizer.param_groups]
         self.steps_done = 0
@@ -109,7 +110,7 @@ class Training(Generic[BatchT]):
         losses: list[Loss] = []
         batches = [self.next_batch() for _ in range(self.accumulate)]
         for batch, counts in batches:
-            with torch.autocast(self.device, self.autocast, enabled=self.autocast is not None):
+            with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
                 loss = self.loss_function(batch, self.steps_done)
             if not counts:
                 loss = Loss(0 * loss.total, 0)
@@ -128,7 +129,7 @@ class Training(Generic[BatchT]):
 
     def next_batch(self) -> tuple[BatchT, bool]:
         """Return the next batch, or this process's share of it, and whether it counts."""
-        batch = next(self.batches)
+        batch = move_to_device(next(self.batches), self.device)
         return batch, not isinstance(self.batches, SharedSource) or self.batches.has_share
 
     def update_parameters(self, mean_loss: float) -> float:
@@ -191,7 +192,7 @@ class Training(Generic[BatchT]):
         if self.scaler.is_enabled():
             self.scaler.load_state_dict(metadata["scaler"])
         if self.ema is not None:
-            self.ema.weights = {k: v.clone() for k, v in tensors["average"].items()}
+            self.ema.load_weights(tensors["average"])
             self.ema.updates = metadata["average"]
         self.steps_done = metadata["done"]
 
@@ -202,7 +203,7 @@ class Training(Generic[BatchT]):
         if isinstance(self.schedule, Plateau):
             self.schedule.load_state_dict(metadata["schedule"])
         if self.ema is not None:
-            self.ema.weights = {name: tensor.clone() for name, tensor in weights.items()}
+            self.ema.load_weights(weights)
             self.ema.updates = metadata["average"]
         self.steps_done = metadata["done"]
 

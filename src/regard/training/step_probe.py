@@ -12,14 +12,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from regard.batching.device import nested_tensors
 from regard.batching.memory_forecast import peak_memory, resident_memory
 from regard.batching.source import BatchSource, RepeatedBatch
 from regard.config.settings import Settings
@@ -231,26 +231,11 @@ def largest_batch(source: BatchSource[object]) -> object:
 
 def batch_size(batch: object) -> int:
     """Return the number of elements of all tensors of a batch."""
-    return sum(tensor.numel() for tensor in batch_tensors(batch))
+    return sum(tensor.numel() for tensor in nested_tensors(batch))
 
 
 def batch_rows(batch: object) -> int:
-    return max(batch_tensors(batch), key=Tensor.numel).shape[0]
-
-
-def batch_tensors(value: object) -> Iterator[Tensor]:
-    """Yield the tensors of a batch, which may be nested."""
-    if isinstance(value, Tensor):
-        yield value
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from batch_tensors(getattr(value, field.name))
-    elif isinstance(value, Mapping):
-        for part in value.values():
-            yield from batch_tensors(part)
-    elif isinstance(value, tuple | list):
-        for part in value:
-            yield from batch_tensors(part)
+    return max(nested_tensors(batch), key=Tensor.numel).shape[0]
 
 
 def count_step(training: AnyTraining, batch: object) -> BatchCost:

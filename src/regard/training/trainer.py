@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from regard.batching.device import find_device
 from regard.config.settings import Settings
 from regard.data.corpus import Corpus
 from regard.data.formats.skipped_rows import SkippedRows
@@ -95,7 +96,7 @@ class Trainer:
         accept_changed_data: bool = False,
         group: WorkerGroup | None = None,
     ):
-        self.group = group or WorkerGroup()
+        self.group = group or WorkerGroup(device=str(find_device(settings.train.device)))
         settings = find_task(settings.task).builder().resolve_settings(settings)
         self.settings, self.folder, self.on_message = settings, Path(folder), on_message
         self.given_settings, self.accept_changed_data = settings, accept_changed_data
@@ -132,6 +133,7 @@ class Trainer:
         if self.group.is_main:
             remove_drafts(self.folder)
         self.run, self.corpus = self.open_run()
+        self.run.use_device(self.group.device)
         self.random_state = self.run.random_state
         with self.own_random_state():
             self.training = prepare_training(self.run, self.corpus, self.group)
@@ -162,7 +164,8 @@ class Trainer:
     @contextmanager
     def own_random_state(self) -> Generator[None]:
         """Use the random state of this training, and restore torch's global one at the end."""
-        with torch.random.fork_rng(devices=[]):
+        devices = [self.group.device] if self.group.device.startswith("cuda") else []
+        with torch.random.fork_rng(devices):
             torch.set_rng_state(self.random_state)
             try:
                 yield
@@ -407,7 +410,7 @@ class Trainer:
                 "folder"
             )
         self.check_manifest(manifest)
-        run = Run.load(self.folder)
+        run = Run.load(self.folder, device="cpu")
         return Run(self.settings, run.vocabularies), run.corpus()
 
     def check_manifest(self, manifest: Manifest) -> None:
@@ -423,7 +426,7 @@ class Trainer:
                 "folder, or accept the change (--accept-changed-data, in Python "
                 "accept_changed_data=True)"
             )
-        for line in changed_versions(manifest.facts.get("versions", {})):
+        for line in changed_versions(manifest.facts.get("versions", {}), self.group.device):
             self.on_message(f"{self.folder}: {line}")
         complete = Manifest(manifest.files, {**manifest.facts, "data_files": digests})
         if self.group.is_main and complete != read_manifest(self.folder):

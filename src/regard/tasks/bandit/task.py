@@ -213,7 +213,7 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         inputs = F.pad(inputs, (0, 0, count - inputs.shape[1], 0))
         if spec.states == 1:
             return inputs
-        step = torch.arange(start, start + count)
+        step = torch.arange(start, start + count, device=states.device)
         done = ((step % spec.horizon == 0) & (step > 0)).to(rewards)
         state_inputs = F.one_hot(states, spec.states).to(rewards)
         return torch.cat([inputs, done.expand(len(states), count)[..., None], state_inputs], -1)
@@ -241,8 +241,8 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
         for step in range(self.spec.steps):
             current_states = torch.from_numpy(env_states)
             inputs = self.observations(last_actions, last_rewards, current_states[:, None], step)
-            outputs, state = self.model.read(state, inputs)
-            logits, value = self.logits_and_values(outputs[:, 0])
+            outputs, state = self.model.read(state, self.to_device(inputs))
+            logits, value = self.logits_and_values(outputs[:, 0].cpu())
             log_probs = logits.log_softmax(-1)
             actions = (
                 log_probs.argmax(-1) if greedy else torch.multinomial(log_probs.exp(), 1)[:, 0]
@@ -345,7 +345,8 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     def policies(self, rollout: Rollout) -> Float[Tensor, "e s a"]:
         """Return the probability of each action at each step of these episodes."""
         inputs = self.observations(rollout.actions[:, :-1], rollout.rewards[:, :-1], rollout.states)
-        return self.logits_and_values(self.model.eval().episode(inputs))[0].softmax(-1)
+        outputs = self.model.eval().episode(self.to_device(inputs))
+        return self.logits_and_values(outputs)[0].softmax(-1)
 
     def format_episode(
         self, actions: Sequence[int], rewards: Sequence[float], states: Sequence[int]
@@ -359,7 +360,8 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     @torch.no_grad()
     def predict_action(self, history: str) -> ActionPrediction:
         """Return the next action after a history; the text has the likeliest action first."""
-        outputs = self.model.eval().episode(self.history_inputs(history))[0, -1]
+        inputs = self.to_device(self.history_inputs(history))
+        outputs = self.model.eval().episode(inputs)[0, -1]
         logits, value = self.logits_and_values(outputs)
         probabilities = logits.softmax(-1).tolist()
         ordered = sorted(enumerate(probabilities, 1), key=lambda pair: -pair[1])
@@ -416,7 +418,7 @@ class BanditTask(Task[Environments, RolloutBatch, AnyActingLearner]):
     def attention_weights(self, history: str) -> dict[str, Tensor]:
         """Return the weights of each step over itself and the steps before, by attention."""
         with observe(self.model.eval()) as recorded:
-            self.model.episode(self.history_inputs(history))
+            self.model.episode(self.to_device(self.history_inputs(history)))
         return {name: weights[0] for name, weights in recorded.joined().items()}
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002

@@ -43,7 +43,7 @@ from regard.tasks.base import (
 )
 from regard.tasks.bits import view
 from regard.tasks.generation import TOKENS_PER_BATCH
-from regard.tasks.loss import Loss
+from regard.tasks.loss import Loss, sum_losses
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
@@ -173,10 +173,10 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
             list(self.evaluation_examples(records)),
             tokens_per_batch=TOKENS_PER_BATCH,
             collate=self.collate,
+            device=self.device,
         )
         losses = [self.cross_entropy(batch) for batch in batches]
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.count for loss in losses))
+        return sum_losses(losses)
 
     # --- inference
 
@@ -193,7 +193,10 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
         examples = list(self.evaluation_examples(records))
         predictions: dict[int, BitsPrediction] = {}
         for batch in iterate_by_length(
-            examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+            examples,
+            tokens_per_batch=TOKENS_PER_BATCH,
+            collate=self.collate,
+            device=self.device,
         ):
             logits = self.model.episode(batch.inputs)
             for index, row, row_targets, mask in zip(
@@ -215,8 +218,8 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
         """Convert the logits of the answer steps of one sequence."""
         target_vectors = example.target
         loss = F.binary_cross_entropy_with_logits(logits, targets, reduction="sum")
-        place_values = 2 ** torch.arange(self.sequence_format.width - 1, -1, -1)
-        vectors = ((logits > 0) * place_values).sum(-1).tolist()
+        places = torch.arange(self.sequence_format.width - 1, -1, -1, device=logits.device)
+        vectors = ((logits > 0) * 2**places).sum(-1).tolist()
         return BitsPrediction(
             self.sequence_format.format_vectors(vectors),
             source=" ".join(map(self.sequence_format.symbol_name, example.source)),
@@ -249,7 +252,7 @@ class BitsTask(Task[Example, BitsBatch, Learner]):
         """Return the weights with which the model reads and writes its memory at each step."""
         example = self.build_example(text, location)
         with observe(self.model.eval()) as recorded:
-            self.model.episode(self.collate([example]).inputs)
+            self.model.episode(self.to_device(self.collate([example]).inputs))
         names = [self.sequence_format.symbol_name(symbol) for symbol in example.source]
         names += [ANSWER_STEP] * len(example.target)
         weights = {name: weights[0] for name, weights in recorded.joined().items()}

@@ -45,7 +45,7 @@ from regard.tasks.caption.examples import CaptionBatch, CaptionExample
 from regard.tasks.caption.pointing import measure_pointing
 from regard.tasks.generation import Decoding, TextOutput, TextPrediction
 from regard.tasks.image_tools import image_field
-from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.loss import Loss, cross_entropy, sum_losses
 from regard.tasks.map_tools import step_log_probs, token_choices
 from regard.tasks.prefix import NO_PREFIX, OutputPrefix, find_prefix, limit_outputs
 from regard.text.special import END, START
@@ -210,13 +210,12 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
             raise InputError("captions are missing: all are longer than train.max_tokens; raise it")
         self.model.eval()
         losses = [self.cross_entropy(batch) for batch in self.evaluation_batches(examples)]
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.count for loss in losses))
+        return sum_losses(losses)
 
     def evaluation_batches(self, examples: Sequence[CaptionExample]) -> Iterator[CaptionBatch]:
         """Yield batches in the order of the examples."""
         for start in range(0, len(examples), IMAGES_PER_BATCH):
-            yield self.collate(examples[start : start + IMAGES_PER_BATCH])
+            yield self.to_device(self.collate(examples[start : start + IMAGES_PER_BATCH]))
 
     # --- inference
 
@@ -263,7 +262,7 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         for start in range(0, len(images), IMAGES_PER_BATCH):
             chunk = images[start : start + IMAGES_PER_BATCH]
             pixels = [self.images.read(image) for image in chunk]
-            memory = self.model.remember(self.images.to_tensor(pixels))
+            memory = self.model.remember(self.to_device(self.images.to_tensor(pixels)))
             max_lengths = [decoding.max_length] * len(pixels)
             search = decoding.search([sampling_seed(image) for image in pixels])
             hypotheses = search(
@@ -327,7 +326,8 @@ class CaptionTask(Task[CaptionExample, CaptionBatch, AnyCaptionModel]):
         self, image: ImageLike, ids: Sequence[int]
     ) -> tuple[tuple[TokenChoice, ...], ...]:
         """Return the likeliest words at each step of a caption and at its end."""
-        memory = self.model.eval().remember(self.images.to_tensor([self.images.read(image)]))
+        images = self.to_device(self.images.to_tensor([self.images.read(image)]))
+        memory = self.model.eval().remember(images)
         return token_choices(step_log_probs(self.model, memory, ids), self.text.token)
 
     @torch.no_grad()

@@ -355,7 +355,7 @@ class ChatTask(LanguageModelTask[ChatExample]):
             loss_mask = [0] * len(tokens[0]) + [1] * sum(map(len, tokens[1:]))
             ids = [self.end, *(token_id for turn_ids in tokens for token_id in turn_ids)]
             examples.append(ChatExample(index, ids[: max_tokens + 1], loss_mask[:max_tokens]))
-        window = self.collate(examples)
+        window = self.to_device(self.collate(examples))
         states, _ = self.model.read(self.model.begin(len(examples)), window.inputs)
         logits = self.model.logits(states).flatten(0, 1)
         losses = F.cross_entropy(logits, window.targets.flatten(), reduction="none")

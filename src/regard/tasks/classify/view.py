@@ -92,7 +92,8 @@ def classification_readout(task: "ClassifyTask", record: Record) -> Readout:
     [row] = task.inputs.rows([record], task.max_tokens)
 
     def log_probs(ids: Sequence[int]) -> Tensor:
-        return task.model(task.inputs.tensors([list(ids)]))[0].log_softmax(-1)
+        inputs = task.to_device(task.inputs.tensors([list(ids)]))
+        return task.model(inputs)[0].log_softmax(-1)
 
     with torch.no_grad():
         label = int(log_probs(row).argmax())

@@ -35,7 +35,7 @@ from regard.tasks.fewshot.episode import (
     to_episode,
 )
 from regard.tasks.image_tools import png_bytes
-from regard.tasks.loss import Loss
+from regard.tasks.loss import Loss, sum_losses
 from regard.view.attention_map import AttentionMap
 from regard.view.terminal import Surface
 
@@ -148,9 +148,8 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
         self.model.eval()
         if not (chunks := list(self.episode_chunks(list(records)))):
             raise InputError("records are missing: there is nothing to score")
-        losses = [self.cross_entropy(self.collate(chunk)) for chunk in chunks]
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.count for loss in losses))
+        losses = [self.cross_entropy(self.to_device(self.collate(chunk))) for chunk in chunks]
+        return sum_losses(losses)
 
     # --- inference
 
@@ -183,7 +182,8 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
         self.model.eval()
         predictions: list[FewshotPrediction] = []
         for chunk in self.episode_chunks(records):
-            rows = self.model(self.collate(chunk))[:, 0].softmax(-1).tolist()
+            batch = self.to_device(self.collate(chunk))
+            rows = self.model(batch)[:, 0].softmax(-1).tolist()
             for episode, row in zip(chunk, rows, strict=True):
                 label = int(np.argmax(row))
                 probabilities = dict(zip(episode.classes, row, strict=True))
@@ -226,7 +226,7 @@ class FewshotTask(Task[FewshotEpisode, FewshotBatch, EpisodeClassifier]):
     def attention_weights(self, episode: FewshotEpisode) -> dict[str, Tensor]:
         """Return the weights [s+1 s+1] of each step, by attention; the last step is the query."""
         with observe(self.model.eval()) as recorded:
-            self.model(self.collate([episode]))
+            self.model(self.to_device(self.collate([episode])))
         return {name: weights[0] for name, weights in recorded.joined().items()}
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002

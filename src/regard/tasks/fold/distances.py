@@ -191,7 +191,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
 
     def bin_indices(self, distances: Float[Tensor, " n"]) -> Int[Tensor, " n"]:
         """Return the bin of each distance."""
-        return torch.bucketize(distances, self.bin_edges[1:-1])
+        return torch.bucketize(distances, self.bin_edges[1:-1].to(distances.device))
 
     def iterate_by_length(self, examples: Sequence[DistanceExample]) -> Iterator[DistanceBatch]:
         """Yield every example once, in batches of a limited number of pairs."""
@@ -203,6 +203,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
             tokens_per_batch=UNLIMITED_TOKENS,
             examples_per_batch=max(1, MAX_PAIRS_PER_BATCH // max_pairs),
             collate=self.collate,
+            device=self.device,
         )
 
     # --- inference
@@ -248,9 +249,10 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
         self, batch: DistanceBatch
     ) -> tuple[Float[Tensor, "b r r"], Float[Tensor, "b r r"]]:
         """Return distances and probabilities of contacts; visible pairs keep those of the input."""
-        contact_bins = (self.bin_centers < self.contact_distance).float()
         probabilities = self.model(batch.inputs).softmax(-1)
-        distances = torch.where(batch.visible, batch.distances, probabilities @ self.bin_centers)
+        centers = self.bin_centers.to(probabilities.device)
+        contact_bins = (centers < self.contact_distance).float()
+        distances = torch.where(batch.visible, batch.distances, probabilities @ centers)
         distances.diagonal(dim1=1, dim2=2).zero_()
         visible_contacts = (batch.distances < self.contact_distance).float()
         return distances, torch.where(batch.visible, visible_contacts, probabilities @ contact_bins)
@@ -319,7 +321,7 @@ class DistanceTask(EncoderTask[DistanceExample, DistanceBatch, PairClassifier]):
         if not names:
             raise InputError("model has no attention among pairs; set model.triangles = 'both'")
         with observe(self.model.eval(), names) as recorded:
-            self.model(self.collate([build_example(0, record)]).inputs)
+            self.model(self.to_device(self.collate([build_example(0, record)]).inputs))
         return {name: w[0].mean(0) for name, w in recorded.joined().items()}
 
     def attention_map(self, record: Record, target: str | None = None) -> AttentionMap:  # noqa: ARG002

@@ -190,6 +190,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
             tokens_per_batch=max(TOKENS_PER_BATCH, max_length + 1),
             examples_per_batch=examples_per_batch,
             collate=self.collate,
+            device=self.device,
         )
 
     # --- inference
@@ -216,7 +217,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
             for number, (protein, (context, _)) in enumerate(placements)
         ]
         for batch in self.iterate_by_length(examples):
-            probabilities = self.model(batch.inputs).softmax(-1).double()
+            probabilities = self.model(batch.inputs).softmax(-1).cpu().double()
             finished = 0  # proteins whose last window is in this batch
             for row, number in enumerate(batch.indices.tolist()):
                 protein, (context, predicted) = placements[number]
@@ -275,7 +276,7 @@ class ResidueStateTask(EncoderTask[StateExample, StateBatch, ResidueClassifier])
         if not names:
             return {}
         with observe(self.model.eval(), names) as recorded:
-            self.model(self.tensors([self.columns(text)[: self.max_tokens]]))
+            self.model(self.to_device(self.tensors([self.columns(text)[: self.max_tokens]])))
         return {
             name: weights[0, 0] if weights.ndim == 5 else weights[0]
             for name, weights in recorded.joined().items()

@@ -121,7 +121,7 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
     def iterate_by_length(self, examples: Sequence[ImageExample]) -> Iterator[ClassBatch]:
         """Yield every example once, in order, since all have one length."""
         for start in range(0, len(examples), IMAGES_PER_BATCH):
-            yield self.collate(examples[start : start + IMAGES_PER_BATCH])
+            yield self.to_device(self.collate(examples[start : start + IMAGES_PER_BATCH]))
 
     # --- inference
 
@@ -145,7 +145,7 @@ class ImageTask(EncoderClassifierTask[ImageExample, Vit]):
         for start in range(0, len(records), IMAGES_PER_BATCH):
             chunk = records[start : start + IMAGES_PER_BATCH]
             pixels = [self.images.read(record["image"]) for record in chunk]
-            logits = self.model({"images": self.images.to_tensor(pixels)})
+            logits = self.model({"images": self.to_device(self.images.to_tensor(pixels))})
             predictions += [self.to_prediction(row) for row in logits]
             if on_progress is not None:
                 on_progress(len(chunk))

@@ -43,7 +43,7 @@ from regard.tasks.base import (
     batches_by_length,
 )
 from regard.tasks.generation import TOKENS_PER_BATCH
-from regard.tasks.loss import Loss
+from regard.tasks.loss import Loss, sum_losses
 from regard.tasks.music import view
 from regard.tasks.music.composition import Composer, MusicPrediction
 from regard.view.attention_map import AttentionMap
@@ -183,10 +183,10 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
             examples,
             tokens_per_batch=TOKENS_PER_BATCH,
             collate=self.collate,
+            device=self.device,
         )
         losses = [self.loss_from(batch, first_step) for batch in batches]
-        total = torch.stack([loss.total.double() for loss in losses]).sum()
-        return Loss(total, sum(loss.count for loss in losses))
+        return sum_losses(losses)
 
     # --- inference
 
@@ -234,12 +234,12 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         self, beginning: Sequence[RollStep], voices: int | None, generator: torch.Generator
     ) -> RollPrediction:
         piece, log_prob = [tuple(step) for step in beginning], 0.0
-        inputs = collate_pieces([[(), *piece]]).targets
+        inputs = self.steps_tensor([(), *piece])
         states, state = self.model.read(self.model.begin(1), inputs)
         logits = self.model.logits(states[:, -1])
         for index in range(self.new_steps):
-            sample = sample_keys(logits[0] / self.temperature, generator, voices)
-            keys = sample[None].to(logits.dtype)
+            sample = sample_keys(logits[0].cpu() / self.temperature, generator, voices)
+            keys = sample[None].to(logits)
             log_prob -= F.binary_cross_entropy_with_logits(logits, keys, reduction="sum").item()
             piece.append(tuple((keys[0].nonzero()[:, 0] + LOWEST_PITCH).tolist()))
             if index + 1 < self.new_steps:
@@ -251,11 +251,15 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         next_keys = self.next_keys(self.beginning(record), NEXT_KEY_CANDIDATES)
         return {"next": [{"pitch": pitch, "probability": p} for pitch, p in next_keys]}
 
+    def steps_tensor(self, steps: Sequence[RollStep]) -> Float[Tensor, "1 t k"]:
+        """Return the keys of each step of one piece, on the device of the model."""
+        return self.to_device(collate_pieces([steps]).targets)
+
     @torch.no_grad()
     def next_keys(self, steps: Sequence[RollStep], count: int = 10) -> list[tuple[int, float]]:
         """Return the likeliest pitches of the next step, each with its probability."""
         self.model.eval()
-        states, _ = self.model.read(self.model.begin(1), collate_pieces([[(), *steps]]).targets)
+        states, _ = self.model.read(self.model.begin(1), self.steps_tensor([(), *steps]))
         best = self.model.logits(states[0, -1]).sigmoid().topk(min(count, KEY_COUNT))
         ranked = zip(best.indices.tolist(), best.values.tolist(), strict=True)
         return [(key + LOWEST_PITCH, p) for key, p in ranked]
@@ -305,7 +309,7 @@ class PianoRollTask(Task[RollExample, RollBatch, AnyRollModel], Composer):
         It is the last attention of the model, averaged over its heads.
         """
         with observe(self.model.eval()) as recorded:
-            self.model.read(self.model.begin(1), collate_pieces([[(), *steps]]).targets)
+            self.model.read(self.model.begin(1), self.steps_tensor([(), *steps]))
         return list(recorded.joined().values())[-1][0].mean(0)
 
     def attention_names(self) -> tuple[str, ...]:

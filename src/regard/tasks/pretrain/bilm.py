@@ -23,7 +23,7 @@ from regard.models.elmo import Elmo
 from regard.tasks.base import Metrics, Prediction, ProgressCallback
 from regard.tasks.encoder_inputs import CharacterInputs
 from regard.tasks.generation import TOKENS_PER_BATCH
-from regard.tasks.loss import Loss, cross_entropy
+from regard.tasks.loss import Loss, cross_entropy, sum_losses
 from regard.tasks.pretrain.objective import PretrainingObjective
 from regard.tasks.text_vectors import TextVectorOptions
 from regard.text.sentences import split_sentences
@@ -138,12 +138,15 @@ class BiLmTask(PretrainingObjective[BiLmExample, BiLmBatch, Elmo]):
         """Return the sums over these examples, in evaluation mode."""
         self.model.eval()
         batches = iterate_by_length(
-            examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+            examples,
+            tokens_per_batch=TOKENS_PER_BATCH,
+            collate=self.collate,
+            device=self.device,
         )
         losses = [self.batch_losses(batch) for batch in batches]
-        forward = torch.stack([loss.forward.double() for loss in losses]).sum()
-        backward = torch.stack([loss.backward.double() for loss in losses]).sum()
-        return BiLmLoss(forward, backward, sum(loss.words for loss in losses))
+        forward = sum_losses([Loss(loss.forward, loss.words) for loss in losses])
+        backward = sum_losses([Loss(loss.backward, loss.words) for loss in losses])
+        return BiLmLoss(forward.total, backward.total, forward.count)
 
     def negative_log_likelihood_of(self, examples: Sequence[BiLmExample]) -> Loss:
         losses = self.total_losses(examples)

@@ -48,13 +48,14 @@ def mask_tokens(
     # is independent, so that the share is the same for texts of every length.
     if not 0 < rate < 1:
         raise InputError(f"rate must be between 0 and 1, not {rate}")
-    draws = torch.rand(ids.shape, generator=generator)
+    draws = torch.rand(ids.shape, generator=generator).to(ids.device)
     if word_starts is not None:
-        positions = torch.arange(ids.shape[1]).expand_as(ids)
+        positions = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
         draws = draws.gather(1, positions.where(word_starts | ~maskable, 0).cummax(1).values)
     target_mask = maskable & (draws < rate)
-    replacement_draws = torch.rand(ids.shape, generator=generator)
-    random_ids = text_ids[torch.randint(len(text_ids), ids.shape, generator=generator)]
+    replacement_draws = torch.rand(ids.shape, generator=generator).to(ids.device)
+    random_indices = torch.randint(len(text_ids), ids.shape, generator=generator)
+    random_ids = text_ids[random_indices].to(ids.device)
     masked_ids = torch.where(target_mask & (replacement_draws < MASK_TOKEN_SHARE), mask_id, ids)
     is_random = (
         target_mask
@@ -68,7 +69,7 @@ def maskable_positions(
     ids: Int[Tensor, "b t"], valid: Bool[Tensor, "b t"], special_ids: Sequence[int]
 ) -> Bool[Tensor, "b t"]:
     """Return the positions of tokens that are neither padding nor special."""
-    return valid & ~torch.isin(ids, torch.tensor(special_ids, dtype=ids.dtype))
+    return valid & ~torch.isin(ids, ids.new_tensor(special_ids))
 
 
 def text_token_ids(size: int, special_ids: Sequence[int]) -> Int[Tensor, " o"]:

@@ -179,7 +179,9 @@ class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
         maskable = maskable_positions(
             batch.ids, batch.valid, (self.special_ids.start, self.special_ids.end)
         )
-        word_starts = None if self.word_starts is None else self.word_starts[batch.ids]
+        word_starts = (
+            None if self.word_starts is None else self.to_device(self.word_starts)[batch.ids]
+        )
         masked_tokens = mask_tokens(
             batch.ids,
             maskable,
@@ -223,7 +225,10 @@ class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
         self.model.eval()
         generator = Generator().manual_seed(MASKING_SEED)
         batches = iterate_by_length(
-            examples, tokens_per_batch=TOKENS_PER_BATCH, collate=self.collate
+            examples,
+            tokens_per_batch=TOKENS_PER_BATCH,
+            collate=self.collate,
+            device=self.device,
         )
         columns = zip(*(self.batch_losses(batch, generator) for batch in batches), strict=True)
         return PretrainLoss._make(sum(column) for column in columns)
@@ -287,7 +292,7 @@ class PretrainTask(PretrainingObjective[PretrainExample, PretrainBatch, Bert]):
         self, text: str, count: int = MASK_CANDIDATES
     ) -> list[tuple[MaskCandidate, ...]]:
         """Return the likeliest words for each [MASK], with their probabilities."""
-        row = torch.tensor([self.masked_ids(text)])
+        row = torch.tensor([self.masked_ids(text)], device=self.device)
         encoded = self.model.eval().encode(row, torch.ones_like(row, dtype=torch.bool))
         positions = (row[0] == self.special_ids.mask).nonzero()[:, 0]
         states = self.model.masked_word_states(encoded.states[0, positions])

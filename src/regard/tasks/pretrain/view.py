@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def pretraining_map(task: "PretrainTask", text: str) -> AttentionMap:
     """Return the attention among the tokens of a text, in which words may be masked."""
     ids = task.masked_ids(text)
-    row = torch.tensor([ids])
+    row = torch.tensor([ids], device=task.device)
     with torch.no_grad(), observe(task.model.eval()) as recorded:
         task.model.encode(row, torch.ones_like(row, dtype=torch.bool))
     return token_map(recorded.joined(), [task.token_name(token_id) for token_id in ids], text)

@@ -349,7 +349,7 @@ class SummarizeTask(Seq2SeqTask):
     ) -> tuple[tuple[TokenChoice, ...], ...]:
         """Return the likeliest words at each step of a summary and at its end."""
         [example] = self.source_examples([source])
-        batch = collate([example])
+        batch = self.to_device(collate([example]))
         memory = self.model.eval().remember(batch.source, batch.source_valid)
 
         def token(token_id: int) -> str:
@@ -364,7 +364,7 @@ class SummarizeTask(Seq2SeqTask):
         if not isinstance(model, Pointer):
             return []
         [example] = self.source_examples([source])
-        batch = collate([replace(example, target=target)])
+        batch = self.to_device(collate([replace(example, target=target)]))
         memory = model.remember(batch.source, batch.source_valid)
         decoder_output = model.decode_with_attention(memory, batch.target_in)
         if decoder_output.gates is None:  # the model cannot copy

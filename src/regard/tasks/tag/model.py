@@ -14,6 +14,7 @@ from regard.data.tag_schemes import OUTSIDE, TagScheme, can_follow
 from regard.layers.crf import CRF, FORBIDDEN_SCORE
 from regard.layers.encoder_states import EncoderStates
 from regard.layers.output_heads import ClassifierHead, build_pooling
+from regard.layers.precision import to_double
 from regard.models.protocols import Encoder
 from regard.tasks.encoding import EncoderModel
 from regard.tasks.tag.inputs import word_states
@@ -84,7 +85,8 @@ class SequenceTagger(EncoderModel[Encoder[EncoderStates]]):
         With a CRF it is Z(the tags of the span are given) / Z, by two forward recursions. Without,
         it is the product over the words.
         """
-        energy, valid = logits.tags[row].double(), logits.valid[row]
+        energy = to_double(logits.tags[row])
+        valid = logits.valid[row].to(energy.device)
         if self.crf is None:
             log_probs = energy.log_softmax(-1)
             chosen = log_probs[range(len(tags)), list(tags)]
@@ -92,8 +94,8 @@ class SequenceTagger(EncoderModel[Encoder[EncoderStates]]):
         rows = [energy]
         for start, end in spans:
             given = torch.full_like(energy, FORBIDDEN_SCORE)
-            positions = torch.arange(start, end)
-            given[positions, torch.tensor(tags[start:end])] = 0.0
+            positions = torch.arange(start, end, device=given.device)
+            given[positions, torch.tensor(tags[start:end], device=given.device)] = 0.0
             is_inside = torch.zeros_like(valid)
             is_inside[start:end] = True
             rows.append(torch.where(is_inside[:, None], energy + given, energy))

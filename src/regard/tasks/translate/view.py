@@ -39,7 +39,8 @@ def translation_map(task: "TranslateTask", record: Record, target: str | None) -
         )
     else:
         ids = task.target.encode_ids([target])[0]
-    alignment, batch = task.alignment(text, ids), collate([Example(0, source.ids, ids)])
+    alignment = task.alignment(text, ids)
+    batch = task.to_device(collate([Example(0, source.ids, ids)]))
     layers = task.attention_weights(batch)[:, 0]
     target_words = task.target.encoding_from_ids(ids).words
     with torch.no_grad():
@@ -79,7 +80,7 @@ def translation_readout(task: "TranslateTask", text: str) -> Readout:
     ids = task.source.encode_ids([text])[0]
 
     def log_prob(source_ids: Sequence[int]) -> Tensor:
-        batch = collate([Example(0, list(source_ids), output.ids)])
+        batch = task.to_device(collate([Example(0, list(source_ids), output.ids)]))
         memory = model.remember(batch.source, batch.source_valid)
         log_probs = model.logits(model.teacher_forced(memory, batch.target_in)).log_softmax(-1)
         return log_probs.gather(-1, batch.target_out[..., None]).sum()
@@ -129,8 +130,7 @@ def pin_attention(positions_by_step: dict[int, list[int]]) -> Edit:
         positions = positions_by_step.get(step)
         if positions is None:
             return weights
-        pinned = torch.zeros_like(weights)
-        pinned[..., positions] = 1 / len(positions)
-        return pinned
+        index = torch.tensor(positions, device=weights.device)
+        return torch.zeros_like(weights).index_fill_(-1, index, 1 / len(positions))
 
     return edit

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
+from regard.batching.device import CPU, find_device
 from regard.errors import InputError
 from regard.tasks.tensor_file import is_sharded
 from regard.training.signals import StopRequested
@@ -45,7 +46,7 @@ class WorkerGroup:
     rank: int = 0
     size: int = 1
     seed: int = 0
-    device: str = "cpu"
+    device: str = "cpu"  # of this process
 
     @property
     def is_main(self) -> bool:
@@ -53,11 +54,12 @@ class WorkerGroup:
         return self.rank == 0
 
     def seed_step(self, step: int) -> None:
-        """Give each process random numbers of its own, which depend on the step alone.
+        """Give each process and device random numbers that depend on the step alone.
 
-        So a checkpoint needs no random state of any process, and a resumed training repeats them.
+        So a checkpoint needs the random state of one process on a CPU only, and a resumed training
+        repeats those of the others.
         """
-        if self.size > 1:
+        if self.size > 1 or self.device != "cpu":
             torch.manual_seed(hash((self.seed, step, self.rank)) % 2**63)
 
     def sums(self, values: Sequence[int | float]) -> list[int | float]:
@@ -173,20 +175,22 @@ def is_worker() -> bool:
 
 
 @contextmanager
-def join_group(seed: int) -> Generator[WorkerGroup]:
-    """Join the group that the environment describes, or train alone.
+def join_group(seed: int, device: str = "cpu") -> Generator[WorkerGroup]:
+    """Join the group that the environment describes, or train alone, on a device of this name.
 
     If several processes fail, only the first one reports its error. A process that has lost
     another ends with `LOST_PROCESS_CODE`, so that its launcher starts all of them again.
     """
     if not is_worker():
-        yield WorkerGroup(seed=seed)
+        yield WorkerGroup(seed=seed, device=str(find_device(device)))
         return
+    own_device = find_own_device(device)
+    backend = "nccl" if own_device.type == "cuda" else "gloo"
     tcp_store, rank, size = next(rendezvous("env://", timeout=TIMEOUT))
     store = PrefixStore(agreed_start(tcp_store, rank, size), tcp_store)
     try:
-        dist.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=TIMEOUT)
-        yield WorkerGroup(rank, size, seed)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=TIMEOUT)
+        yield WorkerGroup(rank, size, seed, str(own_device))
     except Exception as error:
         if not is_connection_error(error):
             if store.add(FAILURE_KEY, 1) == 1:
@@ -226,6 +230,18 @@ def agreed_start(store: Store, rank: int, size: int) -> str:
                 store.set(f"answer/{request}", name)
         time.sleep(SECONDS_BETWEEN_ANSWERS)
     return name
+
+
+def find_own_device(name: str) -> torch.device:
+    """Return the device of this process of a group: each process has a GPU of its own."""
+    device = find_device(name)
+    if device.type == "mps" and name != "auto":
+        raise InputError("train.device: mps serves one process only; use one process, or the cpu")
+    if device.type != "cuda":
+        return CPU
+    own_device = find_device(f"cuda:{os.environ['LOCAL_RANK']}")
+    torch.cuda.set_device(own_device)
+    return own_device
 
 
 def restart_count() -> int:

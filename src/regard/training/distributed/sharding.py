@@ -43,7 +43,7 @@ class ShardedTraining:
         self.weights = training.model.state_dict()
         self.parameter = next(training.model.parameters())
         if training.group.is_main:
-            self.run = Run(run.settings, run.vocabularies)
+            self.run = Run(run.settings, run.vocabularies).use_device(run.device)
             drop_parameters(self.run.model)
         return_freed_memory()
 
