@@ -68,7 +68,7 @@ def kill_ray_worker(process: subprocess.Popen[bytes]) -> None:
 def finished_parts(output: Path) -> dict[str, tuple[int, int]]:
     """Return the number and the time of writing of each finished part."""
     parts = dict[str, tuple[int, int]]()
-    for path in output.glob(".regard/parts/*/*-*"):
+    for path in output.glob(".regard/parts/*/0*-*"):
         status = path.stat()
         parts[path.name] = (status.st_ino, status.st_mtime_ns)
     return parts

@@ -101,8 +101,11 @@ def main() -> None:
             reply: JsonObject = worker.finish(InputPart.from_bytes(message))._asdict()
         except (InputError, OSError) as error:
             reply = {"error": str(error)}
-        results.write(json.dumps(reply).encode() + b"\n")
-        results.flush()
+        try:
+            results.write(json.dumps(reply).encode() + b"\n")
+            results.flush()
+        except BrokenPipeError:  # the command was killed; its next call does the rest
+            os._exit(1)
 
 
 if __name__ == "__main__":
