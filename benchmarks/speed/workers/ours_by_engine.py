@@ -56,7 +56,7 @@ def translator(folder: Path, width: int) -> Run:
 def language_model(folder: Path, tokens: int) -> Run:
     settings = {
         "task": "language",
-        "data": {"kind": "files", "train": "text.txt"},
+        "data": {"kind": "text", "train": "text.txt"},
         "model": {"kind": "gpt2"},
         "decode": {"kind": "greedy", "max_length": tokens},
     }
@@ -65,8 +65,8 @@ def language_model(folder: Path, tokens: int) -> Run:
     return Run.load(folder, engine="auto").override([f"decode.max_length={tokens}"])
 
 
-def prediction(run: Run, ids: list[list[int]], batch: int, length: int) -> Work:
-    """Return work that predicts from texts, so many at a time."""
+def prediction(run: Run, ids: list[list[int]], batch: int, length: int, prompt: int = 0) -> Work:
+    """Return work that predicts from texts, so many at a time; outputs begin with their prompts."""
     texts = [" ".join(f"w{number}" for number in row) for row in ids]
     if run.engine != "ctranslate2":
         raise RuntimeError("the engine does not support this run")
@@ -74,7 +74,7 @@ def prediction(run: Run, ids: list[list[int]], batch: int, length: int) -> Work:
     def work() -> float:
         for start in range(0, len(texts), batch):
             for output in run.predict(texts[start : start + batch]):
-                if (written := len(output.text.split())) != length:
+                if (written := len(output.text.split()) - prompt) != length:
                     raise RuntimeError(f"an output has {written} words, not {length}")
         return len(texts) * length
 
@@ -91,7 +91,7 @@ def build(given: dict[str, Any], folder: Path) -> Work:
         return prediction(run, source_ids(given["sentences"]), batch, TARGET_LENGTH)
     run = language_model(folder / "gpt2-run", given["tokens"])
     prompts = source_ids(given["batch"], GPT2_SIZE, given["prompt"])
-    return prediction(run, prompts, given["batch"], given["tokens"])
+    return prediction(run, prompts, given["batch"], given["tokens"], given["prompt"])
 
 
 if __name__ == "__main__":
