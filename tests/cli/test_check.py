@@ -17,7 +17,7 @@ def regard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     """The command line in this process; memory is not measured, which takes one of its own."""
 
     def guess(settings, sizes, shape: BatchShape) -> MemoryUsage:
-        return MemoryUsage(*(n * 10**6 for n in (300, 1, 2, 3, 40, 5)), shape)
+        return MemoryUsage(*(n * 10**6 for n in (300, 1, 2, 3, 40)), shape)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("regard.cli.check.measure_memory", guess)

@@ -90,7 +90,8 @@ def train(
         stop = train_with_progress(trainer, progress)
     if group.is_main:
         print_end(trainer, is_stopped=stop is not None)
-    raise typer.Exit(0 if stop is None else exit_code(stop))
+    if stop is not None:
+        raise typer.Exit(exit_code(stop))
 
 
 def print_end(trainer: Trainer, *, is_stopped: bool) -> None:

@@ -140,11 +140,17 @@ class StepState(NamedTuple):
             rows, torch.arange(self.rows, device=rows.device)
         ):
             return state
-        if native is None or len(rows) > self.buffer.slots.shape[1]:
+        if not self.can_share_slots(len(rows)):
             return state._replace(
                 buffer=self.joined_buffer().select(rows, self.length), owners=None
             )
         return state._replace(owners=self.select_owners(rows))
+
+    def can_share_slots(self, rows: int) -> bool:
+        """Return whether there is a kernel that reads the slots of this many rows by a table."""
+        slots = self.buffer.slots
+        is_readable = slots.is_cpu and slots.dtype is torch.float32
+        return native is not None and is_readable and rows <= slots.shape[1]
 
     def select_owners(self, rows: Int[Tensor, " m"]) -> Int32[Tensor, "m capacity"]:
         """Return the table of these rows; a new slot belongs to its own row."""

@@ -51,7 +51,7 @@ def passing(what, total, records):
 
 
 def guess(settings, sizes, shape):
-    return MemoryUsage(*[10**6] * 6, shape)
+    return MemoryUsage(*[10**6] * 5, shape)
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_check():
 
     def found(**more):
         wanted = resolve_settings({**settings, "model": {**small, **more}})
-        memory = MemoryUsage(*[1] * 6, shape=BatchShape(1, 1, 1))
+        memory = MemoryUsage(*[1] * 5, shape=BatchShape(1, 1, 1))
         builder = find_task(wanted.task).builder()
         return builder.check_data(wanted, lambda *given: given[-1], lambda *_: memory)
 
