@@ -54,9 +54,13 @@ def encoding(name: str, options: Options) -> Case:
     return Case(name, options, engines, "texts/s")
 
 
-def recurrent_decoding(name: str, batch: int, width: int) -> Case:
-    options = {"work": "decode-recurrent", "batch": batch, "width": width}
-    return Case(f"E.{name}", options, {OURS: {}, "torch": {}, "joeynmt": {}}, "tokens/s")
+def recurrent_decoding(name: str, batch: int, width: int, precision: str = "float32") -> Case:
+    """Return a case of decoding with RNNsearch; JoeyNMT has float32 only."""
+    options = {"work": "decode-recurrent", "batch": batch, "width": width, "precision": precision}
+    engines: dict[str, Options] = {OURS: {}, "torch": {}}
+    if precision == "float32":
+        engines["joeynmt"] = {}
+    return Case(f"E.{name}", options, engines, "tokens/s")
 
 
 def command(run: str, engine: str = "built-in") -> Options:
@@ -107,6 +111,8 @@ CASES = [
     ),
     recurrent_decoding("greedy", 32, 1),
     recurrent_decoding("beam5", 8, 5),
+    recurrent_decoding("greedy.int8", 32, 1, "int8"),
+    recurrent_decoding("beam5.int8", 8, 5, "int8"),
     Case(
         "F.multi30k",
         {"work": "command", "input": "test"},

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -50,7 +50,12 @@ from regard.tasks.run_folder import (
     to_portable,
     verify_weights,
 )
-from regard.tasks.run_weights import check_settings_limits, check_weights, read_weights
+from regard.tasks.run_weights import (
+    SkipInitialization,
+    check_settings_limits,
+    check_weights,
+    read_weights,
+)
 from regard.tasks.tensor_file import write_tensors
 from regard.view.attention_map import AttentionMap
 
@@ -81,16 +86,12 @@ class Run:
         """Build the task of the settings around `model`, or around a new one.
 
         The weights of a new model depend on `settings.seed` alone. torch's global random generator
-        is left as it was; `random_state` is where the draws of this run continue.
+        is left as it was.
         """
         self.settings, self.vocabularies = settings, dict(vocabularies)
-        builder = find_task(settings.task).builder()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(settings.seed)
-            if model is None:
-                model = builder.build_model(settings, self.vocabularies)
-            self.random_state = torch.get_rng_state()
-        self.task = builder.build_task(settings, self.vocabularies, model)
+        self.state_after_weights: Tensor | None = None
+        model = self.draw_model() if model is None else model
+        self.task = find_task(settings.task).builder().build_task(settings, vocabularies, model)
         self.weights_path: Path | None = None  # where the weights were read from
         self.chosen_engine: EngineName = "built-in"
         self.is_int8 = False
@@ -107,6 +108,25 @@ class Run:
         run = cls(settings, builder.build_vocabularies(settings, corpus))
         builder.load_pretrained(settings, run.model)
         return run
+
+    def draw_model(self) -> nn.Module:
+        """Return a new model of the settings, with random weights."""
+        builder = find_task(self.settings.task).builder()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.settings.seed)
+            model = builder.build_model(self.settings, self.vocabularies)
+            self.state_after_weights = torch.get_rng_state()
+        return model
+
+    @property
+    def random_state(self) -> Tensor:
+        """The state of the random generator after the weights: the draws of a run continue there.
+
+        Loading a run draws no weights, so they are drawn when this is asked for.
+        """
+        if self.state_after_weights is None:
+            self.draw_model()
+        return cast("Tensor", self.state_after_weights)
 
     # --- inference
 
@@ -457,7 +477,9 @@ class Run:
         builder = find_task(settings.task).builder()
         check_settings_limits(settings, str(folder / CONFIG_FILE))
         check_weights(lambda: builder.build_model(settings, vocabularies), weights_path)
-        run = cls(settings, vocabularies)
+        with torch.random.fork_rng(devices=[]), SkipInitialization():
+            model = builder.build_model(settings, vocabularies)
+        run = cls(settings, vocabularies, model)
         run.model.load_state_dict(read_weights(weights_path))
         run.model.eval()
         run.weights_path = weights_path

@@ -92,6 +92,8 @@ def training(model: nn.Module, given: dict[str, Any]) -> Work:
 
 def recurrent_decoding(given: dict[str, Any]) -> Work:
     model, batch, width = PlainRnnSearch().eval(), given["batch"], given["width"]
+    if given["precision"] == "int8":
+        model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear, nn.GRUCell})
     source = torch.tensor(source_ids(batch, TINY_SIZE))
 
     @torch.inference_mode()

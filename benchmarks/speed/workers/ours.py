@@ -131,6 +131,8 @@ def build(given: dict[str, Any]) -> Work:
             return training(model, TINY_SIZE, given["batch"], given["length"])
         case "decode-recurrent":
             model = translator("rnnsearch", RECURRENT, TINY_SIZE).eval()
+            if given["precision"] == "int8":
+                mark_int8(model)
             return decoding(model, TINY_SIZE, given["batch"], given["batch"], given["width"])
         case other:
             raise ValueError(other)

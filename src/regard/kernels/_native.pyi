@@ -40,6 +40,30 @@ def finish_rows(
     width: int,
     /,
 ) -> None: ...
+def has_dot_instructions(answer: int, /) -> None: ...
+def step_blocks(
+    stack: int,
+    x: int,
+    slots: int,
+    part_step: int,
+    row_step: int,
+    group_step: int,
+    slot_step: int,
+    length: int,
+    owners: int,
+    owner_step: int,
+    source: int,
+    input_step: int,
+    source_group_step: int,
+    source_slot_step: int,
+    source_length: int,
+    mask: int,
+    rows: int,
+    rows_per_source: int,
+    epsilon: float,
+    scale: float,
+    /,
+) -> None: ...
 def attend_additive(
     query: int,
     query_stride: int,

@@ -10,7 +10,7 @@ n: rows   d: width of the input   e: width of the output
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int, Int8, UInt8
 from torch import Tensor, nn
 
 from regard.kernels.compiled import native
@@ -83,10 +83,15 @@ def finish_product(
 
 def pack_int8(weight: Float[Tensor, "e d"]) -> Int8Weight:
     """Round a weight to 8 bits, and pack it."""
-    scales = (weight.abs().amax(1) / MAX_INT8).clamp_min_(MIN_SCALE)
-    numbers = (weight / scales[:, None]).round_().to(torch.int8)
+    numbers, scales = round_weight(weight)
     zeros = torch.zeros(len(weight), dtype=torch.int32)
     return Int8Weight(torch.ops.onednn.qlinear_prepack(numbers, None), scales, zeros)
+
+
+def round_weight(weight: Float[Tensor, "e d"]) -> tuple[Int8[Tensor, "e d"], Float[Tensor, " e"]]:
+    """Return Q_w and s_w."""
+    scales = (weight.abs().amax(1) / MAX_INT8).clamp_min_(MIN_SCALE)
+    return (weight / scales[:, None]).round_().to(torch.int8), scales
 
 
 def mark_int8(model: nn.Module) -> None:

@@ -8,8 +8,8 @@ stay with torch. `torch.backends.mkldnn.flags(enabled=False)` turns all of this 
 n: rows   d: width of the input   e: width of the output
 """
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -29,13 +29,14 @@ MAX_REPEATED_ROWS = 256
 MIN_ROWS_FOR_JOINT_PRODUCT = 256  # with fewer, joining the weights costs more than it saves
 PACKED_ROWS = 32  # the number of rows that packing is best for
 
+T = TypeVar("T")
 HAS_ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
-class PackedWeight(NamedTuple):
+class PackedWeight(NamedTuple, Generic[T]):
     """A weight in the order of a kernel, the parameters that it was made from, their versions."""
 
-    weight: Tensor | Int8Weight
+    weight: T
     versions: list[tuple[int, int]]
     others: Sequence[Tensor]  # the parameters but for the first, which keeps the packed weight
 
@@ -164,8 +165,7 @@ def packed_weight(weight: Tensor, parameter: Tensor) -> Tensor | Int8Weight:
     It is kept with the parameter until the values of the parameter change.
     """
     key = weight.storage_offset(), weight.shape, weight.stride()
-    packed = find_packed(key, [parameter])
-    return pack(key, weight, [parameter]) if packed is None else packed
+    return find_or_make(key, [parameter], lambda: pack(weight, int8=uses_int8(parameter)))
 
 
 def packed_joint_weight(weights: Sequence[Tensor]) -> Tensor | Int8Weight:
@@ -178,8 +178,8 @@ def packed_joint_weight(weights: Sequence[Tensor]) -> Tensor | Int8Weight:
         (id(parameter), weight.storage_offset(), weight.shape, weight.stride())
         for parameter, weight in zip(parameters, weights, strict=True)
     )
-    packed = find_packed(key, parameters)
-    return pack(key, torch.cat(list(weights)), parameters) if packed is None else packed
+    int8 = uses_int8(parameters[0])
+    return find_or_make(key, parameters, lambda: pack(torch.cat(list(weights)), int8=int8))
 
 
 def base_parameter(weight: Tensor) -> Tensor:
@@ -188,25 +188,24 @@ def base_parameter(weight: Tensor) -> Tensor:
     return weight if isinstance(weight, nn.Parameter) or base is None else base
 
 
-def find_packed(key: Hashable, parameters: Sequence[Tensor]) -> Tensor | Int8Weight | None:
-    """Return a packed weight if there is one, and its parameters have not changed since."""
-    packed: PackedWeight | None = getattr(parameters[0], "packed", {}).get(key)
-    if packed is None or packed.versions != parameter_versions(parameters):
-        return None
-    return packed.weight
+def pack(weight: Tensor, *, int8: bool) -> Tensor | Int8Weight:
+    values = weight.detach().contiguous()
+    if int8:
+        return pack_int8(values)
+    return torch.ops.mkldnn._reorder_linear_weight(values, PACKED_ROWS)
 
 
-def pack(key: Hashable, weight: Tensor, parameters: Sequence[Tensor]) -> Tensor | Int8Weight:
-    """Pack a weight, and keep it with the first parameter."""
-    versions, values = parameter_versions(parameters), weight.detach().contiguous()
-    if uses_int8(parameters[0]):
-        packed = pack_int8(values)
-    else:
-        packed = torch.ops.mkldnn._reorder_linear_weight(values, PACKED_ROWS)
-    kept: dict[Hashable, PackedWeight] = getattr(parameters[0], "packed", {})
-    kept = {**kept, key: PackedWeight(packed, versions, parameters[1:])}  # other threads may read
+def find_or_make(key: Hashable, parameters: Sequence[Tensor], make: Callable[[], T]) -> T:
+    """Return what was made of these parameters, until they change; it is kept with the first."""
+    kept: dict[Hashable, PackedWeight[T]] = getattr(parameters[0], "packed", {})
+    versions = parameter_versions(parameters)
+    packed = kept.get(key)
+    if packed is not None and packed.versions == versions:
+        return packed.weight
+    weight = make()
+    kept = {**kept, key: PackedWeight(weight, versions, parameters[1:])}  # other threads may read
     setattr(parameters[0], "packed", kept)  # noqa: B010 - an attribute that torch does not know
-    return packed
+    return weight
 
 
 def parameter_versions(parameters: Sequence[Tensor]) -> list[tuple[int, int]]:

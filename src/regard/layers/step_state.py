@@ -18,6 +18,7 @@ from torch import Tensor
 from regard.attention.memory import Memory
 from regard.kernels.compiled import native
 from regard.kernels.steps import StepSlots, attend_step, select_slots
+from regard.layers.few_row_steps import NO_SOURCE, FewRowSteps, SourceTable, few_row_steps
 from regard.layers.prepared_stack import PreparedStack, energy_mask
 
 CAPACITY_STEP = 8  # `select` copies whole buffers, so they are not much longer than needed
@@ -83,12 +84,19 @@ class SourceSlots(NamedTuple):
 
     layers: list[tuple[Tensor, Tensor]]  # keys and values, [a g s dh]
     mask: Float[Tensor, "a 1 1 s"] | None
+    table: SourceTable | None  # for the kernel of few rows
+
+    @staticmethod
+    def of(
+        layers: list[tuple[Tensor, Tensor]], mask: Float[Tensor, "a 1 1 s"] | None
+    ) -> "SourceSlots":
+        return SourceSlots(layers, mask, SourceTable.of(layers, mask))
 
     @staticmethod
     def from_memories(memories: Sequence[Memory]) -> "SourceSlots":
         valid = memories[0].valid
         mask = None if valid is None else energy_mask(valid[:, 0], memories[0].keys.dtype)
-        return SourceSlots([(memory.keys, memory.values) for memory in memories], mask)
+        return SourceSlots.of([(memory.keys, memory.values) for memory in memories], mask)
 
     def select(self, inputs: Int[Tensor, " m"]) -> "SourceSlots":
         layers = [
@@ -96,7 +104,7 @@ class SourceSlots(NamedTuple):
             for keys, values in self.layers
         ]
         mask = None if self.mask is None else self.mask.index_select(0, inputs)
-        return SourceSlots(layers, mask)
+        return SourceSlots.of(layers, mask)
 
 
 class StepState(NamedTuple):
@@ -108,12 +116,18 @@ class StepState(NamedTuple):
     rows: int
     source: SourceSlots | None
     inputs: int  # rows of the source; a decoder without one has one input for each row
+    few_rows: FewRowSteps | None
     owners: Int32[Tensor, "n capacity"] | None = None  # rows of the buffer; None: each has its own
 
     def step(self, x: Float[Tensor, "n d"]) -> tuple[Float[Tensor, "n d"], "StepState"]:
         """Read one position in each row; return its states, and the new state."""
         buffer, length = self.buffer.with_room(self.length), self.length + 1
         slots, owners = buffer.slots, self.owners_until(length)
+        table, few_rows = NO_SOURCE if self.source is None else self.source.table, self.few_rows
+        if few_rows is not None and self.rows <= few_rows.max_rows and table is not None:
+            x = few_rows.step(x.clone(), slots, length, owners, table, self.inputs)
+            buffer.used = length
+            return x, self._replace(buffer=buffer, length=length)
         for number, block in enumerate(self.stack.blocks):
             heads = block.self_heads
             query, new = heads.split_step(heads.project(block.before(x, block.self_norm)))
@@ -203,10 +217,11 @@ def start_steps(stack: PreparedStack, source: Sequence[Memory]) -> StepState:
     width = heads.project.weights[1].shape[0] // heads.groups
     shape = 2 * len(source), len(keys), heads.groups, CAPACITY_STEP, width
     buffer = SlotBuffer(keys.new_empty(shape), 0, [])
-    return StepState(stack, buffer, 0, len(keys), SourceSlots.from_memories(source), len(keys))
+    few_rows, slots = few_row_steps(stack, len(keys)), SourceSlots.from_memories(source)
+    return StepState(stack, buffer, 0, len(keys), slots, len(keys), few_rows)
 
 
 def continue_steps(stack: PreparedStack, past: Sequence[Memory]) -> StepState:
     """Return the state after these positions of a decoder that attends to itself only."""
     buffer, rows = SlotBuffer.from_memories(past), len(past[0].keys)
-    return StepState(stack, buffer, buffer.used, rows, None, rows)
+    return StepState(stack, buffer, buffer.used, rows, None, rows, few_row_steps(stack, rows))

@@ -45,7 +45,10 @@ Shape = tuple[int, ...]
 
 
 class SkipInitialization(TorchFunctionMode):
-    """Skips random initialization, which on the meta device would import 800 modules in vain."""
+    """Skips random initialization of weights that are not used, or are read from a file.
+
+    It takes longer than reading them. On the meta device, it would import 800 modules in vain.
+    """
 
     def __torch_function__(
         self,
@@ -55,9 +58,11 @@ class SkipInitialization(TorchFunctionMode):
         kwargs: Mapping[str, object] | None = None,
     ) -> object:
         del types
-        kwargs = kwargs or {}
-        if getattr(func, "__name__", "") in ("normal_", "uniform_"):
+        kwargs, name = kwargs or {}, getattr(func, "__name__", "")
+        if name in ("normal_", "uniform_"):
             return args[0] if args else kwargs["tensor"]
+        if name == "linalg_qr":  # of random numbers, for orthogonal weights
+            return args[0], args[0]
         return func(*args, **kwargs)
 
 

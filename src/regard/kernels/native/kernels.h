@@ -41,6 +41,34 @@ void gru_state_gradient(const float* raw, const float* keep, const float* s, con
 void sum_maxout(const float* a, int64_t a_stride, const float* b, int64_t b_stride, const float* c,
                 int64_t c_stride, float* y, int64_t rows, int64_t width, int64_t pieces);
 
+// few_rows.cpp. Python writes these structures as arrays of 64-bit numbers (few_rows.py).
+struct StepProduct {  // x W' + b; with `scales`, W and x have 8 bits
+    const void* weight;
+    const float* bias;
+    const float* scales;  // of the rows of W
+    const int32_t* sums;  // of the rows of W
+    int64_t inputs, outputs;  // the outputs are a multiple of 4
+};
+struct StepNorm {
+    const float *gain, *shift;
+};
+struct StepBlock {
+    StepProduct query, key, value, out, cross_query, cross_out, widen, narrow;
+    StepNorm self_norm, cross_norm, feed_norm;
+};
+struct StepStack {
+    const StepBlock* first_block;
+    int64_t blocks, heads, groups, head_dim, dim, hidden_dim, is_pre_norm, activation;
+    StepNorm norm;  // after the last block
+};
+void has_dot_instructions(int64_t* answer);
+void step_blocks(const StepStack* stack, float* x, float* slots, int64_t part_step,
+                 int64_t row_step, int64_t group_step, int64_t slot_step, int64_t length,
+                 const int32_t* owners, int64_t owner_step, float* const* source,
+                 int64_t input_step, int64_t source_group_step, int64_t source_slot_step,
+                 int64_t source_length, const float* mask, int64_t rows, int64_t rows_per_source,
+                 float epsilon, float scale);
+
 // search.cpp
 void log_softmax_rows(float* x, int64_t rows, int64_t width);
 void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width);

@@ -8,6 +8,8 @@ static PyMethodDef methods[] = {
     method<attend_step>("attend_step"),
     method<attend_step, true>("attend_step_unlocked"),
     method<finish_rows>("finish_rows"),
+    method<has_dot_instructions>("has_dot_instructions"),
+    method<step_blocks, true>("step_blocks"),
     method<attend_additive, true>("attend_additive"),
     method<additive_energies, true>("additive_energies"),
     method<additive_slopes, true>("additive_slopes"),
