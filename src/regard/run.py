@@ -363,8 +363,9 @@ class Run:
         """Predict by another engine from now on; return this run.
 
         "ctranslate2" needs the extra `ct2`, a run that was loaded, and settings that it supports;
-        docs/speed.md lists them. It is an error if one is missing, but "auto" then uses regard's
-        own engine, "built-in". Attention maps always come from the latter.
+        docs/speed.md lists them. It is an error if one is missing. "auto" uses CTranslate2 where
+        it can and is faster, else regard's own engine, "built-in". Attention maps always come
+        from the latter.
 
         >>> run = regard.load("runs/numbers").use_engine("auto")
         >>> run.engine                              # CTranslate2 has no recurrent models

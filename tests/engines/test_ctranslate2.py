@@ -32,6 +32,7 @@ from regard.errors import InputError
 from regard.models.gpt2 import Gpt2
 from regard.models.rnnsearch import RnnSearch
 from regard.models.transformer import Transformer
+from regard.tasks import engine_choice
 from regard.tasks.engine_choice import check_engine_name
 from regard.text.special import END, PAD, SPECIALS, START
 from regard.text.special_ids import special_ids
@@ -195,7 +196,7 @@ def test_a_run_predicts_by_the_engine(translator, monkeypatch):
     run = regard.load(translator).override(GREEDY)
     texts = ["a b", "b", "a a a b", ""]
     expected = [prediction.best for prediction in run.predict(texts)]
-    assert run.use_engine("auto").engine == "ctranslate2"
+    assert run.use_engine("ctranslate2").engine == "ctranslate2"
     calls = []
     search = CTranslate2Translator.search
     monkeypatch.setattr(
@@ -220,7 +221,29 @@ def test_a_run_predicts_by_the_engine(translator, monkeypatch):
     assert calls == [4]
 
 
-def test_a_run_says_why_it_has_no_engine(translator):
+@pytest.mark.parametrize(
+    ("has_dot_instructions", "int8", "expected"),
+    [
+        (False, False, "ctranslate2"),
+        (False, True, "ctranslate2"),
+        (True, False, "built-in"),
+        (True, True, "ctranslate2"),
+    ],
+)
+def test_auto_is_the_faster_engine(translator, monkeypatch, has_dot_instructions, int8, expected):
+    monkeypatch.setattr(engine_choice, "has_dot_instructions", lambda: has_dot_instructions)
+    run = regard.load(translator).override(GREEDY)
+    run = (run.quantize() if int8 else run).use_engine("auto")
+    assert run.engine == expected
+    if expected == "ctranslate2":
+        run("a b")
+        assert not run.task.engine.layout.models  # one text is left to regard's own search
+        run.predict(["a b", "b"])
+        assert run.task.engine.layout.models
+
+
+def test_a_run_says_why_it_has_no_engine(translator, monkeypatch):
+    monkeypatch.setattr(engine_choice, "has_dot_instructions", lambda: False)
     run = regard.load(translator)
     with pytest.raises(InputError, match=r"engine: CTranslate2 cannot .* decode.width = 5 with a"):
         run.use_engine("ctranslate2")
@@ -231,7 +254,7 @@ def test_a_run_says_why_it_has_no_engine(translator):
 
 
 def test_eight_bits_are_those_of_the_engine(translator):
-    run = regard.load(translator).override(GREEDY).use_engine("auto").quantize()
+    run = regard.load(translator).override(GREEDY).use_engine("ctranslate2").quantize()
     run("a b")
     [model] = run.task.engine.layout.models.values()
     assert model.compute_type.startswith("int8")

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import regard
 from regard.cli.app import main
 from regard.kernels import steps
+from regard.layers.few_row_steps import FewRowSteps
 
 PACKAGE = Path(regard.__file__).parent
 ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
@@ -56,8 +57,12 @@ def stacks(tmp_path_factory) -> dict[str, set[Stack]]:
 
     (folder / "config.toml").write_text(CONFIG)
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((F, "scaled_dot_product_attention"), (steps, "can_attend")):
-            patch.setattr(module, name, recording(getattr(module, name)))
+        for owner, name in (
+            (F, "scaled_dot_product_attention"),
+            (steps, "can_attend"),
+            (FewRowSteps, "step"),
+        ):
+            patch.setattr(owner, name, recording(getattr(owner, name)))
         run_command("train", str(folder / "config.toml"), "--run", str(folder / "run"))
         train = {stack for stack in recorded if "training.loop.backward" in stack}
         recorded.clear()
@@ -71,7 +76,7 @@ def test_prediction_is_short(stacks):
     assert entries == {"models.transformer.remember", "models.transformer.step"}
     by_torch = "kernels.steps.attend_by_torch"  # without the kernels in C++
     lengths = {len([f for f in stack if f != by_torch]) for stack in stacks["predict"]}
-    assert lengths == {MAX_PREDICT_FRAMES}
+    assert max(lengths) == MAX_PREDICT_FRAMES
 
 
 def test_a_training_step_is_short(stacks):

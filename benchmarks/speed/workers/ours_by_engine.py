@@ -1,7 +1,7 @@
 """Worker of the benchmark: `regard.load(folder, engine="auto")`, from texts to texts.
 
-The engine has no minimum length. So the weights are such that every output has the same length: a
-dimension of their own for the end of a text and for the position where it stands.
+CTranslate2 has no minimum length in such a run. So the weights are such that every output has the
+same length: a dimension of their own for the end of a text and for the position where it stands.
 """
 
 from collections.abc import Callable
@@ -68,8 +68,6 @@ def language_model(folder: Path, tokens: int) -> Run:
 def prediction(run: Run, ids: list[list[int]], batch: int, length: int, prompt: int = 0) -> Work:
     """Return work that predicts from texts, so many at a time; outputs begin with their prompts."""
     texts = [" ".join(f"w{number}" for number in row) for row in ids]
-    if run.engine != "ctranslate2":
-        raise RuntimeError("the engine does not support this run")
 
     def work() -> float:
         for start in range(0, len(texts), batch):

@@ -68,10 +68,16 @@ def engine_search(decode: DecodeConfig, vocabulary_size: int) -> EngineSearch | 
 
 
 class CTranslate2Layout:
-    """Opens a model for one text with all threads, or for several with one thread each."""
+    """Opens a model for one text with all threads, or for several with one thread each.
 
-    def __init__(self, model_class: str, folder: Path, *, int8: bool, threads: int):
+    Calls with fewer than `min_texts` are left to regard's own search.
+    """
+
+    def __init__(
+        self, model_class: str, folder: Path, *, int8: bool, threads: int, min_texts: int = 1
+    ):
         self.model_class, self.folder, self.int8, self.threads = model_class, folder, int8, threads
+        self.min_texts = min_texts
         self.models: dict[int, EngineObject] = {}
 
     def model(self, texts: int) -> EngineObject:
@@ -123,7 +129,7 @@ class CTranslate2Translator:
             for index, source in enumerate(sources)
             if 0 < len(source) < self.max_source and max_lengths[index] < self.max_target
         ]
-        if not indices:
+        if len(indices) < self.layout.min_texts:
             return results
         translations = self.layout.model(len(indices)).translate_batch(
             [[self.source_tokens[token_id] for token_id in sources[index]] for index in indices],
@@ -178,7 +184,7 @@ class CTranslate2Generator:
             for index, prompt in enumerate(prompts)
             if len(prompt) + max_length < self.max_positions
         ]
-        if not indices:
+        if len(indices) < self.layout.min_texts:
             return results
         model, pending = self.layout.model(len(indices)), list[tuple[int, EngineObject]]()
         ordered = sorted(indices, key=lambda index: len(prompts[index]))

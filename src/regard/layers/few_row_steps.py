@@ -77,7 +77,7 @@ class FewRowSteps:
     def step(
         self,
         x: Float[Tensor, "n d"],
-        slots: Float[Tensor, "l n g c dh"],
+        slots: Float[Tensor, "l m g c dh"],
         length: int,
         owners: Int32[Tensor, "n s"] | None,
         source: SourceTable,

@@ -10,10 +10,12 @@ from regard.engines.ctranslate2_cache import cached_model
 from regard.engines.ctranslate2_search import CTranslate2Layout
 from regard.errors import InputError
 from regard.files import digest_file
+from regard.kernels.few_rows import has_dot_instructions
 from regard.tasks.base import AnyTask
 from regard.tasks.text_engine import EngineUser
 
 EngineName = Literal["auto", "built-in", "ctranslate2"]
+MIN_AUTO_TEXTS = 2  # for a single text, CTranslate2 is not faster
 
 
 def check_engine_name(name: str) -> EngineName:
@@ -30,17 +32,20 @@ def use_engine(
 ) -> None:
     """Let an engine make the predictions of a task.
 
-    `identity` are the settings of the model. "auto" is CTranslate2 where it can be used; if it was
-    asked for by name and cannot, an error says why.
+    `identity` are the settings of the model. "auto" is CTranslate2 where it can be used and is
+    faster; if it was asked for by name and cannot be used, an error says why.
     """
     if isinstance(task, EngineUser):
         task.set_engine(None)
-    if name == "built-in":
+    is_auto = name == "auto"
+    if name == "built-in" or (is_auto and is_built_in_faster(int8=int8)):
         return
     try:
-        layout = open_engine(task, weights_path, identity, int8=int8)
+        layout = open_engine(
+            task, weights_path, identity, int8=int8, min_texts=MIN_AUTO_TEXTS if is_auto else 1
+        )
     except InputError as error:
-        if name == "auto":
+        if is_auto:
             return
         raise InputError(
             f"engine: CTranslate2 cannot make these predictions; {error} (use --engine built-in)"
@@ -49,8 +54,16 @@ def use_engine(
         task.set_engine(layout)
 
 
+def is_built_in_faster(*, int8: bool) -> bool:
+    """Return whether regard's own search is the faster one for any number of texts.
+
+    docs/speed.md has the figures: with AVX-512 it is, apart from batches in 8 bits.
+    """
+    return has_dot_instructions() and not int8
+
+
 def open_engine(
-    task: AnyTask, weights_path: Path | None, identity: str, *, int8: bool
+    task: AnyTask, weights_path: Path | None, identity: str, *, int8: bool, min_texts: int
 ) -> CTranslate2Layout:
     """Return the engine for a task, with its model in the cache; InputError says why not."""
     if not isinstance(task, EngineUser):
@@ -65,4 +78,5 @@ def open_engine(
     task.engine_search(task.decoding)
     model_class = "Translator" if len(parts.vocabularies) > 1 else "Generator"
     folder = cached_model(parts, (digest_file(weights_path).sha256, identity))
-    return CTranslate2Layout(model_class, folder, int8=int8, threads=torch.get_num_threads())
+    threads = torch.get_num_threads()
+    return CTranslate2Layout(model_class, folder, int8=int8, threads=threads, min_texts=min_texts)
