@@ -65,7 +65,7 @@ SURFACE = {
     "serve": {"folders", "--host", "--port", "--key", "--workers", "--allow-host", "--languages"}
     | {"--open", "--device", "--engine"},
     "import": {"model", "run", "--revision"},
-    "export": {"run", "folder", "--to"},
+    "export": {"run", "folder", "--to", "--int8"},
     "probe": {"--length", "--hidden", "--batch", "--bias", "--seed", "--save", "--json"},
 }
 

@@ -269,6 +269,21 @@ def test_a_model_is_converted_once(translator, tmp_path):
     assert config["decoder_start_token"] == SPECIALS[START]
 
 
+def test_eight_bits_are_exported(translator, tmp_path):
+    run = regard.load(translator)
+    for name, int8 in (("full", False), ("int8", True)):
+        regard.export_run(run, tmp_path / name, to="ctranslate2", int8=int8)
+    full, small = ((tmp_path / name / "model.bin").stat().st_size for name in ("full", "int8"))
+    assert small < full
+    model = ctranslate2.Translator(str(tmp_path / "int8"))
+    assert model.compute_type.startswith("int8")
+    [answer] = model.translate_batch([run.vocabularies["source"].encode("a b").tokens])
+    assert answer.hypotheses[0]
+    with pytest.raises(InputError, match="--int8: onnx has no weights of 8 bits; use --to"):
+        regard.export_run(run, tmp_path / "onnx", to="onnx", int8=True)
+    assert not (tmp_path / "onnx").exists()
+
+
 def test_a_bert_is_exported(tmp_path):
     model = {"kind": "bert", "dim": 16, "heads": 2, "layers": 2}
     run = new_run("classify", {"kind": "planted", "size": 20, "held_out": 2}, model)

@@ -49,7 +49,11 @@ def export(
             "(`pip install 'regard[onnx]'`).",
         ),
     ] = "huggingface",
+    int8: Annotated[
+        bool,
+        typer.Option("--int8", help="Round the weights to 8 bits; for ctranslate2 only."),
+    ] = False,
 ) -> None:
     """Convert a run into a folder for transformers, CTranslate2 or an ONNX runtime."""
-    export_run(run, folder, to=check_export_format(to))
+    export_run(run, folder, to=check_export_format(to), int8=int8)
     print(f"{folder}: written; {READERS[to]} reads it")

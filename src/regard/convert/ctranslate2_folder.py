@@ -11,11 +11,11 @@ from regard.tasks.text_engine import EngineUser, tokens_of
 from regard.text.special_ids import special_ids
 
 
-def export_ctranslate2(run: Run, folder: Path, location: str) -> None:
+def export_ctranslate2(run: Run, folder: Path, location: str, *, int8: bool) -> None:
     """Write the model of a run to a new folder that CTranslate2 reads, with its vocabularies."""
     try:
         parts = run.task.engine_model() if isinstance(run.task, EngineUser) else encoder_parts(run)
-        parts.write(folder)
+        parts.write(folder, int8=int8)
     except InputError as error:
         raise InputError(f"{location}: cannot be exported to CTranslate2; {error}") from None
 

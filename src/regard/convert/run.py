@@ -140,20 +140,26 @@ def check_export_format(name: str) -> ExportFormat:
 
 
 def export_run(
-    run: Run | Path | str, folder: Path | str, *, to: ExportFormat = "huggingface"
+    run: Run | Path | str,
+    folder: Path | str,
+    *,
+    to: ExportFormat = "huggingface",
+    int8: bool = False,
 ) -> None:
     """Write the model of a run to a new folder for other programs.
 
     "huggingface" is what `from_pretrained` of transformers reads: BERT, GPT-2 and ViT, with the
     head of a classifier, of a tagger or of a run that answers questions. A head that transformers
     does not have is refused. "ctranslate2" and "onnx" take transformer, GPT-2 and BERT; CTranslate2
-    has no heads. `import_run` has an example.
+    has no heads, but weights of 8 bits (`int8`). `import_run` has an example.
     """
+    if int8 and to != "ctranslate2":
+        raise InputError(f"--int8: {to} has no weights of 8 bits; use --to ctranslate2")
     location, folder = "export" if isinstance(run, Run) else str(run), Path(folder)
     run = run if isinstance(run, Run) else Run.load(run, device="cpu")
     run.check_on_cpu(f"{location}: exports")
     if to == "ctranslate2":
-        export_ctranslate2(run, folder, location)
+        export_ctranslate2(run, folder, location, int8=int8)
         return
     if to == "onnx":
         export_onnx(run, folder, location)

@@ -25,9 +25,9 @@ class EngineModel(NamedTuple):
     vocabularies: Sequence[Sequence[str]]
     special: SpecialTokens
 
-    def write(self, folder: Path | str) -> None:
+    def write(self, folder: Path | str, *, int8: bool = False) -> None:
         """Write a new folder that CTranslate2 reads."""
-        write_ctranslate2_model(folder, self.model, self.vocabularies, self.special)
+        write_ctranslate2_model(folder, self.model, self.vocabularies, self.special, int8=int8)
 
 
 def cached_model(parts: EngineModel, identity: Sequence[str]) -> Path:

@@ -67,10 +67,13 @@ def write_ctranslate2_model(
     model: SupportedModel,
     vocabularies: Sequence[Sequence[str]],
     special: SpecialTokens,
+    *,
+    int8: bool = False,
 ) -> None:
     """Write a new folder, completely or not at all.
 
-    `vocabularies` has the tokens of source and target, or of the one text.
+    `vocabularies` has the tokens of source and target, or of the one text. The numbers of the model
+    are compared before its weights are rounded to 8 bits.
     """
     folder = Path(path)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -78,20 +81,26 @@ def write_ctranslate2_model(
     for tokens in vocabularies:
         check_unique(tokens)
     spec = build_spec(model, vocabularies, special)
-    spec.validate()
-    spec.optimize(quantization=None)
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = draft_path(folder)
     try:
         with explain_write_errors(folder):
             draft.mkdir()
-            spec.save(str(draft))
+            save_spec(spec, draft)
             check_ctranslate2_model(draft, model, vocabularies)
+            if int8:
+                save_spec(build_spec(model, vocabularies, special), draft, "int8")
             if folder.exists():
                 folder.rmdir()
             draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def save_spec(spec: EngineObject, folder: Path, quantization: str | None = None) -> None:
+    spec.validate()
+    spec.optimize(quantization=quantization)
+    spec.save(str(folder))
 
 
 def check_unique(tokens: Sequence[str]) -> None:
