@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from regard.attention.masks import causal
 from regard.kernels import compiled, few_rows, int8, linear, prepared
+from regard.layers import few_row_steps as few_row_steps_module
 from regard.layers import step_state
 from regard.layers.few_row_steps import FewRowSteps, few_row_steps
 from regard.layers.prepared_stack import prepare_stack
@@ -100,7 +101,7 @@ def test_heads_in_groups(seed):
 
 
 @torch.no_grad()
-def test_what_the_kernel_does_not_know_keeps_the_products_of_torch(seed):
+def test_what_the_kernel_does_not_know_keeps_the_products_of_torch(seed, monkeypatch):
     def steps(rows: int = 2, **options: Any) -> FewRowSteps | None:
         sizes = {"source_size": SIZE, "target_size": SIZE, "dim": 16, "heads": 4, "layers": 2}
         model = build_model("transformer", {**sizes, **options}).eval()
@@ -112,6 +113,12 @@ def test_what_the_kernel_does_not_know_keeps_the_products_of_torch(seed):
     assert steps(rows=9) is None
     assert steps(activation="gelu") is None
     assert steps(hidden_dim=30) is None
+    with monkeypatch.context() as patch:  # large weights are read by several threads
+        patch.setattr(few_row_steps_module, "MAX_BYTES_OF_ONE_THREAD", 1000)
+        patch.setattr(torch, "get_num_threads", lambda: 2)
+        assert steps() is None
+        patch.setattr(torch, "get_num_threads", lambda: 1)
+        assert steps() is not None
     model = build_model("transformer", {"source_size": 9, "target_size": 9, "dim": 16, "heads": 4})
     stack = prepare_stack(model.double().eval().decoder)
     assert stack is not None

@@ -22,6 +22,8 @@ from regard.kernels.steps import Norm
 
 # With more rows, products by oneDNN gain more than the calls between them cost.
 MAX_INT8_ROWS, MAX_FLOAT_ROWS = 8, 2
+# One thread runs the kernel. Two read weights that do not fit into the cache faster.
+MAX_BYTES_OF_ONE_THREAD = 128 << 20
 OUTPUTS = 4  # the kernel computes so many numbers of a row at once
 ACTIVATIONS = (("relu", ""), ("swish", ""), ("gelu", "tanh"))  # names and variants, in C++'s order
 FLOAT_BYTES = 4
@@ -65,6 +67,7 @@ class StepTable:
     def __init__(self) -> None:
         self.numbers, self.tensors = list[int](), list[Tensor]()
         self.max_rows = MAX_INT8_ROWS if has_dot_instructions() else 0
+        self.weight_bytes = 0
 
     def add_products(self, linear: PreparedLinear) -> None:
         """Add x W' + b for each of the weights."""
@@ -82,11 +85,12 @@ class StepTable:
         if not uses_int8(base_parameter(weight)):
             if not can_use_native(weight):
                 raise UnsupportedError
-            self.max_rows = MAX_FLOAT_ROWS
+            self.max_rows, self.weight_bytes = MAX_FLOAT_ROWS, self.weight_bytes + weight.nbytes
             return [self.address(weight), bias, 0, 0]
         if not has_dot_instructions():
             raise UnsupportedError
         rows = int8_rows(weight)
+        self.weight_bytes += rows.numbers.nbytes
         return [
             self.address(rows.numbers),
             bias,

@@ -8,7 +8,13 @@ from jaxtyping import Float, Int32
 from torch import Tensor
 
 from regard.kernels.compiled import can_use_native, native
-from regard.kernels.few_rows import ACTIVATIONS, MAX_INT8_ROWS, StepTable, UnsupportedError
+from regard.kernels.few_rows import (
+    ACTIVATIONS,
+    MAX_BYTES_OF_ONE_THREAD,
+    MAX_INT8_ROWS,
+    StepTable,
+    UnsupportedError,
+)
 from regard.layers.prepared_stack import PreparedBlock, PreparedHeads, PreparedStack
 
 
@@ -49,6 +55,8 @@ class FewRowSteps:
         self.table = StepTable()
         for each in stack.blocks:
             self.add_block(each)
+        if self.table.weight_bytes > MAX_BYTES_OF_ONE_THREAD and torch.get_num_threads() > 1:
+            raise UnsupportedError
         self.blocks, self.max_rows = torch.tensor(self.table.numbers), self.table.max_rows
         head_dim = len(heads.project.weights[0]) // heads.heads
         dim, hidden_dim = block.narrow.weights[0].shape
@@ -122,7 +130,7 @@ def heads_form(heads: PreparedHeads) -> tuple[int, int, float, torch.Size]:
 
 
 def few_row_steps(stack: PreparedStack, rows: int) -> FewRowSteps | None:
-    """Return the steps by one call each; None if the kernel does not know this stack."""
+    """Return the steps by one call each; None if torch computes them faster, or has to."""
     norm = stack.blocks[0].feed_norm
     if native is None or rows > MAX_INT8_ROWS or not can_use_native(norm.weight):
         return None
