@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.decoding.beams import Beams, Candidates, initial_beams
@@ -72,10 +72,14 @@ def beam_search(
     while True:
         log_probs, state = stepper.step(state, tokens)
         candidates = find_candidates(log_probs, beams, batch_constraints, width, tracker)
-        finished.add_finished(beams, candidates, width)
-        candidates = candidates.without_finished(width)
+        ends = candidates.ids == END
+        if ends.any():
+            finished.add_finished(beams, candidates, ends[:, :width])
+            candidates = candidates.without_finished(ends, width)
+        else:
+            candidates = candidates.first(width)
         active = finished.active_inputs(beams, candidates)
-        if not len(active):
+        if not active:
             return finished.results()
         beams, parents, rows = beams.advance(candidates, active)
         notify_step(beams.history[:, 0], count)
@@ -99,7 +103,7 @@ def find_candidates(
         tracker.collect_candidates(log_probs, beams)
     batch_constraints.apply(log_probs, beams.inputs, beams.history.flatten(0, 1))
     candidates = Candidates(*topk_candidates(log_probs, beams.scores, 2 * width))
-    check_log_probs(candidates.values[:, 0], beams.position)
+    check_log_probs(candidates.values[:, 0].tolist(), beams.position)
     return tracker.merge_candidates(log_probs, beams, candidates) if tracker else candidates
 
 
@@ -117,24 +121,15 @@ class FinishedOutputs:
         self.outputs: list[list[Hypothesis]] = [[] for _ in range(batch_constraints.count)]
         # a heap of the n best scores for each input
         self.best_scores: list[list[float]] = [[] for _ in range(batch_constraints.count)]
-        self.required_scores = torch.full(
-            (batch_constraints.count,),
-            -torch.inf,
-            dtype=torch.float64,
-            device=batch_constraints.device,
-        )
-        self.max_length_penalties = torch.tensor(
-            [penalty(limit + 1) for limit in batch_constraints.limits.tolist()],
-            dtype=torch.float64,
-            device=batch_constraints.device,
-        )
+        self.required_scores = [-math.inf] * batch_constraints.count
+        self.max_length_penalties = [
+            penalty(limit + 1) for limit in batch_constraints.limits.tolist()
+        ]
 
-    def add_finished(self, beams: Beams, candidates: Candidates, width: int) -> None:
-        """Add the outputs whose end token is among the `width` best candidates."""
-        ends = candidates.ids[:, :width] == END
-        if not ends.any():
-            return
-        row, rank = (ends & (candidates.values[:, :width] > -torch.inf)).nonzero(as_tuple=True)
+    def add_finished(self, beams: Beams, candidates: Candidates, ends: Bool[Tensor, "a b"]) -> None:
+        """Add the outputs of the best candidates that end."""
+        is_real = candidates.values[:, : ends.shape[1]] > -torch.inf
+        row, rank = (ends & is_real).nonzero(as_tuple=True)
         penalty = self.penalty(beams.position + 1)
         outputs = beams.history[row, candidates.parents[row, rank]].tolist()
         log_probs, inputs = candidates.values[row, rank].tolist(), beams.inputs[row].tolist()
@@ -149,28 +144,29 @@ class FinishedOutputs:
         else:
             heapq.heappushpop(best_scores, output.score)
         if len(self.outputs[input_index]) >= self.max_outputs:
-            self.required_scores[input_index] = torch.inf
+            self.required_scores[input_index] = math.inf
         elif len(best_scores) == self.n_best:
             self.required_scores[input_index] = best_scores[0]
 
-    def active_inputs(self, beams: Beams, candidates: Candidates) -> Int[Tensor, " k"]:
+    def active_inputs(self, beams: Beams, candidates: Candidates) -> list[int]:
         """Return the inputs whose search continues, as indices into `beams`."""
-        is_decided = self.is_decided(beams.inputs, candidates.values[:, 0])
-        for row in is_decided.nonzero()[:, 0].tolist():
-            input_index = int(beams.inputs[row])
-            if not self.outputs[input_index]:  # the constraints forbid every token
+        active = list[int]()
+        best_values = candidates.values[:, 0].tolist()  # of a few, lists are faster than operations
+        for row, input_index in enumerate(beams.inputs.tolist()):
+            if not self.is_decided(input_index, best_values[row]):
+                active.append(row)
+            elif not self.outputs[input_index]:  # the constraints forbid every token
                 ids = beams.history[row, 0].tolist()
                 self.outputs[input_index] = [Hypothesis(ids, -math.inf, -math.inf)]
-        return (~is_decided).nonzero()[:, 0]
+        return active
 
-    def is_decided(
-        self, inputs: Int[Tensor, " a"], best_values: Float[Tensor, " a"]
-    ) -> Bool[Tensor, " a"]:
-        """Return which inputs have enough outputs, or cannot get a better one.
+    def is_decided(self, input_index: int, best_value: float) -> bool:
+        """Return whether an input has enough outputs, or cannot get a better one.
 
         The log-probability of a hypothesis never increases, and lp never decreases.
         """
-        return self.required_scores[inputs] >= best_values / self.max_length_penalties[inputs]
+        best_score = best_value / self.max_length_penalties[input_index]
+        return self.required_scores[input_index] >= best_score
 
     def results(self) -> list[list[Hypothesis]]:
         """Return the n best outputs of each input; among equals, the one that ended first."""

@@ -3,10 +3,12 @@
 a: active inputs   b: beams   m: candidates   t: tokens so far   n = a * b: rows
 """
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.batching.device import CPU
@@ -23,11 +25,12 @@ class Candidates(NamedTuple):
     parents: Int[Tensor, "a m"]
     ids: Int[Tensor, "a m"]
 
-    def without_finished(self, width: int) -> "Candidates":
-        """Return the candidates that do not end, at most `width` of them."""
-        ends = self.ids == END
-        if not ends.any():
-            return Candidates(*(part[:, :width] for part in self))
+    def first(self, width: int) -> "Candidates":
+        """Return the best candidates, at most `width` of them."""
+        return Candidates(*(part[:, :width] for part in self))
+
+    def without_finished(self, ends: Bool[Tensor, "a m"], width: int) -> "Candidates":
+        """Return the best candidates that do not end, at most `width` of them."""
         order = ends.sort(dim=1, stable=True)[1][:, :width]
         values, parents, ids = (part.gather(1, order) for part in self)
         return Candidates(values.masked_fill(ids == END, -torch.inf), parents, ids)
@@ -45,17 +48,21 @@ class Beams(NamedTuple):
         return self.history.shape[2]
 
     def advance(
-        self, candidates: Candidates, active: Int[Tensor, " k"]
+        self, candidates: Candidates, active: Sequence[int]
     ) -> tuple["Beams", Int[Tensor, "k b"], Int[Tensor, " n"]]:
         """Return the next beams of the active inputs, their parent beams, and rows of the state."""
-        if len(active) < len(self.inputs):
-            candidates = Candidates(*(part[active] for part in candidates))
+        inputs, beams = self.inputs, self.scores.shape[1]
+        first_rows = torch.arange(0, len(inputs) * beams, beams, device=inputs.device)
+        if len(active) < len(inputs):
+            kept = torch.tensor(active, device=inputs.device)
+            candidates = Candidates(*(part[kept] for part in candidates))
+            inputs, first_rows = inputs[kept], first_rows[kept]
+        if -math.inf in candidates.values[:, -1].tolist():
+            candidates = candidates.first(int((candidates.values > -torch.inf).sum(1).max()))
         values, parents, ids = candidates
-        max_alive = int((values > -torch.inf).sum(1).max())
-        values, parents, ids = values[:, :max_alive], parents[:, :max_alive], ids[:, :max_alive]
-        rows = active[:, None] * self.scores.shape[1] + parents
-        history = torch.cat([self.history.flatten(0, 1)[rows], ids[..., None]], 2)
-        return Beams(self.inputs[active], values, history), parents, rows.flatten()
+        rows = (parents + first_rows.unsqueeze(1)).flatten()
+        history = self.history.flatten(0, 1).index_select(0, rows).unflatten(0, ids.shape)
+        return Beams(inputs, values, torch.cat([history, ids.unsqueeze(2)], 2)), parents, rows
 
 
 def initial_beams(count: int, device: torch.device = CPU) -> Beams:

@@ -57,6 +57,7 @@ class BatchConstraints:
         self.floors = torch.tensor(floors, device=device)
         forbidden = sorted(set(constraints.forbidden))
         self.forbidden = torch.tensor(forbidden, dtype=torch.long, device=device)
+        self.forbidden_and_end = torch.tensor([*forbidden, END], device=device)
         self.max_limit, self.min_limit = max(limits), min(limits)
         self.min_floor, self.max_floor = min(floors), max(floors)
         self.max_prefix_length = max(map(len, self.prefixes))
@@ -95,9 +96,10 @@ class BatchConstraints:
         if self.max_prefix_length <= position < self.min_limit and (
             position < self.min_floor or position >= self.max_floor
         ):  # no token is required, and END is allowed for all inputs or for none
-            self.forbid(log_probs, history)
-            if position < self.min_floor:
-                log_probs[:, END] = -torch.inf
+            forbids_end = position < self.min_floor
+            self.forbid(
+                log_probs, history, self.forbidden_and_end if forbids_end else self.forbidden
+            )
             return
         owners = inputs.repeat_interleave(len(log_probs) // len(inputs))
         required_ids = torch.where(self.limits[owners] == position, END, NO_TOKEN)
@@ -105,15 +107,20 @@ class BatchConstraints:
             required_ids = torch.maximum(required_ids, self.forced_ids[owners, position])
         rows = (required_ids != NO_TOKEN).nonzero()[:, 0]
         required_log_probs = log_probs[rows, required_ids[rows]].clamp(min=MIN_FORCED_LOG_PROB)
-        self.forbid(log_probs, history)
+        self.forbid(log_probs, history, self.forbidden)
         log_probs[self.floors[owners] > position, END] = -torch.inf
         log_probs[rows] = -torch.inf
         log_probs[rows, required_ids[rows]] = required_log_probs
 
-    def forbid(self, log_probs: Float[Tensor, "n v"], history: Int[Tensor, "n t"]) -> None:
-        """Apply the constraints that do not depend on the input or the position."""
-        if len(self.forbidden):
-            log_probs.index_fill_(1, self.forbidden, -torch.inf)
+    def forbid(
+        self,
+        log_probs: Float[Tensor, "n v"],
+        history: Int[Tensor, "n t"],
+        tokens: Int[Tensor, " f"],
+    ) -> None:
+        """Forbid tokens and repeats in all rows."""
+        if tokens.shape[0]:
+            log_probs.index_fill_(1, tokens, -torch.inf)
         if self.constraints.no_repeat_ngram:
             forbid_repeats(log_probs, history, self.constraints.no_repeat_ngram)
 

@@ -3,6 +3,7 @@
 n: unfinished rows   v: vocabulary
 """
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -80,14 +81,15 @@ def generate(
         log_probs, state = stepper.step(state, tokens)
         batch_constraints.apply(log_probs, owners, history[:, :position])
         tokens = choose(log_probs, rows, position)
-        gained = log_probs.gather(1, tokens[:, None])[:, 0]
-        check_log_probs(gained, position)
+        gained = log_probs.gather(1, tokens.unsqueeze(1)).squeeze(1)
         total_log_probs += gained
         history[:, position] = tokens
+        gains = gained.tolist()  # of a few rows, lists are faster than operations
+        check_log_probs(gains, position)
         notify_step(history[:, : position + 1], len(outputs))
-        ended = (tokens == END) | (gained == -torch.inf)
-        if not ended.any():
+        if END not in tokens.tolist() and -math.inf not in gains:
             continue
+        ended = (tokens == END) | (gained == -torch.inf)
         ids, log_probs = history[ended, :position].tolist(), total_log_probs[ended].tolist()
         for row, output_ids, log_prob in zip(rows[ended].tolist(), ids, log_probs, strict=True):
             outputs[row] = Hypothesis(output_ids, log_prob, log_prob)

@@ -87,7 +87,7 @@ def sample(
     keys = torch.tensor(row_keys, device=device)
 
     def choose(log_probs: Tensor, rows: Tensor, position: int) -> Tensor:
-        check_log_probs(log_probs.amax(1), position)
+        check_log_probs(log_probs.amax(1).tolist(), position)
         return gumbel_choice(
             truncated_masses(log_probs, options),
             mix_bits(keys[rows] + torch.tensor(position, device=device) * GOLDEN_GAMMA),

@@ -62,9 +62,9 @@ def score_outputs(
     for position, rows, log_probs in teacher_forced_steps(stepper, state, targets, device):
         ids = [targets[row][position] for row in rows]
         check_ids_in_vocabulary(ids, log_probs.shape[1])
-        gained = log_probs.gather(1, torch.tensor(ids, device=device)[:, None])[:, 0]
+        gained = log_probs.gather(1, torch.tensor(ids, device=device)[:, None])[:, 0].tolist()
         check_log_probs(gained, position)
-        for row, log_prob in zip(rows, gained.tolist(), strict=True):
+        for row, log_prob in zip(rows, gained, strict=True):
             token_log_probs[row].append(log_prob)
     scored_outputs = (
         ScoredOutput(ids[:-1], log_prob, sum(log_prob))
@@ -129,7 +129,7 @@ def likeliest_ids(
     batch_constraints.apply(log_probs, inputs, history)
     scores = log_probs.new_zeros(len(log_probs), 1, dtype=torch.float64)
     values, _, ids = topk_candidates(log_probs, scores, limit)
-    check_log_probs(values, history.shape[1])
+    check_log_probs(values[:, 0].tolist(), history.shape[1])
     return ids, values
 
 

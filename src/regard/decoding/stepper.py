@@ -117,9 +117,9 @@ def place_search(
     return (stepper, device) if has_float64(device) else (HostStepper(stepper, device), CPU)
 
 
-def check_log_probs(log_probs: Float[Tensor, "*n"], position: int) -> None:
+def check_log_probs(log_probs: Sequence[float], position: int) -> None:
     """Raise an error for NaN; it suffices to check the best of a row, because NaN ranks highest."""
-    if log_probs.isnan().any():
+    if any(map(math.isnan, log_probs)):
         raise InputError(
             f"position {position}: the model's log-probabilities are NaN; check its weights"
         )

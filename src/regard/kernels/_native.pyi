@@ -133,6 +133,37 @@ def sum_maxout(
     pieces: int,
     /,
 ) -> None: ...
+def multiply_panels(
+    product: int, x: int, x_step: int, y: int, y_step: int, rows: int, /
+) -> None: ...
+def gru_sequence(
+    gru: int,
+    x: int,
+    positions: int,
+    counts: int,
+    firsts: int,
+    steps: int,
+    row_step: int,
+    is_backward: int,
+    s: int,
+    outputs: int,
+    output_step: int,
+    /,
+) -> None: ...
+def decoder_step(
+    decoder: int,
+    exp_keys: int,
+    values: int,
+    valid: int,
+    slots: int,
+    origin: int,
+    tokens: int,
+    s: int,
+    next_s: int,
+    log_probs: int,
+    rows: int,
+    /,
+) -> int: ...
 def log_softmax_rows(x: int, rows: int, width: int, /) -> None: ...
 def argmax_rows(x: int, columns: int, rows: int, width: int, /) -> None: ...
 def top_sums(

@@ -196,7 +196,12 @@ def pack(weight: Tensor, *, int8: bool) -> Tensor | Int8Weight:
 
 
 def find_or_make(key: Hashable, parameters: Sequence[Tensor], make: Callable[[], T]) -> T:
-    """Return what was made of these parameters, until they change; it is kept with the first."""
+    """Return what was made of these parameters, until they change; it is kept with the first.
+
+    It is made anew if changes cannot be seen: tensors made in inference mode have no versions.
+    """
+    if any(parameter.is_inference() for parameter in parameters):
+        return make()
     kept: dict[Hashable, PackedWeight[T]] = getattr(parameters[0], "packed", {})
     versions = parameter_versions(parameters)
     packed = kept.get(key)

@@ -7,10 +7,10 @@ joint product, and kernels in C++ do the rest of a step. Its equations are those
 n: rows   b: inputs   k: slots   h: units of the GRU   a: units of the attention   d: width of t_i
 """
 
-from collections.abc import Sequence
 from types import ModuleType
 from typing import NamedTuple, cast
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -18,11 +18,12 @@ from regard.attention.core import Attention
 from regard.attention.normalizers import softmax
 from regard.attention.scores import Additive
 from regard.attention.step_reader import SearchMemory
+from regard.errors import InputError
 from regard.kernels import compiled
-from regard.kernels.gru import address, can_run_kernels, next_gru_state
-from regard.kernels.linear import Linear
-from regard.kernels.log_probabilities import log_probabilities
-from regard.kernels.prepared import Affine, PreparedLinear
+from regard.kernels.gru import can_run_kernels
+from regard.kernels.linear import Linear, find_or_make
+from regard.kernels.panels import NO_PRODUCT, pack_panels
+from regard.kernels.prepared import Affine
 from regard.layers.cells import GRU
 from regard.layers.embedding import Embedding
 from regard.layers.maxout import DeepOutput
@@ -47,8 +48,8 @@ class PreparedMemory(NamedTuple):
     valid: Bool[Tensor, "b k"] | None
 
 
-class PreparedDecoder:
-    """The products of a step, by their input.
+class DecoderWeights:
+    """The products of a step by their input, and the table of their addresses.
 
     Columns of the products:
 
@@ -57,97 +58,69 @@ class PreparedDecoder:
         of context  GRU (3h), deep output
     """
 
-    def __init__(self, native: ModuleType, parts: DecoderParts, memory: PreparedMemory):
-        cell, deep = parts.cell, parts.deep
+    def __init__(self, parts: DecoderParts):
+        cell, deep, words = parts.cell, parts.deep, parts.words.weight
         score = cast("Additive", parts.attention.score)
         of_query = cast("Linear", score.of_query)
-        self.native, self.parts, self.memory = native, parts, memory
-        is_before, hidden = cell.reset == "before", cell.hidden_dim
-        gates = 2 * hidden if is_before else 3 * hidden
-        width = parts.words.weight.shape[1]
         of_state, of_word, of_context = cast("list[Linear]", list(deep.parts))
-        bias_hh = cell.bias_hh
-        state = [Affine(of_query.weight, of_query.bias), Affine(cell.weight_hh[:gates], None)]
-        if is_before:
-            word_bias = cell.bias_ih + bias_hh
-        else:
-            word_bias, state[1] = cell.bias_ih, Affine(cell.weight_hh, bias_hh)
-        self.word_product = joint_product(
-            [Affine(cell.weight_ih[:, :width], word_bias), Affine(of_word.weight, of_state.bias)]
-        )
-        self.context_product = joint_product(
-            [Affine(cell.weight_ih[:, width:], None), Affine(of_context.weight, None)]
-        )
+        hidden, width, is_before = cell.hidden_dim, words.shape[1], cell.reset == "before"
+        of_words, of_contexts = cell.weight_ih.split([width, cell.input_dim - width], 1)
+        gates, fresh = cell.weight_hh.split([2 * hidden, hidden])
         readout = Affine(of_state.weight, None)
-        self.state_product = joint_product(state if parts.reads_current else [*state, readout])
-        self.readout_product = joint_product([readout])
-        new = PreparedLinear([Affine(cell.weight_hh[2 * hidden :], None)])
-        self.new_product = new if is_before else None
-        self.output = joint_product([Affine(parts.output.weight, parts.output.bias)])
-        self.units, self.hidden, self.gates = len(of_query.weight), hidden, gates
-        self.readout_width = len(of_word.weight)
+        if is_before:
+            word_bias, recurrent = cell.bias_ih + cell.bias_hh, Affine(gates, None)
+        else:
+            word_bias, recurrent = cell.bias_ih, Affine(cell.weight_hh, cell.bias_hh)
+        of_s = [Affine(of_query.weight, of_query.bias), recurrent]
+        products = [
+            pack_panels([Affine(of_words, word_bias), Affine(of_word.weight, of_state.bias)]),
+            pack_panels(of_s if parts.reads_current else [*of_s, readout]),
+            pack_panels([Affine(of_contexts, None), Affine(of_context.weight, None)]),
+            pack_panels([Affine(fresh, None)]) if is_before else NO_PRODUCT,
+            pack_panels([readout]) if parts.reads_current else NO_PRODUCT,
+            pack_panels([Affine(parts.output.weight, parts.output.bias)]),
+        ]
+        self.tensors = [words, score.energy, *products]  # they live as long as their addresses
+        self.table = torch.tensor(
+            [
+                *(number for product in products for number in product.numbers),
+                *(words.data_ptr(), score.energy.data_ptr(), len(words)),
+                *(hidden, len(of_query.weight), deep.pieces, is_before, parts.reads_current),
+            ]
+        )
+        self.output_size = len(parts.output.weight)
+
+
+class PreparedDecoder:
+    """Steps of a search, each by one call of a kernel."""
+
+    def __init__(self, native: ModuleType, parts: DecoderParts, memory: PreparedMemory):
+        self.native, self.parts, self.memory = native, parts, memory
+        parameters = decoder_parameters(parts)
+        key = DecoderWeights, parts.reads_current
+        self.weights = find_or_make(key, parameters, lambda: DecoderWeights(parts))
 
     def step(
         self, s: Float[Tensor, "n h"], origin: Int[Tensor, " n"], tokens: Int[Tensor, " n"]
     ) -> tuple[Float[Tensor, "n v"], Float[Tensor, "n h"]]:
         """Read a token in each row; return log-probabilities and the new state."""
-        word = self.word_product(self.parts.words(tokens))
-        of_state = self.state_product(s)
-        context = self.context_product(self.read(of_state, origin))
-        next_s = next_gru_state(
-            self.native,
-            address(word, 0),
-            address(context, 0),
-            address(of_state, self.units),
-            s,
-            self.new_product,
+        (exp_keys, values, valid), weights = self.memory, self.weights
+        tokens, next_s = tokens.long().contiguous(), torch.empty_like(s)
+        log_probs = s.new_empty(len(s), weights.output_size)
+        is_done = self.native.decoder_step(
+            *(weights.table.data_ptr(), exp_keys.data_ptr(), values.data_ptr()),
+            *(0 if valid is None else valid.data_ptr(), values.shape[1], origin.data_ptr()),
+            *(tokens.data_ptr(), s.data_ptr(), next_s.data_ptr(), log_probs.data_ptr(), len(s)),
         )
-        if self.parts.reads_current:
-            readout, first = self.readout_product(next_s), 0
-        else:
-            readout, first = of_state, self.units + self.gates
-        t = s.new_empty(len(s), self.readout_width // self.parts.deep.pieces)
-        columns = 3 * self.hidden
-        self.native.sum_maxout(
-            *address(word, columns),
-            *address(context, columns),
-            *address(readout, first),
-            t.data_ptr(),
-            *t.shape,
-            self.parts.deep.pieces,
-        )
-        return log_probabilities(self.output(t)), next_s
-
-    def read(self, of_state: Tensor, origin: Tensor) -> Float[Tensor, "n v"]:
-        """Return the context of each row."""
-        exp_keys, values, valid = self.memory
-        slots, width = values.shape[1:]
-        context = values.new_empty(len(of_state), width)
-        self.native.attend_additive(
-            *address(of_state, 0),
-            exp_keys.data_ptr(),
-            cast("Additive", self.parts.attention.score).energy.data_ptr(),
-            values.data_ptr(),
-            0 if valid is None else valid.data_ptr(),
-            origin.data_ptr(),
-            context.data_ptr(),
-            *(len(context), slots, self.units, width),
-        )
-        return context
+        if not is_done:
+            raise InputError(self.parts.words.id_range_message(tokens))
+        return log_probs, next_s
 
 
-def joint_product(parts: Sequence[Affine]) -> PreparedLinear:
-    """Return the product with several weights; a missing bias is 0 if another part has one."""
-    if all(part.bias is None for part in parts):
-        return PreparedLinear(parts)
-    return PreparedLinear(
-        [
-            part
-            if part.bias is not None
-            else Affine(part.weight, part.weight.new_zeros(len(part.weight)))
-            for part in parts
-        ]
-    )
+def decoder_parameters(parts: DecoderParts) -> list[Tensor]:
+    """Return the parameters of a decoder; that of the attention's memory is not used."""
+    modules = (parts.output, parts.words, parts.attention, parts.cell, parts.deep)
+    return [weight for module in modules for weight in module.parameters()]
 
 
 def prepare_decoder(parts: DecoderParts, memory: SearchMemory) -> PreparedDecoder | None:
@@ -160,7 +133,8 @@ def prepare_decoder(parts: DecoderParts, memory: SearchMemory) -> PreparedDecode
         valid = valid.expand(values.shape[:2]).contiguous()
     exp_keys, values = exp_keys.contiguous(), values.contiguous()
     energy = cast("Additive", parts.attention.score).energy
-    if not can_run_kernels(exp_keys, values, energy, *parts.cell.weights, parts.output.weight):
+    weights = energy, *parts.cell.weights, parts.words.weight, parts.output.weight
+    if not can_run_kernels(exp_keys, values, *weights):
         return None
     return PreparedDecoder(native, parts, PreparedMemory(exp_keys, values, valid))
 
@@ -176,6 +150,7 @@ def is_plain_decoder(parts: DecoderParts) -> bool:
         and attention.hook is None
         and type(cell) is GRU
         and cell.gain is None
+        and parts.words.scale == 1.0
         and not any(module.training for module in modules)
         and not any(module._forward_hooks or module._forward_pre_hooks for module in modules)
         and all(

@@ -14,6 +14,7 @@ from regard.attention.validation import check_finite, check_positive, check_widt
 from regard.errors import InputError
 from regard.layers.cells import Cell, Kernel, Recurrence, RecurrentState, check_dtype, check_state
 from regard.layers.dropout import dropout
+from regard.layers.gru_layer import can_run_gru, run_gru_layer
 from regard.layers.precision import without_autocast
 
 
@@ -261,7 +262,10 @@ class Recurrent(nn.Module):
                     None if m is None else select_mask_rows(m, packing)
                     for m in masks.states[cell_range]
                 ]
-            if kernel is not None and state_masks[0] is None:
+            if all(mask is None for mask in state_masks) and can_run_gru(cells, data):
+                sizes = None if packing is None else packing.sizes
+                data, final = run_gru_layer(cells, data, start, sizes)
+            elif kernel is not None and state_masks[0] is None:
                 data, final = self.run_fused(kernel, cells, data, start, packing)
             else:
                 data, final = run_unfused(cells, data, start, packing, state_masks)

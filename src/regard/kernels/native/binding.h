@@ -1,7 +1,7 @@
 // Makes a Python function of a C++ function whose arguments are pointers and numbers.
 //
 // Python passes an address (`Tensor.data_ptr()`, 0 for none) for a pointer. Nothing is checked here:
-// the functions of native.py check types, shapes and strides.
+// the callers in Python check types, shapes and strides. A result is a whole number, or nothing.
 
 #pragma once
 
@@ -29,7 +29,7 @@ T converted(PyObject* value) {
 template <auto function, bool releases_lock>
 struct Binding;
 
-template <typename... Args, void (*function)(Args...), bool releases_lock>
+template <typename Result, typename... Args, Result (*function)(Args...), bool releases_lock>
 struct Binding<function, releases_lock> {
     static PyObject* call(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
         if (count != static_cast<Py_ssize_t>(sizeof...(Args))) {
@@ -42,13 +42,22 @@ struct Binding<function, releases_lock> {
     static PyObject* call_with(PyObject* const* arguments, std::index_sequence<I...>) {
         const std::tuple<Args...> values{converted<Args>(arguments[I])...};
         if (PyErr_Occurred()) return nullptr;
+        int64_t result = 0;
+        const auto run = [&] {
+            if constexpr (std::is_void_v<Result>) {
+                std::apply(function, values);
+            } else {
+                result = std::apply(function, values);
+            }
+        };
         if constexpr (releases_lock) {
             Py_BEGIN_ALLOW_THREADS
-            std::apply(function, values);
+            run();
             Py_END_ALLOW_THREADS
         } else {
-            std::apply(function, values);
+            run();
         }
+        if constexpr (!std::is_void_v<Result>) return PyLong_FromLongLong(result);
         Py_RETURN_NONE;
     }
 };

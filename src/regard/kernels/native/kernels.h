@@ -69,6 +69,34 @@ void step_blocks(const StepStack* stack, float* x, float* slots, int64_t part_st
                  int64_t source_length, const float* mask, int64_t rows, int64_t rows_per_source,
                  float epsilon, float scale);
 
+// panels.cpp. Python writes this structure, and those that hold it, as arrays of 64-bit numbers.
+struct PanelProduct {  // x W' + b
+    const void* panels;  // kernels/panels.py
+    int64_t inputs, outputs, uses_int8;
+};
+void multiply_panels(const PanelProduct* product, const float* x, int64_t x_step, float* y,
+                     int64_t y_step, int64_t rows);
+
+// sequence.cpp
+struct GruSequence {  // kernels/gru.py
+    PanelProduct input, state, fresh;
+    int64_t hidden, resets_before;
+};
+void gru_sequence(const GruSequence* gru, const float* x, int64_t positions, const int64_t* counts,
+                  const int64_t* firsts, int64_t steps, int64_t row_step, int64_t is_backward,
+                  float* s, float* outputs, int64_t output_step);
+
+// decoder.cpp
+struct DecoderStep {  // kernels/decoder.py
+    PanelProduct word, state, context, fresh, readout, output;
+    const float *words, *energy;  // the table of words, and v of the attention
+    int64_t vocabulary, hidden, units, pieces, resets_before, reads_current;
+};
+int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const float* values,
+                     const bool* valid, int64_t slots, const int64_t* origin,
+                     const int64_t* tokens, const float* s, float* next_s, float* log_probs,
+                     int64_t rows);
+
 // search.cpp
 void log_softmax_rows(float* x, int64_t rows, int64_t width);
 void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width);
