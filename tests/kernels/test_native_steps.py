@@ -5,6 +5,7 @@ import torch
 
 from regard.attention.step_energy import step_energy
 from regard.decoding.greedy import greedy_search
+from regard.errors import InputError
 from regard.kernels import compiled
 from regard.kernels.gru import GruGates, GruState, address, next_gru_state
 from regard.kernels.log_probabilities import log_probabilities
@@ -120,6 +121,31 @@ def test_rows_of_a_prepared_search_do_not_depend_on_others(seed, unchecked):
     for row in range(3):
         memory = model.remember(source[row : row + 1], valid[row : row + 1])
         assert greedy_search(model, memory, 1)[0][0].ids == together[row][0].ids
+
+
+@torch.inference_mode()
+def test_threads_share_the_rows_of_a_search(seed, unchecked):
+    """Also in the encoder, with rows of unequal length."""
+    model, _, _ = small_model("before", "previous")
+    source = torch.randint(4, 11, (37, 6))
+    valid = torch.arange(6) < torch.randint(1, 7, (37, 1))
+    threads, results = torch.get_num_threads(), list[torch.Tensor]()
+    try:
+        for number in (1, 3):
+            torch.set_num_threads(number)
+            state = model.start(model.remember(source, valid))
+            results.append(model.step(state, source[:, 0])[0])
+    finally:
+        torch.set_num_threads(threads)
+    torch.testing.assert_close(results[0], results[1], rtol=1e-6, atol=1e-6)
+
+
+@torch.inference_mode()
+def test_a_token_outside_the_vocabulary_is_an_error(seed, unchecked):
+    model, source, valid = small_model("before", "previous")
+    state = model.start(model.remember(source, valid))
+    with pytest.raises(InputError, match="ids hold 12"):
+        model.step(state, torch.tensor([4, 12, 5]))
 
 
 @torch.inference_mode()

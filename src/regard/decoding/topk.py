@@ -27,7 +27,9 @@ def fast_argmax(rows: Float[Tensor, "n v"]) -> Int[Tensor, " n"]:
     """Return the column of the greatest number of each row; the first among equals."""
     if compiled.native is not None and compiled.can_use_native(rows):
         columns = torch.empty(len(rows), dtype=torch.long)
-        compiled.native.argmax_rows(rows.data_ptr(), columns.data_ptr(), *rows.shape)
+        compiled.native.argmax_rows(
+            rows.data_ptr(), columns.data_ptr(), *rows.shape, torch.get_num_threads()
+        )
         return columns
     if rows.numel() <= MAX_NUMBERS_FOR_DIRECT_TOPK or rows.shape[1] < 2 * PIECE_SIZE:
         return rows.argmax(1)
@@ -82,7 +84,7 @@ def native_topk(
     scores = scores.contiguous()
     native.top_sums(
         *(log_probs.data_ptr(), scores.data_ptr(), values.data_ptr(), flat_ids.data_ptr()),
-        *(inputs, beams, size, k),
+        *(inputs, beams, size, k, torch.get_num_threads()),
     )
     return values, flat_ids // size, flat_ids % size
 

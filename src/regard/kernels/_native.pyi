@@ -1,5 +1,6 @@
 """Functions of `native/*.cpp`: a pointer is the address of a tensor, or 0 for none."""
 
+def use_openmp(address: int, /) -> None: ...
 def quantize_rows(x: int, numbers: int, scales: int, rows: int, width: int, /) -> None: ...
 def attend_step(
     query: int,
@@ -148,6 +149,8 @@ def gru_sequence(
     s: int,
     outputs: int,
     output_step: int,
+    rows: int,
+    threads: int,
     /,
 ) -> None: ...
 def decoder_step(
@@ -162,10 +165,11 @@ def decoder_step(
     next_s: int,
     log_probs: int,
     rows: int,
+    threads: int,
     /,
 ) -> int: ...
 def log_softmax_rows(x: int, rows: int, width: int, /) -> None: ...
-def argmax_rows(x: int, columns: int, rows: int, width: int, /) -> None: ...
+def argmax_rows(x: int, columns: int, rows: int, width: int, threads: int, /) -> None: ...
 def top_sums(
     log_probs: int,
     scores: int,
@@ -175,6 +179,7 @@ def top_sums(
     beams: int,
     width: int,
     count: int,
+    threads: int,
     /,
 ) -> None: ...
 def additive_energies(

@@ -5,6 +5,7 @@ torch, with the same results but for rounding. A kernel reads and writes contigu
 thread, and has no gradient; its callers check that, once for many calls.
 """
 
+import ctypes
 import os
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,20 @@ def load_native() -> ModuleType | None:
     except ImportError:
         return None
     check_is_current(Path(_native.__file__))
+    _native.use_openmp(find_openmp())
     return _native
+
+
+def find_openmp() -> int:
+    """Return the address of `GOMP_parallel` in the OpenMP that torch brings; 0 if it has another.
+
+    Kernels share the threads of torch, and the number of threads that is set in torch.
+    """
+    for library in (Path(torch.__file__).parent / "lib").glob("libgomp*.so*"):
+        function = getattr(ctypes.CDLL(str(library)), "GOMP_parallel", None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return 0
 
 
 def check_is_current(library: Path) -> None:

@@ -71,5 +71,6 @@ def run_gru(
     compiled.native.gru_sequence(  # pyright: ignore[reportOptionalMemberAccess] - see the callers
         *(kept.table.data_ptr(), x.data_ptr(), len(x), table[0].data_ptr(), table[1].data_ptr()),
         *(table.shape[1], row_step, is_backward, s.data_ptr(), *address(*outputs)),
+        *(len(s), torch.get_num_threads()),
     )
     return s

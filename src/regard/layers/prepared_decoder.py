@@ -110,7 +110,8 @@ class PreparedDecoder:
         is_done = self.native.decoder_step(
             *(weights.table.data_ptr(), exp_keys.data_ptr(), values.data_ptr()),
             *(0 if valid is None else valid.data_ptr(), values.shape[1], origin.data_ptr()),
-            *(tokens.data_ptr(), s.data_ptr(), next_s.data_ptr(), log_probs.data_ptr(), len(s)),
+            *(tokens.data_ptr(), s.data_ptr(), next_s.data_ptr(), log_probs.data_ptr()),
+            *(len(s), torch.get_num_threads()),
         )
         if not is_done:
             raise InputError(self.parts.words.id_range_message(tokens))

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels.h"
+#include "threads.h"
 
 namespace {
 
@@ -19,22 +20,18 @@ class Scratch {
     float* next_;
 };
 
-}  // namespace
+constexpr int64_t kLeastRows = 8;  // of a thread: with fewer, each reads all weights for little
 
-// Reads a token in each row: log-probabilities of the next one, and the new state. Returns 0 if one
-// of them is not in the vocabulary. Columns of the products are those of `PreparedDecoder`.
-int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const float* values,
-                     const bool* valid, int64_t slots, const int64_t* origin,
-                     const int64_t* tokens, const float* s, float* next_s, float* log_probs,
-                     int64_t rows) {
-    const DecoderStep& d = *decoder;
+// Columns of the products are those of `DecoderWeights`.
+void step_rows(const DecoderStep& d, const float* exp_keys, const float* values, const bool* valid,
+               int64_t slots, const int64_t* origin, const int64_t* tokens, const float* s,
+               float* next_s, float* log_probs, int64_t rows) {
     const int64_t hidden = d.hidden, joint = d.word.outputs, width = d.word.inputs;
     const int64_t readout = joint - 3 * hidden, values_width = d.context.inputs;
     Scratch scratch(rows * (width + 2 * joint + d.state.outputs + values_width + 3 * hidden +
                             2 * readout));
     float *words = scratch.take(rows * width), *of_word = scratch.take(rows * joint);
     for (int64_t row = 0; row < rows; ++row) {
-        if (tokens[row] < 0 || tokens[row] >= d.vocabulary) return 0;
         std::copy_n(d.words + tokens[row] * width, width, words + row * width);
     }
     multiply_panels(&d.word, words, width, of_word, joint, rows);
@@ -70,5 +67,23 @@ int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const fl
                rows, t_width, d.pieces);
     multiply_panels(&d.output, t, t_width, log_probs, d.output.outputs, rows);
     log_softmax_rows(log_probs, rows, d.output.outputs);
+}
+
+}  // namespace
+
+// Reads a token in each row: log-probabilities of the next one, and the new state. Returns 0 if one
+// of them is not in the vocabulary.
+int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const float* values,
+                     const bool* valid, int64_t slots, const int64_t* origin,
+                     const int64_t* tokens, const float* s, float* next_s, float* log_probs,
+                     int64_t rows, int64_t threads) {
+    const int64_t hidden = decoder->hidden, outputs = decoder->output.outputs;
+    for (int64_t row = 0; row < rows; ++row) {
+        if (tokens[row] < 0 || tokens[row] >= decoder->vocabulary) return 0;
+    }
+    run_shares(rows, kLeastRows, threads, [&](int64_t first, int64_t count) {
+        step_rows(*decoder, exp_keys, values, valid, slots, origin + first, tokens + first,
+                  s + first * hidden, next_s + first * hidden, log_probs + first * outputs, count);
+    });
     return 1;
 }

@@ -84,7 +84,8 @@ struct GruSequence {  // kernels/gru.py
 };
 void gru_sequence(const GruSequence* gru, const float* x, int64_t positions, const int64_t* counts,
                   const int64_t* firsts, int64_t steps, int64_t row_step, int64_t is_backward,
-                  float* s, float* outputs, int64_t output_step);
+                  float* s, float* outputs, int64_t output_step, int64_t rows,
+                  int64_t threads);
 
 // decoder.cpp
 struct DecoderStep {  // kernels/decoder.py
@@ -95,10 +96,10 @@ struct DecoderStep {  // kernels/decoder.py
 int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const float* values,
                      const bool* valid, int64_t slots, const int64_t* origin,
                      const int64_t* tokens, const float* s, float* next_s, float* log_probs,
-                     int64_t rows);
+                     int64_t rows, int64_t threads);
 
 // search.cpp
 void log_softmax_rows(float* x, int64_t rows, int64_t width);
-void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width);
+void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width, int64_t threads);
 void top_sums(const float* log_probs, const double* scores, double* values, int64_t* indices,
-              int64_t inputs, int64_t beams, int64_t width, int64_t count);
+              int64_t inputs, int64_t beams, int64_t width, int64_t count, int64_t threads);

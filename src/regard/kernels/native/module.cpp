@@ -2,8 +2,10 @@
 
 #include "binding.h"
 #include "kernels.h"
+#include "threads.h"
 
 static PyMethodDef methods[] = {
+    method<use_openmp>("use_openmp"),
     method<quantize_rows>("quantize_rows"),
     method<attend_step>("attend_step"),
     method<attend_step, true>("attend_step_unlocked"),

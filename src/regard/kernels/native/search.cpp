@@ -5,10 +5,15 @@
 #include <limits>
 
 #include "kernels.h"
+#include "threads.h"
 #include "vector_math.h"
 
 constexpr int64_t kBlock = 64;  // numbers that are looked at one by one only if the largest counts
 constexpr double kNone = -std::numeric_limits<double>::infinity();
+
+constexpr int64_t kLeastNumbers = 50000;  // of a thread: a few microseconds
+
+static int64_t least_rows(int64_t width) { return 1 + kLeastNumbers / width; }
 
 // x - log sum exp x, in place
 VECTORIZED
@@ -36,9 +41,8 @@ INLINE float largest_of(const float* x, int64_t count) {
     return has_nan ? __builtin_nanf("") : largest;
 }
 
-// The column of the largest number of each row, the first among equals; NaN is larger than any.
 VECTORIZED
-void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width) {
+static void argmax_of(const float* x, int64_t* columns, int64_t rows, int64_t width) {
     for (int64_t row = 0; row < rows; ++row, x += width) {
         int64_t best_block = 0;
         float best = -std::numeric_limits<float>::infinity();
@@ -55,11 +59,8 @@ void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width) 
     }
 }
 
-// The `count` largest sums of a score and a log-probability of each input, the largest first; among
-// equals, the lowest index (beam * width + column). Places for which nothing is left, because all
-// other sums are -inf, have the index 0. The first value of an input with NaN is NaN.
 VECTORIZED
-void top_sums(const float* log_probs, const double* scores, double* values, int64_t* indices,
+static void top_sums_of(const float* log_probs, const double* scores, double* values, int64_t* indices,
               int64_t inputs, int64_t beams, int64_t width, int64_t count) {
     for (int64_t input = 0; input < inputs; ++input, values += count, indices += count) {
         bool has_nan = false;
@@ -85,4 +86,22 @@ void top_sums(const float* log_probs, const double* scores, double* values, int6
         }
         if (has_nan) values[0] = std::numeric_limits<double>::quiet_NaN();
     }
+}
+
+// The column of the largest number of each row, the first among equals; NaN is larger than any.
+void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width, int64_t threads) {
+    run_shares(rows, least_rows(width), threads, [&](int64_t first, int64_t number) {
+        argmax_of(x + first * width, columns + first, number, width);
+    });
+}
+
+// The `count` largest sums of a score and a log-probability of each input, the largest first; among
+// equals, the lowest index (beam * width + column). Places for which nothing is left, because all
+// other sums are -inf, have the index 0. The first value of an input with NaN is NaN.
+void top_sums(const float* log_probs, const double* scores, double* values, int64_t* indices,
+              int64_t inputs, int64_t beams, int64_t width, int64_t count, int64_t threads) {
+    run_shares(inputs, least_rows(beams * width), threads, [&](int64_t first, int64_t number) {
+        top_sums_of(log_probs + first * beams * width, scores + first * beams,
+                    values + first * count, indices + first * count, number, beams, width, count);
+    });
 }
