@@ -21,6 +21,9 @@ from pathlib import Path
 from benchmarks.speed.cases import CASES, OURS, UNITS_TO_LOWER, Case
 from benchmarks.speed.processes import build_process
 
+# After its work, the threads of an engine wait actively for more, on the cores of the next engine.
+SECONDS_OF_REST = 0.05
+
 Speeds = Mapping[str, list[float]]
 Row = dict[str, object]
 
@@ -34,6 +37,7 @@ def measure(case: Case, peers: Path, files: Path) -> Speeds:
     speeds: dict[str, list[float]] = {engine: [] for engine in workers}
     for number in range(case.rounds + 1):
         for engine, worker in workers.items():
+            time.sleep(SECONDS_OF_REST)
             speed = worker.work(case.unit)
             if number:
                 speeds[engine].append(speed)
