@@ -37,7 +37,7 @@ from regard.training.fit import data_table
 
 PROCESSES = (1, 2, 4)
 LOSS_LIMIT, WEIGHT_LIMIT = 1e-5, 1e-4
-MEMORY_SHARE = 0.75  # of the memory of one process, which each of two may need
+MEMORY_SHARE = 0.85  # of the memory of one process, which each of two may need, with libraries
 PRINT_PEAK = """
 import sys
 from pathlib import Path

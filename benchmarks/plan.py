@@ -4,7 +4,8 @@
 
 Each plan and each training is a process of its own, one after the other. Memory is the growth of
 the process over what it was before the first step, at its peak. The time is that of all steps, by
-the clock and of the CPU; on a busy machine, only that of the CPU can be compared.
+the clock and of the CPU; on a busy machine, only that of the CPU can be compared, and only with one
+thread (OMP_NUM_THREADS=1), because threads that wait for others spin.
 """
 
 import argparse

@@ -28,10 +28,10 @@ SURFACE = {
     | {"--skip-bad"},
     "predict": {"folder", "inputs", "--int8", "--json", "--prefix", "--set", "--strict"}
     | {"--input", "--output", "--workers", "--ray", "--device", "--engine"},
-    "embed": {"folder", "inputs", "--json", "--output", "--set"},
-    "chat": {"folder", "--seed", "--show-belief"},
+    "embed": {"folder", "inputs", "--json", "--output", "--set", "--device"},
+    "chat": {"folder", "--seed", "--show-belief", "--device"},
     "play": {"folder", "beginning", "--save", "--piano-roll", "--max-length", "--voices"}
-    | {"--seed", "--temperature", "--tempo"},
+    | {"--seed", "--temperature", "--tempo", "--device"},
     "look": {"folder", "text", "--target", "--save", "--html", "--png", "--svg", "--layer"}
     | {"--head", "--merge-subwords", "--faithfulness", "--split", "--limit", "--ablate"}
     | {"--force-attention", "--gradient-attention", "--style", "--gold", "--step-table"}
@@ -46,6 +46,7 @@ SURFACE = {
         "--save-run",
         "--save",
         "--json",
+        "--device",
     },
     "align": {
         *(
@@ -59,6 +60,7 @@ SURFACE = {
             "--shift",
         ),
         *("--threshold", "--dev", "--dev-gold", "--gold", "--gold-base", "--save", "--json"),
+        "--device",
     },
     "compare": {"arguments", "--sweep", "--runs", "--report-folder", "--split", "--join", "--gold"}
     | {"--pairs", "--gold-base", "--show-attention", "--threads"},

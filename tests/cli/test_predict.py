@@ -181,7 +181,7 @@ def test_chunks_grow_and_lines_stay_in_order(stub_run, capsys, monkeypatch):
     assert printed == [rf"<{word}>\nend" for word in words]
     assert sum(sizes) == 9000
     assert sizes[:3] == [16, 32, 64]
-    assert max(sizes) == 2048
+    assert max(sizes) == 512
 
 
 def test_one_fault_does_not_cost_a_prediction_for_each_line(stub_run, capsys):

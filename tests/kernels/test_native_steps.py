@@ -195,6 +195,14 @@ def test_gradients_of_a_gru(width, unchecked):
             torch.testing.assert_close(gradients, wanted)
 
 
+@pytest.mark.parametrize("scale", [1e-20, 1e-4, 0.1, 0.6, 0.7, 3.0, 100.0])
+def test_states_have_all_digits(scale, seed, unchecked):
+    """Small states too, whose digits 1 - 2 / (e^{2x} + 1) would lose."""
+    raw = scale * torch.cat([-torch.rand(1, 40), torch.rand(1, 40)], 1)
+    state = GruState.apply(raw, torch.zeros_like(raw), torch.zeros_like(raw))
+    torch.testing.assert_close(state.double(), raw.double().tanh(), rtol=4e-7, atol=0.0)
+
+
 def plain_gates(raw: torch.Tensor, s: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     r, z = raw.sigmoid().chunk(2, -1)
     return r * s, z

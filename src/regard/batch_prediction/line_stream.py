@@ -7,7 +7,7 @@ from io import BufferedIOBase
 from regard.data.formats.lines import MAX_LINE_BYTES
 from regard.errors import InputError
 
-FIRST_CHUNK_LINES, MAX_CHUNK_LINES = 16, 2048
+FIRST_CHUNK_LINES, MAX_CHUNK_LINES = 16, 512
 MAX_CHUNK_BYTES = 1 << 22
 READ_BYTES = 1 << 16
 

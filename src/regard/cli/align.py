@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import regard
-from regard.cli.options import GoldBaseOption, RunArgument
+from regard.cli.options import DeviceOption, GoldBaseOption, RunArgument
 from regard.data.corpus import Record, check_name
 from regard.data.formats.text_pairs import read_pairs
 from regard.errors import InputError
@@ -126,6 +126,7 @@ def align(
     gold_base: GoldBaseOption = 0,
     save: SaveLinksOption = None,
     as_json: LinksJsonOption = False,
+    device: DeviceOption = None,
 ) -> None:
     """Link the words of each sentence pair by the cross-attention of RUN.
 
@@ -139,7 +140,7 @@ def align(
     extract_links = best_links if threshold is None else partial(strong_links, threshold=threshold)
     folders = [path for path in (folder, reverse) if path is not None]
     aligners = [
-        load_aligner(path, extract_links, target_to_source=number == 1)
+        load_aligner(path, extract_links, device or "auto", target_to_source=number == 1)
         for number, path in enumerate(folders)
     ]
     texts = text_pairs(read_pairs(pairs) if pairs else Run.load(folder).read_split(split))
@@ -174,9 +175,11 @@ def check_options(
         raise InputError("--dev-gold needs --dev; give the pairs of these links")
 
 
-def load_aligner(folder: Path, extract_links: LinkExtractor, *, target_to_source: bool) -> Aligner:
+def load_aligner(
+    folder: Path, extract_links: LinkExtractor, device: str, *, target_to_source: bool
+) -> Aligner:
     """Return the aligner of the run in a folder."""
-    aligner = Run.load(folder).task.aligner()
+    aligner = Run.load(folder, device=device).task.aligner()
     if aligner is None:
         raise InputError(f"{folder}: the run has no attention to a source; give one that has")
     aligner.extract_links, aligner.target_to_source = extract_links, target_to_source

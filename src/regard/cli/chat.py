@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from regard.cli.options import RunArgument
+from regard.cli.options import DeviceOption, RunArgument
 from regard.errors import InputError
 from regard.run import Run
 from regard.tasks.base import Prediction
@@ -27,9 +27,10 @@ def chat(
             help="Also print the slot values of each reply, and the number of matching rows.",
         ),
     ] = False,
+    device: DeviceOption = None,
 ) -> None:
     """Chat with a run: one line of input per turn. Replies are printed while they are generated."""
-    run = Run.load(folder)
+    run = Run.load(folder, device=device or "auto")
     if getattr(getattr(run.settings, "decode", None), "kind", None) == "sample":
         run = run.override([f"decode.seed={seed}"])
     task = run.task

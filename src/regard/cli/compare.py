@@ -133,7 +133,7 @@ def train_model(name: str, settings: Settings, folder: Path) -> Signals | None:
 
 def load_run(folder: Path, settings: Settings) -> Run:
     """Load a trained run with the metrics of `settings`, which may differ from those it saved."""
-    run = Run.load(folder)
+    run = Run.load(folder, device=settings.train.device)
     metrics = getattr(settings, "metrics", None)
     if metrics is None:
         return run

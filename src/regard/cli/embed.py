@@ -12,7 +12,7 @@ import typer
 from jaxtyping import Float
 
 from regard.batch_prediction.line_stream import decode_lines
-from regard.cli.options import RunArgument, SetOption
+from regard.cli.options import DeviceOption, RunArgument, SetOption
 from regard.cli.predict import STDIN_LOCATION
 from regard.errors import InputError
 from regard.files import write_atomic
@@ -38,6 +38,7 @@ def embed(
             help="File to write: .npy (one array), .jsonl or .txt. Default: standard output.",
         ),
     ] = None,
+    device: DeviceOption = None,
     overrides: SetOption = None,
 ) -> None:
     """Write the vector of each TEXT, or of each line of standard input, in order.
@@ -45,7 +46,7 @@ def embed(
     A text is cut after vectors.max_tokens tokens. The table [vectors] of the run sets the pooling.
     """
     suffix = output_suffix(output, as_json)
-    run = Run.load(folder).override(overrides or ())
+    run = Run.load(folder, device=device or "auto").override(overrides or ())
     texts = inputs or stdin_texts()
     content = to_bytes(texts, run.embed(texts), suffix)
     if output is None:

@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from regard.cli.options import JsonOption, RunArgument, SplitOption
+from regard.cli.options import DeviceOption, JsonOption, RunArgument, SplitOption
 from regard.data.corpus import Record
 from regard.errors import InputError
 from regard.explain.heads import (
@@ -27,6 +27,11 @@ from regard.view.head_roles import ROLES, dominant_role
 from regard.view.layer_names import layer_label
 from regard.view.progress import progress_bar
 from regard.view.report import render_table
+
+SaveCurveOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="File for a plot of the pruning curve: .png or .svg."),
+]
 
 
 class CurvePoint(NamedTuple):
@@ -66,11 +71,9 @@ def heads(
         Path | None,
         typer.Option(metavar="RUN", help="Folder of the pruned run. Needs --keep-heads."),
     ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File for a plot of the pruning curve: .png or .svg."),
-    ] = None,
+    save: SaveCurveOption = None,
     as_json: JsonOption = False,
+    device: DeviceOption = None,
 ) -> None:
     """Remove each head of RUN in turn; report the increase of the loss, and where the head attends.
 
@@ -81,7 +84,7 @@ def heads(
     if save is not None:
         check_path(save)
         curve_points = curve_points or 8
-    run = Run.load(folder)
+    run = Run.load(folder, device=device or "auto")
     records = run.read_split(split)[:limit]
     head_count = sum(max(n, 1) for n in head_counts(run).values())
     with progress_bar("heads", head_count) as progress:

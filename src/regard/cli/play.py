@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.options import RunArgument
+from regard.cli.options import DeviceOption, RunArgument
 from regard.errors import InputError
 from regard.files import write_atomic
 from regard.run import Run
@@ -15,6 +15,8 @@ from regard.view.midi import MidiNote, midi_bytes
 
 MIDI_SUFFIXES = (".mid", ".midi")
 DEFAULT_TEMPO = 90
+
+TempoOption = Annotated[int, typer.Option(help="Tempo of MIDI files, in quarter notes per minute.")]
 
 
 def play(
@@ -58,12 +60,11 @@ def play(
             "Default: decode.temperature."
         ),
     ] = None,
-    tempo: Annotated[
-        int, typer.Option(help="Tempo of MIDI files, in quarter notes per minute.")
-    ] = DEFAULT_TEMPO,
+    tempo: TempoOption = DEFAULT_TEMPO,
+    device: DeviceOption = None,
 ) -> None:
     """Compose a piece of music with RUN; print it, or write it to files."""
-    run = Run.load(folder)
+    run = Run.load(folder, device=device or "auto")
     composer = music_composer(folder, run)
     check_options(composer, save, piano_roll, {"max-length": max_length, "voices": voices})
     if temperature is not None and not 0 < temperature < math.inf:

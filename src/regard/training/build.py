@@ -13,7 +13,7 @@ from regard.errors import InputError
 from regard.layers.block_stack import BlockStack
 from regard.models.protocols import Model
 from regard.tasks.base import BatchT, ExampleT, ModelT, ParameterGroup, Task
-from regard.training.allocation import keep_freed_memory
+from regard.training.allocation import keep_few_products, keep_freed_memory
 from regard.training.distributed.group import WorkerGroup
 from regard.training.distributed.shardable import check_shardable
 from regard.training.ema import ExponentialMovingAverage
@@ -34,6 +34,7 @@ def build_training(
     """Return the training of a task, which the processes of a group share."""
     if task.device.type == "cpu":
         keep_freed_memory()
+        keep_few_products()
     train, model = settings.train, task.model
     if group is not None and group.size > 1:
         share_batches(group, task, batches)

@@ -55,7 +55,11 @@ MEMORY_FILE = Path("/proc/meminfo")
 
 
 def measure_in_new_process(settings: Settings, *, is_timed: bool) -> StepCost:
-    """Measure the cost of a step in a process of its own, whose memory can be observed."""
+    """Measure the cost of a step in a process of its own, whose memory can be observed.
+
+    Its threads wait as those of a training do, if their time counts.
+    """
+    waiting = {} if is_timed else {"OMP_WAIT_POLICY": "PASSIVE"}  # spinning takes most of a core
     request = {
         "settings": settings.model_dump(),
         "is_timed": is_timed,
@@ -67,7 +71,7 @@ def measure_in_new_process(settings: Settings, *, is_timed: bool) -> StepCost:
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "OMP_WAIT_POLICY": "PASSIVE"},  # on a busy machine, spinning takes most
+        env={**os.environ, **waiting},
     )
     if completed.returncode:
         lines = completed.stderr.strip().splitlines() or ["killed, perhaps for lack of memory"]
@@ -152,19 +156,25 @@ class StepProbe:
         """Count a step with a small batch, and with the largest if it can be run here."""
         training, small_training = self.training(1), self.training(SMALL_SHARE)
         source = training.batches
-        steps = planned_steps(self.settings, source)
+        steps, accumulate = planned_steps(self.settings, source), self.settings.train.accumulate
+        batch_count = None if steps is None else steps * accumulate
         batches = first_batches(source)
         sizes = [batch_size(batch) for batch in batches]
         largest, base = batches[sizes.index(max(sizes))], resident_memory()
         small = count_step(small_training, largest_batch(small_training.batches))
+        optimizer = optimizer_state_bytes(small_training)
         ratio, timed = max(sizes) / small.size, None
         can_run = (
             ratio * small.flops <= MAX_STEP_FLOPS
             and ratio * small.activations * ALLOCATOR_FACTOR < available_memory()
         )
+        if can_run:  # forget what the process of a training does not have
+            small_training.optimizer.zero_grad(set_to_none=True)
+            del small_training
+        else:
+            training = small_training
         if is_timed:
-            chosen = training if can_run else small_training
-            timed = time_steps(chosen, largest if can_run else None, small)
+            timed = time_steps(training, largest if can_run else None, small, batch_count)
             growth = peak_memory() - base + weight_bytes(self.model)
             timed = replace(timed, process=growth if can_run else None)
         if can_run:
@@ -178,13 +188,13 @@ class StepProbe:
             parameters=parameter_count(self.model),
             weights=weight_bytes(self.model),
             gradients=trainable_bytes(self.model),
-            optimizer=optimizer_state_bytes(small_training),
+            optimizer=optimizer,
             gathered=gathered_bytes(self.model),
             small=small,
             full=full,
             mean_share=sum(sizes) / len(sizes) / max(sizes),
             steps=steps,
-            accumulate=self.settings.train.accumulate,
+            accumulate=accumulate,
             is_continued=not can_run,
             timed=timed,
         )
@@ -258,10 +268,13 @@ def count_step(training: AnyTraining, batch: object) -> BatchCost:
     )
 
 
-def time_steps(training: AnyTraining, largest: object | None, small: BatchCost) -> TimedSteps:
+def time_steps(
+    training: AnyTraining, largest: object | None, small: BatchCost, batch_count: int | None
+) -> TimedSteps:
     """Run steps with batches of the training, after two with the largest.
 
-    They are many, because a process whose batches have many shapes grows for a while.
+    They are many, because a process whose batches have many shapes grows for a while; but no more
+    than the training has.
     """
     source = training.batches
     for batch in () if largest is None else (largest, largest):
@@ -269,10 +282,9 @@ def time_steps(training: AnyTraining, largest: object | None, small: BatchCost) 
         training.step()
     start, cpu_start, sizes = time.perf_counter(), time.process_time(), list[int]()
     limit = MAX_TIMED_FLOPS * small.size / small.flops
+    most = min(MAX_TIMED_STEPS, batch_count or MAX_TIMED_STEPS)
     while len(sizes) < MIN_TIMED_STEPS or (
-        len(sizes) < MAX_TIMED_STEPS
-        and sum(sizes) < limit
-        and time.perf_counter() < start + MAX_TIMED_SECONDS
+        len(sizes) < most and sum(sizes) < limit and time.perf_counter() < start + MAX_TIMED_SECONDS
     ):
         batch = next(source)
         training.batches = RepeatedBatch(batch)

@@ -49,5 +49,18 @@ INLINE float exp_of(float x) {
 
 INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
 
-// tanh x = 1 - 2 / (e^{2x} + 1)
-INLINE float tanh_of(float x) { return 1.0f - 2.0f / (exp_of(2.0f * x) + 1.0f); }
+// tanh x to 3 units in the last place.
+//
+//     tanh x = 1 - 2 / (e^{2x} + 1)    where the difference loses no digits
+//     tanh x = x + x^3 p(x^2)          below 0.625, with the polynomial of Cephes
+INLINE float tanh_of(float x) {
+    const float square = x * x;
+    float p = -5.70498872745e-3f;
+    p = p * square + 2.06390887954e-2f;
+    p = p * square - 5.37397155531e-2f;
+    p = p * square + 1.33314422036e-1f;
+    p = p * square - 3.33332819422e-1f;
+    const float small = p * square * x + x;
+    const float large = 1.0f - 2.0f / (exp_of(2.0f * x) + 1.0f);
+    return square < 0.390625f ? small : large;
+}
