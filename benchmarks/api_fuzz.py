@@ -1,12 +1,15 @@
 """Fuzz the HTTP server by its OpenAPI schema: no answer has a status of 500 or more.
 
-    python benchmarks/api_fuzz.py [--cases 1000] [--only REGEX] [--seed 1] [--schemathesis st]
+    python benchmarks/api_fuzz.py [--cases 1000] [--only REGEX] [--pass any|answered]
+        [--processes 1] [--seed 1] [--schemathesis st]
 
 It needs schemathesis (`pip install schemathesis`, perhaps in an environment of its own; its command
 is `st`). Four tiny runs are trained and served by `regard serve`. schemathesis then sends `--cases`
 requests to each operation, valid and invalid, and compares statuses and content types with the
 schema. Few of these reach a model, so `--cases` more follow for each operation that asks one, with
 any texts in bodies of the right form. Tables count the requests and the statuses of their answers.
+With `--processes`, that many of schemathesis share the operations. It keeps no database of earlier
+requests, whose comparison takes most of its time, and does not shrink failures.
 
 Exits with 1 after a failure, if an operation with parameters had fewer than `--cases` requests or
 none that is valid or invalid, if no model has answered, if the server has died, or if its log has a
@@ -25,6 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -162,17 +166,55 @@ def answered_schema(url: str, path: Path) -> Path:
     return path
 
 
+def fuzz_paths(
+    fuzzer: str,
+    schema: str,
+    reports: list[Path],
+    paths: list[str],
+    **options: Any,
+) -> int:
+    """Share paths among processes of schemathesis, one for each report; return the worst status."""
+    shares = [paths[number :: len(reports)] for number in range(len(reports))]
+    with ThreadPoolExecutor(len(reports)) as pool:
+        codes = [
+            pool.submit(fuzz, fuzzer, schema, report, share, **options)
+            for report, share in zip(reports, shares, strict=True)
+            if share
+        ]
+    return max(code.result() for code in codes)
+
+
 def fuzz(
-    fuzzer: str, schema: str, report: Path, *, options: list[str], cases: int, seed: int
+    fuzzer: str,
+    schema: str,
+    report: Path,
+    paths: list[str],
+    *,
+    options: list[str],
+    cases: int,
+    seed: int,
 ) -> int:
     """Run schemathesis, which reports all its requests; return its exit status."""
+    pattern = f"^({'|'.join(map(re.escape, paths))})$"
     command = [fuzzer, "run", schema, "--checks", CHECKS, *options]
+    command += ["--include-path-regex", pattern]
     command += ["--max-examples", str(cases)]
     command += ["--seed", str(seed), "--continue-on-failure", "--workers", "1"]
     command += ["--suppress-health-check", "all", "--no-color", "--request-timeout", "60"]
+    command += ["--generation-database", "none", "--no-shrink"]
     command += ["--report", "ndjson", "--report-ndjson-path", str(report)]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    return subprocess.run(command, check=False, env=environment, cwd=report.parent).returncode
+    done = subprocess.run(
+        command,
+        check=False,
+        env=environment,
+        cwd=report.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    print(done.stdout, flush=True)
+    return done.returncode
 
 
 def reported_requests(report: Path) -> Iterator[tuple[str, str, str]]:
@@ -201,12 +243,15 @@ def operations_with_parameters(url: str, only: str) -> dict[str, bool]:
     }
 
 
-def print_table(report: Path, operations: dict[str, bool], cases: int, modes: list[str]) -> bool:
+def print_table(
+    reports: list[Path], operations: dict[str, bool], cases: int, modes: list[str]
+) -> bool:
     """Print the requests of each operation; return whether there were enough of all modes."""
     columns = ["positive", "negative", "2xx", "3xx", "4xx", "5xx", "none"]
     counts = {operation: Counter[str]() for operation in operations}
-    for operation, mode, status in reported_requests(report):
-        counts[operation].update([mode, status])
+    for report in reports:
+        for operation, mode, status in reported_requests(report):
+            counts[operation].update([mode, status])
     print(f"{'operation':38}{'requests':>9}" + "".join(f"{name:>9}" for name in columns))
     is_enough = True
     for operation, count in sorted(counts.items()):
@@ -226,6 +271,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=1000, help="Requests for each operation.")
     parser.add_argument("--only", default="", help="Regular expression of the paths to test.")
+    parser.add_argument("--pass", dest="only_pass", choices=["any", "answered"])
+    parser.add_argument("--processes", type=int, default=1, help="Of schemathesis.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--schemathesis", default="st", help="Command of schemathesis.")
     options = parser.parse_args()
@@ -250,22 +297,30 @@ def main() -> None:
 def run_passes(fuzzer: str, url: str, folder: Path, options: argparse.Namespace) -> bool:
     """Send any requests, then those that models answer; return whether all went well."""
     schema = answered_schema(url, folder / "answered.json")
-    only = ["--include-path-regex", options.only] if options.only else []
-    any_requests = ["--mode", "all", "--phases", "coverage,fuzzing", *only]
+    any_requests = ["--mode", "all", "--phases", "coverage,fuzzing"]
     answered = ["--mode", "positive", "--phases", "fuzzing", "--url", url]
-    answered += ["--include-path-regex", ANSWERED_PATHS]
-    passes = [
-        (f"{url}/openapi.json", any_requests, options.only, ["positive", "negative"]),
-        (str(schema), answered, ANSWERED_PATHS, ["positive"]),
-    ]
+    passes = {
+        "any": (f"{url}/openapi.json", any_requests, options.only, ["positive", "negative"]),
+        "answered": (str(schema), answered, ANSWERED_PATHS, ["positive"]),
+    }
     is_good = True
-    for number, (address, arguments, paths, modes) in enumerate(passes, 1):
-        report = folder / f"requests-{number}.ndjson"
-        code = fuzz(
-            fuzzer, address, report, options=arguments, cases=options.cases, seed=options.seed
+    for name, (address, arguments, pattern, modes) in passes.items():
+        if options.only_pass not in (None, name):
+            continue
+        reports = [folder / f"{name}-{n}.ndjson" for n in range(options.processes)]
+        operations = operations_with_parameters(url, pattern)
+        paths = list(dict.fromkeys(operation.split(" ", 1)[1] for operation in operations))
+        code = fuzz_paths(
+            fuzzer,
+            address,
+            reports,
+            paths,
+            options=arguments,
+            cases=options.cases,
+            seed=options.seed,
         )
-        operations = operations_with_parameters(url, paths)
-        is_enough = print_table(report, operations, options.cases, modes)
+        made = [report for report in reports if report.exists()]
+        is_enough = print_table(made, operations, options.cases, modes)
         is_good = is_good and is_enough and code == 0
     return is_good
 

@@ -37,7 +37,7 @@ from regard.serve.listening import open_socket, server_config
 from regard.tasks.load import resolve_settings
 from regard.training.trainer import Trainer
 
-WARM_UP_REQUESTS = 10_000  # the kernels prepare code for every new size of a batch
+WARM_UP_REQUESTS = 40_000  # the kernels prepare code for new sizes of a batch, and keep much of it
 MIN_BATCH_GAIN = 3.0
 MAX_MEMORY_GROWTH = 0.05
 TURNS = 3  # of each kind of server, one after the other
