@@ -11,6 +11,7 @@ import pytest
 
 from regard import files as whole
 from regard.cli.app import main
+from regard.cli.serve import open_browser
 from regard.training import checkpoint
 
 GOOD = "".join(f"{word}\t{word[::-1]}\n" for word in ("ab", "abc", "bca", "cab", "cba", "aabb"))
@@ -204,6 +205,22 @@ def test_a_folder_of_something_else(regard):
     says(regard("train", "config.toml", "--run", "dev.tsv"), "dev.tsv: is a file; name a folder")
     says(regard("predict", "gone"), "gone: is not a run, there is no config.toml in it")
     says(regard("train", "config.toml", "--run", "."), "use another folder")
+
+
+def test_a_folder_beside_a_run_or_around_it(regard):
+    for name in ("runs/dates", "more/dates"):
+        Path(name).mkdir(parents=True)
+        Path(name, "config.toml").write_text(CONFIG)
+    says(regard("predict", "runs/date"), "did you mean runs/dates?")
+    says(regard("predict", "runs"), "name one of its runs, such as runs/dates")
+    says(regard("serve", "runs/dates", "more/dates"), "runs/dates and more/dates: two runs have")
+
+
+def test_a_machine_without_a_browser(capsys, monkeypatch):
+    monkeypatch.setattr("webbrowser.open", lambda _: False)
+    open_browser("http://127.0.0.1:8000/")
+    says = capsys.readouterr().err
+    assert says == "--open: there is no browser on this machine; open http://127.0.0.1:8000/\n"
 
 
 @pytest.mark.parametrize("place", ["weights", "checkpoint", "log"])

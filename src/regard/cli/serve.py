@@ -1,6 +1,7 @@
 """`regard serve`: a web page and an HTTP API for runs."""
 
 import os
+import sys
 import threading
 import webbrowser
 from pathlib import Path
@@ -62,7 +63,7 @@ def serve(
     def on_start() -> None:
         print(f"{', '.join(names)}: {address} (Ctrl-C to stop)", flush=True)
         if open_page:
-            threading.Timer(BROWSER_DELAY_SECONDS, webbrowser.open, [address]).start()
+            threading.Timer(BROWSER_DELAY_SECONDS, open_browser, [address]).start()
 
     serve_folders(
         folders,
@@ -76,6 +77,12 @@ def serve(
         engine=check_engine_name(engine),
         device=device or "auto",
     )
+
+
+def open_browser(address: str) -> None:
+    """Open the page, or say that it cannot be opened from here."""
+    if not webbrowser.open(address):
+        print(f"--open: there is no browser on this machine; open {address}", file=sys.stderr)
 
 
 def parse_languages(word: str, names: list[str]) -> tuple[str, tuple[str, str]]:

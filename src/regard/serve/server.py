@@ -55,8 +55,13 @@ def serve_folders(
 ) -> None:
     """Serve the runs in folders, with several processes if asked; a dead one is replaced."""
     names = [run_name(folder) for folder in folders]
-    if len(set(names)) < len(names):
-        raise InputError("two runs have the same name; rename one of the folders")
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            first = folders[names.index(name)]
+            raise InputError(
+                f"{first} and {folders[number]}: two runs have the same name, {name}; "
+                "rename one of the folders"
+            )
     if workers == 1:
         runs = [Run.load(folder, engine=engine, device=device) for folder in folders]
         serve_runs(

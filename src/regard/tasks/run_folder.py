@@ -1,6 +1,7 @@
 """The files of a run folder: settings, weights, a file for each vocabulary, and a manifest."""
 
 from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from pathlib import Path
 
 from regard.config.settings import Settings
@@ -26,8 +27,20 @@ def check_run_files(folder: Path, names: Iterable[str]) -> None:
             raise InputError(
                 f"{folder}: the run has no {name}; restore this file, or train the run again"
                 if is_run
-                else f"{folder}: is not a run, there is no {name} in it; name the folder of a run"
+                else f"{folder}: is not a run, there is no {name} in it; {folder_hint(folder)}"
             )
+
+
+def folder_hint(folder: Path) -> str:
+    """Say which folder to name instead: a run in `folder`, or one beside it with a similar name."""
+    inside = sorted(path.parent for path in folder.glob(f"*/{CONFIG_FILE}"))[:3]
+    if inside:
+        return f"name one of its runs, such as {', '.join(map(str, inside))}"
+    if folder.is_dir():
+        return "name the folder of a run"
+    beside = {path.parent.name: path.parent for path in folder.parent.glob(f"*/{CONFIG_FILE}")}
+    similar = get_close_matches(folder.name, beside, n=1)
+    return f"did you mean {beside[similar[0]]}?" if similar else "name the folder of a run"
 
 
 def verify_run(folder: Path, *, skip: Collection[str] = (), digests: bool = True) -> Manifest:
