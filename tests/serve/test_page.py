@@ -225,7 +225,7 @@ def test_every_task_by_keyboard(name, open_page):
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Escape")
         assert page.locator("#menu").count() == 0
-        assert page.evaluate("document.activeElement.className") == "word"
+        assert page.evaluate("document.activeElement.classList.contains('word')")
 
 
 def focus_by_tab(page, selector: str) -> None:

@@ -119,6 +119,7 @@ async function copyLink() {
   saveLink();
   await navigator.clipboard.writeText(location.href);
   announce("The link is on the clipboard");
+  confirmOn($("link"), "Copied");
 }
 
 // --- light and dark

@@ -24,13 +24,22 @@ const draw = (tag, attributes = {}, ...children) =>
 const button = (label, onclick, attributes = {}) =>
   make("button", { type: "button", onclick, ...attributes }, label);
 
-const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 1 : 0)} %`);
 
 const readable = (name) => name.replaceAll("_", " ").replaceAll(".", " ");
 
 function number(value) {
   if (Number.isInteger(value)) return value.toLocaleString("en");
-  return String(Number(value.toPrecision(4)));
+  if (value > 0 && value < 0.001) return "< 0.001";
+  return String(Number(value.toPrecision(3)));
+}
+
+// Say on a button that its work is done, for a moment.
+function confirmOn(node, text) {
+  const label = node.dataset.label ?? node.textContent;
+  Object.assign(node.dataset, { label });
+  node.textContent = text;
+  setTimeout(() => { node.textContent = label; }, 1600);
 }
 
 // Say a text to a screen reader.

@@ -41,14 +41,14 @@ function showBits(prediction, { select, width: room }) {
   }, { picture });
   const isRight = prediction.wrong === 0;
   return [headline(isRight ? "All bits are right" : `${prediction.wrong} wrong ${prediction.wrong === 1 ? "bit" : "bits"}`),
-    picture, slider, factTable({ "least certain bit": prediction.confidence, "bits of surprise": prediction.bits })];
+    picture, slider, factTable({ "least certain bit": percent(prediction.confidence), "bits of surprise": prediction.bits })];
 }
 
 // --- actions: one choice, or an episode of choices
 
 function showAction(prediction) {
   return [headline(`Action ${prediction.action}`),
-    make("p", { class: "faint" }, `expected return ${number(prediction.value)}`),
+    make("p", { class: "faint" }, `expected sum of rewards: ${number(prediction.value)}`),
     make("div", { class: "bars", role: "group", "aria-label": "Actions" },
       ...Object.entries(prediction.probabilities).map(([name, share]) =>
         barRow(`Action ${name}`, share, { isBest: Number(name) === prediction.action })))];
@@ -90,7 +90,9 @@ function showEpisode(prediction, { select, width: room }) {
   }, { picture });
   const legend = make("p", { class: "faint legend" }, make("span", {}, make("i", { class: "won" }), "rewarded"),
     make("span", {}, make("i", { class: "lost" }), "not rewarded"), make("span", {}, "shade: probability before the step"));
-  return [headline(`Return ${number(prediction.return)}`), picture, legend, slider, said, bars];
+  const isWinOrLoss = rewards.every((reward) => reward === 0 || reward === 1), total = number(prediction.return);
+  const title = isWinOrLoss ? `${total} of ${actions.length} actions rewarded` : `Sum of rewards: ${total}`;
+  return [headline(title), picture, legend, slider, said, bars];
 }
 
 // --- few-shot: the support set and the query
@@ -131,6 +133,8 @@ function pointPlot(support, query, label) {
 
 // --- proteins: states of residues, or distances
 
+const STRUCTURE = { H: "helix", E: "strand", C: "coil", G: "short helix", I: "wide helix", B: "bridge", T: "turn", S: "bend", L: "loop" };
+
 function showStates(prediction) {
   const { sequence, states, probabilities = [] } = prediction;
   const residues = [...sequence].map((letter, index) => {
@@ -144,8 +148,9 @@ function showStates(prediction) {
   }
   const counts = {};
   for (const state of states) counts[state] = (counts[state] ?? 0) + 1;
+  const isStructure = Object.keys(counts).every((name) => name in STRUCTURE);
   const legend = make("p", { class: "legend" }, ...Object.entries(counts).sort((a, b) => b[1] - a[1]).map(([name, count]) =>
-    make("span", {}, make("i", { style: `background:${labelColor(name)}` }), `${name}: ${percent(count / states.length)} `)));
+    make("span", {}, make("i", { style: `background:${labelColor(name)}` }), `${isStructure ? `${STRUCTURE[name]} (${name})` : name}: ${percent(count / states.length)} `)));
   return [legend, make("div", { class: "sequence", role: "group", "aria-label": `${sequence.length} residues with their states: ${states}` }, ...groups)];
 }
 

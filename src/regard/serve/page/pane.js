@@ -7,7 +7,7 @@ function createPane({ onerror, onstate }) {
   const json = make("pre", {});
   const raw = make("details", { "data-no-picture": "" }, make("summary", {}, "JSON"), json);
   const tools = make("div", { class: "row tools", "data-no-picture": "" },
-    button("Copy picture", () => copyPicture([answerPart, attentionPart]).catch(onerror)),
+    button("Copy picture", ({ currentTarget }) => copyPicture([answerPart, attentionPart]).then(() => confirmOn(currentTarget, "Copied"), onerror)),
     button("Save picture", () => savePicture([answerPart, attentionPart], pane.run.name).catch(onerror)), raw);
   const attentionTitle = make("h2", {}, "Attention");
   const viewerBox = make("div", { class: "viewer-box" });

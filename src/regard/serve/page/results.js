@@ -3,7 +3,8 @@
 // and clicked; "rows" is for texts that the model has read. `data-query` is a row of the attention.
 
 const MAX_BARS = 10;
-const FACT_NAMES = { log_prob: "log-probability", no_answer: "no answer", found: "rows found" };
+const MIN_PROBABILITY = 0.001; // of an output; a smaller one is shown as its logarithm
+const FACT_NAMES = { no_answer: "no answer", found: "rows found" };
 
 const VIEWS = [
   { matches: (p) => p.support && p.query !== undefined, show: showSupport },
@@ -31,7 +32,10 @@ const headline = (text, attributes = {}) => make("p", { class: "answer", ...attr
 const linkedText = (text) => headline(text, { class: "answer linked" });
 
 function factTable(facts) {
-  const rows = Object.entries(facts).filter(([, value]) => typeof value === "number" || (typeof value === "string" && value));
+  const { log_prob, ...others } = facts;
+  const isLikely = Math.exp(log_prob) >= MIN_PROBABILITY;
+  const output = log_prob === undefined ? {} : isLikely ? { "probability of the output": percent(Math.exp(log_prob)) } : { "log-probability": log_prob };
+  const rows = Object.entries({ ...others, ...output }).filter(([, value]) => typeof value === "number" || (typeof value === "string" && value));
   if (!rows.length) return null;
   return make("dl", { class: "facts" }, ...rows.flatMap(([name, value]) => [
     make("dt", {}, FACT_NAMES[name] ?? readable(name)),

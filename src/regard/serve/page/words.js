@@ -51,7 +51,7 @@ function linkWords(node, data, onclick) {
   const isEnded = tokens[last]?.choices.length && isSpecial(tokens[last].name);
   if (!children.length && !isEnded) return;
   children.push(text.slice(end));
-  if (isEnded) children.push(" ", wordNode("∎", last, { "aria-label": "end of the output", title: "End of the output" }));
+  if (isEnded) children.push(" ", wordNode("∎", last, { class: "word stop", "aria-label": "end of the output", title: "End of the output" }));
   node.replaceChildren(...children);
   moveByArrows([...node.querySelectorAll(".word")]);
 }

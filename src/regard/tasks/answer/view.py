@@ -80,7 +80,7 @@ def answer_map(task: "AnswerTask", record: Record) -> AttentionMap:
     [prediction] = task.predict([record])
     attention = required_attention(task, record)
     return AttentionMap(
-        {"context to question": np.asarray(attention.weights, np.float32).T},
+        {"context near the answer to question": np.asarray(attention.weights, np.float32).T},
         attention.context,
         attention.question,
         title=f"{record['question']} {prediction.text}",

@@ -56,7 +56,7 @@ def render_states(task: "ResidueStateTask", record: Record, surface: Surface) ->
 def distance_map(task: "DistanceTask", record: Record) -> AttentionMap:
     """Return the attention of edges (i, j) to edges (i, k), averaged over i."""
     letters, table = parse_distances(record["text"], "record")
-    names = [f"{letter}{n}" for n, letter in enumerate(letters or "." * len(table), 1)]
+    names = [f"{letter}{n}" for n, letter in enumerate(letters or [""] * len(table), 1)]
     title = record["text"][:MAX_TITLE_CHARACTERS]
     return AttentionMap(task.attention_weights(record), names, title=title)
 

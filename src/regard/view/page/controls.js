@@ -46,7 +46,9 @@ function buildControls(viewer, tools) {
   parts.head.addEventListener("change", ({ target }) => viewer.change({ head: isNaN(target.value) ? target.value : Number(target.value) }));
   parts.threshold.addEventListener("input", ({ target }) => viewer.change({ threshold: Number(target.value) / 100 }));
   parts.dim.addEventListener("input", ({ target }) => viewer.change({ dim: Number(target.value) / 100 }));
-  for (const action of options.actions ?? []) button(action.label, { class: "action" }, tools, () => action.run(viewer.selection()));
+  if (!options.actions?.length) return;
+  const actions = element("div", { class: "actions" }, tools);
+  for (const action of options.actions) button(action.label, { class: "action" }, actions, () => action.run(viewer.selection()));
 }
 
 function buildActions(viewer, tools) { // not in a compact viewer

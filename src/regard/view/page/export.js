@@ -91,14 +91,15 @@ function pageSvg(viewer) { // the view between its title and its scale
   const { theme, data } = viewer;
   const size = ["width", "height"].map((name) => Math.ceil(Number(board.getAttribute(name))));
   const width = Math.max(size[0] + 48, 800);
-  const height = size[1] + 116 + (hasScale ? 64 : 0);
+  const height = size[1] + 134 + (hasScale ? 64 : 0);
   const page = svg("svg", { xmlns: SVG_SPACE, width, height, viewBox: `0 0 ${width} ${height}`, "font-family": theme.font.replaceAll('"', "'") });
   svg("rect", { width, height, fill: theme.ground }, page);
   svg("text", { x: 24, y: 36, "font-size": 18, "font-weight": 600, fill: theme.ink }, page, cutText(data.title || "Attention", (width - 48) * 0.92, 18));
   svg("text", { x: 24, y: 60, "font-size": 13, fill: theme.faint }, page, cutText(pictureSentence(viewer), width - 48, 13));
-  const group = svg("g", { transform: "translate(24 84)" }, page);
+  svg("text", { x: 24, y: 79, "font-size": 13, fill: theme.faint }, page, cutText(readingSentence(viewer), width - 48, 13));
+  const group = svg("g", { transform: "translate(24 102)" }, page);
   group.append(...board.childNodes);
-  if (hasScale) drawScale(page, { theme, top: scaleTop(viewer), even: evenWeight(viewer), x: 24, y: size[1] + 108, ...pictureScale(viewer) });
+  if (hasScale) drawScale(page, { theme, top: scaleTop(viewer), even: evenWeight(viewer), x: 24, y: size[1] + 126, ...pictureScale(viewer) });
   page.querySelectorAll("title").forEach((node) => node.remove());
   return { text: new XMLSerializer().serializeToString(page), width, height };
 }

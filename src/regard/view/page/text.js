@@ -1,5 +1,7 @@
 // The words in reading order: the keys are shaded by the weight of the selected query, which can be played.
 
+const MAX_NUMBERED_WORDS = 40; // a longer text has no weights below its words
+
 function shadedWord(viewer, parent, text, weight, top, attributes = {}) {
   const word = element("span", { class: "word", title: percent(weight), ...attributes }, parent, text || "·");
   if (weight >= 0.0005) {
@@ -78,9 +80,12 @@ function drawPooledText(viewer, board) { // a paragraph for each row, with the k
     if (!used.length) return;
     const group = element("div", { class: "pooled" }, board);
     if (rows.length > 1) element("p", { class: "heading" }, group, capitalized(name));
-    const line = element("p", { class: "running", dir: "auto" }, group);
+    const isShort = rows.length === 1 && used.length <= MAX_NUMBERED_WORDS;
+    const line = element("p", { class: isShort ? "running numbered" : "running", dir: "auto" }, group);
     for (let k = used[0]; k <= used.at(-1); k++) {
-      const word = shadedWord(viewer, line, columns[k], row[k], top);
+      const parent = isShort ? element("span", { class: "weighed" }, line) : line;
+      const word = shadedWord(viewer, parent, columns[k], row[k], top);
+      if (isShort) element("small", { "aria-hidden": "true" }, parent, percent(row[k]));
       word.addEventListener("pointerenter", () => { Object.assign(viewer.state, { row: q, key: k }); viewer.announce(rowSentence(viewer)); });
       word.addEventListener("pointerleave", () => { viewer.state.key = null; viewer.announce(rowSentence(viewer)); });
     }

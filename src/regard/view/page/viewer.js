@@ -156,7 +156,7 @@ function viewerMethods(viewer) {
       if (state.key !== null) state.key = clamp(state.key, 0, labelsOf(viewer)[1].length - 1);
       showControls(viewer);
       parts.lead.textContent = leadSentence(viewer);
-      parts.opening.textContent = openingReason(viewer);
+      parts.opening.textContent = [readingSentence(viewer), openingReason(viewer)].filter(Boolean).join(" ");
       viewer.miniature = viewer.options.compact ? null : drawDetails(viewer, parts.side);
       parts.side.hidden ||= Boolean(viewer.options.compact);
       viewer.showScale();
