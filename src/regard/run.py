@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
@@ -62,6 +63,7 @@ from regard.view.attention_map import AttentionMap
 if TYPE_CHECKING:
     from regard.batch_prediction.file_prediction import FileSummary
 
+SERVER_PACKAGES = ("fastapi", "uvicorn", "prometheus_client", "py3langid")
 Input = str | Record
 """A line of text as the command line takes it, or a record with the fields of the task's data."""
 
@@ -406,6 +408,8 @@ class Run:
         It needs the extra `serve`. With a key, every request must send it. `regard serve` has
         further options, and serves several runs.
         """
+        if missing := [name for name in SERVER_PACKAGES if find_spec(name) is None]:
+            raise InputError(f"{missing[0]} is not installed: pip install 'regard[serve]'")
         # The server stands above this module, and most programs never need it.
         import_module("regard.serve.server").serve_runs(
             {self.settings.task: self}, host=host, port=port, key=key

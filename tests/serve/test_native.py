@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 import regard
+from regard.errors import InputError
 from regard.serve.limits import ApiError
 from regard.serve.native_requests import visible_token
 from regard.serve.served import read_pixels
@@ -262,3 +263,9 @@ def test_an_image_is_measured_before_it_is_decoded():
 
 def test_run_serve_is_public():
     assert callable(regard.Run.serve)
+
+
+def test_serve_names_the_missing_extra(runs, monkeypatch):
+    monkeypatch.setattr("regard.run.find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"fastapi is not installed: pip install 'regard\[serve\]"):
+        runs["judge"].serve()
