@@ -1,6 +1,6 @@
 # make demo    make .venv, install, train a translator of dates and look at its weights
 # make test    make .venv, install with the test tools, then lint, types, import contracts and tests
-# make test-all  the same with the full products of the laws, which take minutes more
+# make test-all  the same with the full products of the laws and long tests, which take minutes more
 # make lint    the same without the tests
 # make docs    build the site of the documents into build/site
 # make axe     check the pages by the rules of axe-core for accessible pages; needs npm and chromium

@@ -19,7 +19,10 @@ from regard.tasks.protocols import TextEmbedder
 from regard.training.prepare import create_run
 from regard.view.terminal import Surface
 
-DEVICES = pytest.mark.parametrize("float64", [True, False], ids=["cuda", "mps"])
+DEVICES = pytest.mark.parametrize(
+    "float64",
+    [pytest.param(True, id="cuda", marks=pytest.mark.full), pytest.param(False, id="mps")],
+)
 
 
 def loss_and_gradients(run: Run, batch: Any) -> tuple[float, dict[str, Tensor]]:

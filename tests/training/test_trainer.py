@@ -236,6 +236,7 @@ def test_a_damaged_run(tmp_path: Path, name: str, damage, says: str):
 
 @pytest.mark.usefixtures("unchecked")
 @pytest.mark.filterwarnings("ignore:The .grad attribute")  # which the compiler itself hides
+@pytest.mark.full  # the compiler takes half a minute; layers/test_compiled.py compiles less
 def test_compiled_it_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The compiler's front alone: it traces as it would, and leaves the code to torch."""
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
