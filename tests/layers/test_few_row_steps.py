@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from regard.attention.masks import causal
 from regard.kernels import compiled, few_rows, int8, linear, prepared
-from regard.layers import few_row_steps as few_row_steps_module
 from regard.layers import step_state
 from regard.layers.few_row_steps import FewRowSteps, few_row_steps
 from regard.layers.prepared_stack import prepare_stack
@@ -79,6 +78,29 @@ def test_a_transformer(form: dict[str, Any], uses_int8: bool, seed):
     compare(model, model.remember(source, valid), 1e-3 if uses_int8 else 1e-4)
 
 
+@pytest.mark.parametrize("uses_int8", [False, True])
+@torch.no_grad()
+def test_threads_share_large_products(uses_int8: bool, seed):
+    sizes = {"source_size": SIZE, "target_size": SIZE, "dim": 256, "heads": 4, "layers": 1}
+    model = build_model("transformer", sizes).eval()
+    if uses_int8:
+        if not few_rows.has_dot_instructions():
+            pytest.skip("the processor has no dot product of bytes")
+        int8.mark_int8(model)
+    source = torch.arange(ROWS * 7).reshape(ROWS, 7) % (SIZE - 4) + 4
+    state = model.start(model.remember(source, torch.ones_like(source, dtype=torch.bool)))
+    assert isinstance(state.few_rows, FewRowSteps)
+    threads, results = torch.get_num_threads(), []
+    try:
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            results.append(model.step(state, torch.arange(ROWS) + 4)[0])
+    finally:
+        torch.set_num_threads(threads)
+    for result in results[1:]:
+        torch.testing.assert_close(result, results[0])
+
+
 @torch.no_grad()
 def test_gpt2(seed):
     sizes = {"size": SIZE, "dim": 16, "heads": 4, "layers": 2, "max_positions": 24}
@@ -101,7 +123,7 @@ def test_heads_in_groups(seed):
 
 
 @torch.no_grad()
-def test_what_the_kernel_does_not_know_keeps_the_products_of_torch(seed, monkeypatch):
+def test_what_the_kernel_does_not_know_keeps_the_products_of_torch(seed):
     def steps(rows: int = 2, **options: Any) -> FewRowSteps | None:
         sizes = {"source_size": SIZE, "target_size": SIZE, "dim": 16, "heads": 4, "layers": 2}
         model = build_model("transformer", {**sizes, **options}).eval()
@@ -113,12 +135,6 @@ def test_what_the_kernel_does_not_know_keeps_the_products_of_torch(seed, monkeyp
     assert steps(rows=9) is None
     assert steps(activation="gelu") is None
     assert steps(hidden_dim=30) is None
-    with monkeypatch.context() as patch:  # large weights are read by several threads
-        patch.setattr(few_row_steps_module, "MAX_BYTES_OF_ONE_THREAD", 1000)
-        patch.setattr(torch, "get_num_threads", lambda: 2)
-        assert steps() is None
-        patch.setattr(torch, "get_num_threads", lambda: 1)
-        assert steps() is not None
     model = build_model("transformer", {"source_size": 9, "target_size": 9, "dim": 16, "heads": 4})
     stack = prepare_stack(model.double().eval().decoder)
     assert stack is not None

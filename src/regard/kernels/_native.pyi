@@ -63,6 +63,7 @@ def step_blocks(
     rows_per_source: int,
     epsilon: float,
     scale: float,
+    threads: int,
     /,
 ) -> None: ...
 def attend_additive(

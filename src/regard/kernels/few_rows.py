@@ -2,6 +2,7 @@
 
 With few rows, a product takes as long as reading its weights, and the calls from Python between the
 products count. This one call does not hold Python's lock, so replicas do not wait for each other.
+The threads of torch share the outputs of a product.
 A table holds the addresses of all weights, in the order of `StepStack` in `native/kernels.h`.
 
 n: rows   d: width of the input   e: width of the output
@@ -22,8 +23,6 @@ from regard.kernels.steps import Norm
 
 # With more rows, products by oneDNN gain more than the calls between them cost.
 MAX_INT8_ROWS, MAX_FLOAT_ROWS = 8, 2
-# One thread runs the kernel. Two read weights that do not fit into the cache faster.
-MAX_BYTES_OF_ONE_THREAD = 128 << 20
 OUTPUTS = 4  # the kernel computes so many numbers of a row at once
 ACTIVATIONS = (("relu", ""), ("swish", ""), ("gelu", "tanh"))  # names and variants, in C++'s order
 FLOAT_BYTES = 4
@@ -67,7 +66,6 @@ class StepTable:
     def __init__(self) -> None:
         self.numbers, self.tensors = list[int](), list[Tensor]()
         self.max_rows = MAX_INT8_ROWS if has_dot_instructions() else 0
-        self.weight_bytes = 0
 
     def add_products(self, linear: PreparedLinear) -> None:
         """Add x W' + b for each of the weights."""
@@ -85,12 +83,11 @@ class StepTable:
         if not uses_int8(base_parameter(weight)):
             if not can_use_native(weight):
                 raise UnsupportedError
-            self.max_rows, self.weight_bytes = MAX_FLOAT_ROWS, self.weight_bytes + weight.nbytes
+            self.max_rows = MAX_FLOAT_ROWS
             return [self.address(weight), bias, 0, 0]
         if not has_dot_instructions():
             raise UnsupportedError
         rows = int8_rows(weight)
-        self.weight_bytes += rows.numbers.nbytes
         return [
             self.address(rows.numbers),
             bias,

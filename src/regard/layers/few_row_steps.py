@@ -10,7 +10,6 @@ from torch import Tensor
 from regard.kernels.compiled import can_use_native, native
 from regard.kernels.few_rows import (
     ACTIVATIONS,
-    MAX_BYTES_OF_ONE_THREAD,
     MAX_INT8_ROWS,
     StepTable,
     UnsupportedError,
@@ -55,8 +54,6 @@ class FewRowSteps:
         self.table = StepTable()
         for each in stack.blocks:
             self.add_block(each)
-        if self.table.weight_bytes > MAX_BYTES_OF_ONE_THREAD and torch.get_num_threads() > 1:
-            raise UnsupportedError
         self.blocks, self.max_rows = torch.tensor(self.table.numbers), self.table.max_rows
         head_dim = len(heads.project.weights[0]) // heads.heads
         dim, hidden_dim = block.narrow.weights[0].shape
@@ -98,7 +95,7 @@ class FewRowSteps:
             *(length, *table),
             source.addresses.data_ptr() if source.steps[0] else 0,
             *(*source.steps, source.length, source.mask, len(x), len(x) // inputs),
-            *(self.epsilon, self.scale),
+            *(self.epsilon, self.scale, torch.get_num_threads()),
         )
         return x
 
@@ -130,7 +127,7 @@ def heads_form(heads: PreparedHeads) -> tuple[int, int, float, torch.Size]:
 
 
 def few_row_steps(stack: PreparedStack, rows: int) -> FewRowSteps | None:
-    """Return the steps by one call each; None if torch computes them faster, or has to."""
+    """Return the steps by one call each; None if the kernel does not know this stack."""
     norm = stack.blocks[0].feed_norm
     if native is None or rows > MAX_INT8_ROWS or not can_use_native(norm.weight):
         return None

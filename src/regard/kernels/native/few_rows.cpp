@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels.h"
+#include "threads.h"
 #include "vector_math.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -20,6 +21,7 @@ namespace {
 constexpr int64_t kOutputs = 4;  // rows of a weight that are read side by side
 constexpr int64_t kRows = 4;     // rows of x that are multiplied with them at once
 constexpr int64_t kBytesAhead = 1024;  // of a weight, which the processor fetches in advance
+constexpr int64_t kLeastBytes = 1 << 16;  // of a weight: with fewer, threads wait for each other
 
 // Sixteen numbers, which the compiler puts into as many registers as the processor needs.
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
@@ -74,10 +76,11 @@ INLINE void multiply_floats(const float* x, const StepProduct& product, int64_t 
     }
 }
 
+// The same for the outputs from `first` to `end`.
 VECTORIZED
 void multiply_floats(const float* x, const StepProduct& product, float* y, int64_t y_step,
-                     int64_t rows) {
-    for (int64_t first = 0; first < product.outputs; first += kOutputs) {
+                     int64_t rows, int64_t first, int64_t end) {
+    for (; first < end; first += kOutputs) {
         for (int64_t row = 0; row < rows; row += kRows) {
             const float* numbers = x + row * product.inputs;
             float* results = y + row * y_step;
@@ -134,8 +137,8 @@ WITH_DOT_INSTRUCTIONS inline void multiply_bytes(const uint8_t* x, const float* 
 
 WITH_DOT_INSTRUCTIONS
 void multiply_bytes(const uint8_t* x, const float* x_scales, const StepProduct& product, float* y,
-                    int64_t y_step, int64_t rows) {
-    for (int64_t first = 0; first < product.outputs; first += kOutputs) {
+                    int64_t y_step, int64_t rows, int64_t first, int64_t end) {
+    for (; first < end; first += kOutputs) {
         for (int64_t row = 0; row < rows; row += kRows) {
             const uint8_t* numbers = x + row * product.inputs;
             const float* scales = x_scales + row;
@@ -152,14 +155,17 @@ void multiply_bytes(const uint8_t* x, const float* x_scales, const StepProduct& 
 
 #endif
 
-// The rows of a product; they are rounded to 8 bits at most once.
+// The rows of a product; they are rounded to 8 bits at most once. Threads share its outputs.
 class Input {
    public:
-    Input(const float* x, int64_t rows, int64_t width) : x_(x), rows_(rows), width_(width) {}
+    Input(const float* x, int64_t rows, int64_t width, int64_t threads)
+        : x_(x), rows_(rows), width_(width), threads_(threads) {}
 
     void multiply(const StepProduct& product, float* y, int64_t y_step) {
         if (!product.scales) {
-            multiply_floats(x_, product, y, y_step, rows_);
+            share(product, sizeof(float), [&](int64_t first, int64_t end) {
+                multiply_floats(x_, product, y, y_step, rows_, first, end);
+            });
             return;
         }
 #ifdef HAS_DOT_INSTRUCTIONS
@@ -168,13 +174,25 @@ class Input {
             scales_.resize(rows_);
             quantize_rows(x_, numbers_.data(), scales_.data(), rows_, width_);
         }
-        multiply_bytes(numbers_.data(), scales_.data(), product, y, y_step, rows_);
+        share(product, sizeof(int8_t), [&](int64_t first, int64_t end) {
+            multiply_bytes(numbers_.data(), scales_.data(), product, y, y_step, rows_, first, end);
+        });
 #endif
     }
 
    private:
+    // Calls part(first, end) for shares of the outputs.
+    template <typename Part>
+    void share(const StepProduct& product, int64_t number_bytes, const Part& part) {
+        const int64_t bytes = kOutputs * product.inputs * number_bytes;
+        run_shares(product.outputs / kOutputs, std::max<int64_t>(1, kLeastBytes / bytes), threads_,
+                   [&](int64_t first, int64_t count) {
+                       part(first * kOutputs, (first + count) * kOutputs);
+                   });
+    }
+
     const float* x_;
-    int64_t rows_, width_;
+    int64_t rows_, width_, threads_;
     std::vector<uint8_t> numbers_;
     std::vector<float> scales_;
 };
@@ -213,7 +231,7 @@ void step_blocks(const StepStack* stack, float* x, float* slots, int64_t part_st
                  const int32_t* owners, int64_t owner_step, float* const* source,
                  int64_t input_step, int64_t source_group_step, int64_t source_slot_step,
                  int64_t source_length, const float* mask, int64_t rows, int64_t rows_per_source,
-                 float epsilon, float scale) {
+                 float epsilon, float scale, int64_t threads) {
     const int64_t dim = stack->dim, heads = stack->heads, groups = stack->groups;
     const int64_t joint = (heads + 2 * groups) * stack->head_dim, inner = heads * stack->head_dim;
     std::vector<float> buffer(rows * (joint + inner + stack->hidden_dim + 2 * dim));
@@ -237,7 +255,7 @@ void step_blocks(const StepStack* stack, float* x, float* slots, int64_t part_st
     for (int64_t number = 0; number < stack->blocks; ++number) {
         const StepBlock& block = stack->first_block[number];
         float *keys = slots + 2 * number * part_step, *values = keys + part_step;
-        Input states(input(block.self_norm), rows, dim);
+        Input states(input(block.self_norm), rows, dim, threads);
         states.multiply(block.query, projected, joint);
         states.multiply(block.key, projected + inner, joint);
         states.multiply(block.value, projected + inner + groups * stack->head_dim, joint);
@@ -245,20 +263,22 @@ void step_blocks(const StepStack* stack, float* x, float* slots, int64_t part_st
                     owners, owner_step, projected + inner,
                     projected + inner + groups * stack->head_dim, context, rows, 1, heads,
                     groups, length, stack->head_dim, scale);
-        Input(context, rows, inner).multiply(block.out, change, dim);
+        Input(context, rows, inner, threads).multiply(block.out, change, dim);
         add(block.self_norm);
         if (source) {
-            Input(input(block.cross_norm), rows, dim).multiply(block.cross_query, projected, inner);
+            Input(input(block.cross_norm), rows, dim, threads)
+                .multiply(block.cross_query, projected, inner);
             attend_step(projected, inner, source[2 * number], source[2 * number + 1], input_step,
                         source_group_step, source_slot_step, mask, nullptr, 0, nullptr, nullptr,
                         context, rows, rows_per_source, heads, groups, source_length,
                         stack->head_dim, scale);
-            Input(context, rows, inner).multiply(block.cross_out, change, dim);
+            Input(context, rows, inner, threads).multiply(block.cross_out, change, dim);
             add(block.cross_norm);
         }
-        Input(input(block.feed_norm), rows, dim).multiply(block.widen, hidden, stack->hidden_dim);
+        Input(input(block.feed_norm), rows, dim, threads)
+            .multiply(block.widen, hidden, stack->hidden_dim);
         activate(hidden, rows * stack->hidden_dim, stack->activation);
-        Input(hidden, rows, stack->hidden_dim).multiply(block.narrow, change, dim);
+        Input(hidden, rows, stack->hidden_dim, threads).multiply(block.narrow, change, dim);
         add(block.feed_norm);
     }
     if (stack->norm.gain) {

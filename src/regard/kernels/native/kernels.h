@@ -67,7 +67,7 @@ void step_blocks(const StepStack* stack, float* x, float* slots, int64_t part_st
                  const int32_t* owners, int64_t owner_step, float* const* source,
                  int64_t input_step, int64_t source_group_step, int64_t source_slot_step,
                  int64_t source_length, const float* mask, int64_t rows, int64_t rows_per_source,
-                 float epsilon, float scale);
+                 float epsilon, float scale, int64_t threads);
 
 // panels.cpp. Python writes this structure, and those that hold it, as arrays of 64-bit numbers.
 struct PanelProduct {  // x W' + b
