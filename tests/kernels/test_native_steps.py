@@ -1,15 +1,19 @@
 """The kernels of a recurrent decoder and of a search compute what operations of torch compute."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
 from regard.attention.step_energy import step_energy
+from regard.decoding.constraints import Constraints
 from regard.decoding.greedy import greedy_search
 from regard.errors import InputError
 from regard.kernels import compiled
 from regard.kernels.gru import GruGates, GruState, address, next_gru_state
 from regard.kernels.log_probabilities import log_probabilities
 from regard.kernels.prepared import Affine, PreparedLinear
+from regard.layers import prepared_decoder
 from regard.layers.prepared_decoder import PreparedDecoder
 from regard.models.rnnsearch import PreparedState, RnnSearch, RnnSearchState
 
@@ -114,6 +118,107 @@ def test_a_prepared_search_is_the_plain_one(reset, readout, seed, monkeypatch, u
         torch.testing.assert_close(prepared, plain, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("max_size", [prepared_decoder.MAX_TABLE_SIZE, 0])
+@torch.no_grad()
+def test_products_of_words_are_kept_until_weights_change(max_size, seed, monkeypatch, unchecked):
+    """The second step reads its words from the table, the last one a new table."""
+    monkeypatch.setattr(prepared_decoder, "MAX_TABLE_SIZE", max_size)
+    model, source, valid = small_model("before", "previous")
+    tokens, states = torch.tensor([5, 7, 5]), list[torch.Tensor]()
+    for weight in (None, model.target_words.weight):
+        if weight is not None:
+            weight.mul_(1.5)
+        prepared, plain = start_both(model, source, valid, monkeypatch)
+        expected = model.step(plain, tokens)[0]
+        for _ in range(2):
+            torch.testing.assert_close(model.step(prepared, tokens)[0], expected)
+        states.append(prepared.decoder.weights.tensors[-1].clone())
+    read = torch.zeros(12, dtype=torch.uint8)
+    read[[5, 7]] = 2
+    assert torch.equal(torch.stack(states), torch.stack([read, read])[:, : 12 if max_size else 0])
+
+
+@torch.no_grad()
+def test_threads_fill_the_table_of_words(seed, monkeypatch, unchecked):
+    model, _, _ = small_model("before", "previous", target_size=300)
+    source = torch.randint(4, 11, (64, 6))
+    prepared, plain = start_both(model, source, source > 0, monkeypatch)
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(5):
+            tokens = torch.randint(300, (64,))
+            calls = [pool.submit(step_once, model, prepared, tokens) for _ in range(8)]
+            expected = model.step(plain, tokens)[0]
+            for call in calls:
+                torch.testing.assert_close(call.result(), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [13, 767, 768, 769, 2000])
+@torch.inference_mode()
+def test_log_probabilities_of_several_blocks(size, seed, monkeypatch, unchecked):
+    """The largest logits are in the first block, in the last one, or nowhere."""
+    model, source, valid = small_model("before", "previous", target_size=size)
+    tokens = torch.tensor([4, 5, 6])
+    for shift in (torch.zeros(size), torch.arange(size) / 20, torch.arange(size).flip(0) / 20):
+        model.output.bias.copy_(shift)
+        prepared, plain = start_both(model, source, valid, monkeypatch)
+        actual, expected = (model.step(state, tokens)[0] for state in (prepared, plain))
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+    model.output.bias[:] = -torch.inf
+    model.output.bias[-1] = -200.0
+    prepared, plain = start_both(model, source, valid, monkeypatch)
+    actual, expected = (model.step(state, tokens)[0] for state in (prepared, plain))
+    torch.testing.assert_close(actual, expected)
+
+
+@pytest.mark.parametrize("size", [13, 769, 2000])
+@torch.inference_mode()
+def test_the_best_token_is_that_of_all_log_probabilities(size, seed, unchecked):
+    """Also among equals, and if all others are forbidden."""
+    model, source, valid = small_model("before", "previous", target_size=size)
+    state, tokens = model.start(model.remember(source, valid)), torch.tensor([4, 5, 6])
+    best = int(model.step(state, tokens)[0][0].argmax())
+    cases = [torch.tensor(ids, dtype=torch.long) for ids in ([], [best], [0, best, size - 1])]
+    for equal in (False, True):
+        if equal:
+            model.output.weight.zero_()
+            model.output.bias.copy_(torch.arange(size) % 5)
+            state = model.start(model.remember(source, valid))
+        for forbidden in (*cases, torch.arange(size - 1), torch.arange(size)):
+            log_probs, s = model.step(state, tokens)
+            log_probs[:, forbidden] = -torch.inf
+            chosen, gained, chosen_state = model.choose(state, tokens, forbidden)
+            assert chosen.tolist() == log_probs.argmax(1).tolist()
+            assert gained.dtype == torch.float64
+            torch.testing.assert_close(gained.float(), log_probs.amax(1))
+            torch.testing.assert_close(chosen_state.s, s.s)
+
+
+@torch.inference_mode()
+def test_a_greedy_search_by_kernels_is_the_plain_one(seed, monkeypatch, unchecked):
+    model, source, valid = small_model("before", "previous", target_size=900)
+    rules = Constraints(max_length=9, min_length=4, forbidden=(0, 1, 17))
+    memory, chosen = model.remember(source, valid), list[int]()
+    kernel = PreparedDecoder.choose
+    with monkeypatch.context() as patch:
+        patch.setattr(PreparedDecoder, "choose", lambda *args: chosen.append(1) or kernel(*args))
+        actual = greedy_search(model, memory, 3, rules)
+    assert chosen
+    monkeypatch.setattr(RnnSearch, "choose", lambda *_: None)
+    for (output,), (plain,) in zip(actual, greedy_search(model, memory, 3, rules), strict=True):
+        assert output.ids == plain.ids
+        assert output.log_prob == pytest.approx(plain.log_prob, abs=1e-5)
+
+
+@torch.inference_mode()
+def test_nan_reaches_all_log_probabilities(seed, monkeypatch, unchecked):
+    model, source, valid = small_model("before", "previous", target_size=2000)
+    model.output.bias[3] = torch.nan
+    prepared, _ = start_both(model, source, valid, monkeypatch)
+    tokens = torch.tensor([4, 5, 6])
+    assert model.step(prepared, tokens)[0].isnan().all()
+    assert model.choose(prepared, tokens, tokens)[1].isnan().all()
+
+
 @torch.inference_mode()
 def test_rows_of_a_prepared_search_do_not_depend_on_others(seed, unchecked):
     model, source, valid = small_model("before", "previous")
@@ -162,10 +267,28 @@ def test_what_is_not_plain_keeps_the_plain_path(seed, unchecked):
     assert isinstance(sparse.start(sparse.remember(source, valid)), RnnSearchState)
 
 
-def small_model(reset: str, readout: str) -> tuple[RnnSearch, torch.Tensor, torch.Tensor]:
-    model = RnnSearch(
-        *(11, 12), dim=5, hidden_dim=6, align_dim=7, output_dim=8, reset=reset, readout=readout
-    )
+def start_both(model, source, valid, monkeypatch) -> tuple[PreparedState, RnnSearchState]:
+    """Return the start of a search by kernels, and that of one without them."""
+    states = list[PreparedState | RnnSearchState]()
+    for native in (compiled.native, None):
+        with monkeypatch.context() as patch:
+            patch.setattr(compiled, "native", native)
+            states.append(model.start(model.remember(source, valid)))
+    assert isinstance(states[0], PreparedState)
+    assert isinstance(states[1], RnnSearchState)
+    return states[0], states[1]
+
+
+@torch.no_grad()
+def step_once(model: RnnSearch, state: PreparedState, tokens: torch.Tensor) -> torch.Tensor:
+    return model.step(state, tokens)[0]
+
+
+def small_model(
+    reset: str, readout: str, target_size: int = 12
+) -> tuple[RnnSearch, torch.Tensor, torch.Tensor]:
+    sizes = {"dim": 5, "hidden_dim": 6, "align_dim": 7, "output_dim": 8}
+    model = RnnSearch(11, target_size, **sizes, reset=reset, readout=readout)
     for weight in model.parameters():
         torch.nn.init.normal_(weight, std=0.5)
     source = torch.randint(4, 11, (3, 6))

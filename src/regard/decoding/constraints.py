@@ -93,13 +93,9 @@ class BatchConstraints:
         position = history.shape[1]
         if position == 0:
             self.check_ids(log_probs.shape[1])
-        if self.max_prefix_length <= position < self.min_limit and (
-            position < self.min_floor or position >= self.max_floor
-        ):  # no token is required, and END is allowed for all inputs or for none
-            forbids_end = position < self.min_floor
-            self.forbid(
-                log_probs, history, self.forbidden_and_end if forbids_end else self.forbidden
-            )
+        common = self.common_tokens(position)
+        if common is not None:
+            self.forbid(log_probs, history, common)
             return
         owners = inputs.repeat_interleave(len(log_probs) // len(inputs))
         required_ids = torch.where(self.limits[owners] == position, END, NO_TOKEN)
@@ -111,6 +107,22 @@ class BatchConstraints:
         log_probs[self.floors[owners] > position, END] = -torch.inf
         log_probs[rows] = -torch.inf
         log_probs[rows, required_ids[rows]] = required_log_probs
+
+    def common_tokens(self, position: int) -> Int[Tensor, " f"] | None:
+        """Return the tokens that all rows forbid, apart from repeats; None if rows differ."""
+        if self.max_prefix_length <= position < self.min_limit and (
+            position < self.min_floor or position >= self.max_floor
+        ):  # no token is required, and END is allowed for all inputs or for none
+            return self.forbidden_and_end if position < self.min_floor else self.forbidden
+        return None
+
+    def fixed_tokens(self, position: int) -> Int[Tensor, " f"] | None:
+        """Return all that is forbidden if it does not depend on the row; otherwise None.
+
+        The first position is left to `apply`, which checks ids there.
+        """
+        is_plain = position > 0 and not self.constraints.no_repeat_ngram
+        return self.common_tokens(position) if is_plain else None
 
     def forbid(
         self,

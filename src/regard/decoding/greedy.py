@@ -13,6 +13,7 @@ from torch import Tensor
 from regard.decoding.constraints import UNCONSTRAINED, BatchConstraints, Constraints
 from regard.decoding.listen import notify_step
 from regard.decoding.stepper import (
+    ChoosingStepper,
     Hypothesis,
     MemoryT,
     StateT,
@@ -71,6 +72,8 @@ def generate(
     """
     if batch_constraints.constraints.phrases:
         raise InputError("phrases are for beam search only; use it, or leave them out")
+    is_greedy = choose is choose_likeliest
+    chooser = stepper if is_greedy and isinstance(stepper, ChoosingStepper) else None
     device = batch_constraints.device
     rows = torch.arange(batch_constraints.count * copies, device=device)
     outputs = [Hypothesis([], 0.0, 0.0)] * len(rows)
@@ -78,10 +81,17 @@ def generate(
     history = rows.new_empty(len(rows), batch_constraints.max_limit + 1)
     total_log_probs = torch.zeros(len(rows), dtype=torch.float64, device=device)
     for position in range(batch_constraints.max_limit + 1):
-        log_probs, state = stepper.step(state, tokens)
-        batch_constraints.apply(log_probs, owners, history[:, :position])
-        tokens = choose(log_probs, rows, position)
-        gained = log_probs.gather(1, tokens.unsqueeze(1)).squeeze(1)
+        forbidden = batch_constraints.fixed_tokens(position) if chooser else None
+        chosen = (
+            chooser.choose(state, tokens, forbidden) if chooser and forbidden is not None else None
+        )
+        if chosen is None:
+            log_probs, state = stepper.step(state, tokens)
+            batch_constraints.apply(log_probs, owners, history[:, :position])
+            tokens = choose(log_probs, rows, position)
+            gained = log_probs.gather(1, tokens.unsqueeze(1)).squeeze(1)
+        else:
+            tokens, gained, state = chosen
         total_log_probs += gained
         history[:, position] = tokens
         gains = gained.tolist()  # of a few rows, lists are faster than operations

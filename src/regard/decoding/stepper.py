@@ -43,6 +43,21 @@ class Stepper(Protocol[MemoryT_contra, StateT]):
         ...
 
 
+@runtime_checkable
+class ChoosingStepper(Stepper[MemoryT_contra, StateT], Protocol):
+    """A stepper that may find the best next tokens without all log-probabilities."""
+
+    def choose(
+        self, state: StateT, tokens: Int[Tensor, " n"], forbidden: Int[Tensor, " f"], /
+    ) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"], StateT] | None:
+        """Read a token in each row; return the likeliest next one that is not forbidden, its
+        log-probability in float64, and the new state. None: a search has to call `step`.
+
+        Among equals, the lowest id wins. A row has NaN if one of its log-probabilities is NaN.
+        """
+        ...
+
+
 class Hypothesis(NamedTuple):
     """An output of a search: ids without start and end, and its score, which includes the end."""
 

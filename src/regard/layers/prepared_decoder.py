@@ -28,6 +28,8 @@ from regard.layers.cells import GRU
 from regard.layers.embedding import Embedding
 from regard.layers.maxout import DeepOutput
 
+MAX_TABLE_SIZE = 2**24  # numbers, of 64 MB
+
 
 class DecoderParts(NamedTuple):
     """The modules of a decoder, and whether t_i reads s_i instead of s_{i-1}."""
@@ -56,6 +58,9 @@ class DecoderWeights:
         of words    GRU (3h), deep output
         of s        attention (a), GRU (2h before the reset, 3h after it), deep output if it reads s
         of context  GRU (3h), deep output
+
+    Products of words are kept in a table, unless it would be large. A step fills a row when it
+    reads a word for the first time.
     """
 
     def __init__(self, parts: DecoderParts):
@@ -80,11 +85,18 @@ class DecoderWeights:
             pack_panels([readout]) if parts.reads_current else NO_PRODUCT,
             pack_panels([Affine(parts.output.weight, parts.output.bias)]),
         ]
-        self.tensors = [words, score.energy, *products]  # they live as long as their addresses
+        table_size = len(words) * products[0].outputs
+        keeps_words = table_size <= MAX_TABLE_SIZE
+        # memory that nothing has written to costs nothing
+        table = words.new_empty(table_size if keeps_words else 0)
+        states = torch.zeros(len(words) if keeps_words else 0, dtype=torch.uint8)
+        # they live as long as their addresses
+        self.tensors = [words, score.energy, *products, table, states]
         self.table = torch.tensor(
             [
                 *(number for product in products for number in product.numbers),
-                *(words.data_ptr(), score.energy.data_ptr(), len(words)),
+                *(words.data_ptr(), score.energy.data_ptr()),
+                *(table.data_ptr(), states.data_ptr(), len(words)),
                 *(hidden, len(of_query.weight), deep.pieces, is_before, parts.reads_current),
             ]
         )
@@ -104,18 +116,40 @@ class PreparedDecoder:
         self, s: Float[Tensor, "n h"], origin: Int[Tensor, " n"], tokens: Int[Tensor, " n"]
     ) -> tuple[Float[Tensor, "n v"], Float[Tensor, "n h"]]:
         """Read a token in each row; return log-probabilities and the new state."""
+        log_probs = s.new_empty(len(s), self.weights.output_size)
+        return log_probs, self.run(s, origin, tokens, (log_probs.data_ptr(), 0, 0, 0, 0))
+
+    def choose(
+        self,
+        s: Float[Tensor, "n h"],
+        origin: Int[Tensor, " n"],
+        tokens: Int[Tensor, " n"],
+        forbidden: Int[Tensor, " f"],
+    ) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, "n h"]]:
+        """Return the best next token of each row, its log-probability, and the new state."""
+        best, log_probs = torch.empty_like(tokens), s.new_empty(len(s), dtype=torch.float64)
+        addresses = forbidden.data_ptr(), len(forbidden), best.data_ptr(), log_probs.data_ptr()
+        return best, log_probs, self.run(s, origin, tokens, (0, *addresses))
+
+    def run(
+        self,
+        s: Float[Tensor, "n h"],
+        origin: Int[Tensor, " n"],
+        tokens: Int[Tensor, " n"],
+        result: tuple[int, int, int, int, int],
+    ) -> Float[Tensor, "n h"]:
+        """Read a token in each row; return the new state."""
         (exp_keys, values, valid), weights = self.memory, self.weights
         tokens, next_s = tokens.long().contiguous(), torch.empty_like(s)
-        log_probs = s.new_empty(len(s), weights.output_size)
         is_done = self.native.decoder_step(
             *(weights.table.data_ptr(), exp_keys.data_ptr(), values.data_ptr()),
             *(0 if valid is None else valid.data_ptr(), values.shape[1], origin.data_ptr()),
-            *(tokens.data_ptr(), s.data_ptr(), next_s.data_ptr(), log_probs.data_ptr()),
+            *(tokens.data_ptr(), s.data_ptr(), next_s.data_ptr(), *result),
             *(len(s), torch.get_num_threads()),
         )
         if not is_done:
             raise InputError(self.parts.words.id_range_message(tokens))
-        return log_probs, next_s
+        return next_s
 
 
 def decoder_parameters(parts: DecoderParts) -> list[Tensor]:

@@ -15,7 +15,7 @@ b: batch   s: source   t: target   n: rows of a search   v: target_size   h: hid
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, TypeGuard, cast
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -183,16 +183,36 @@ class RnnSearch(nn.Module):
     def step(
         self, state: RnnSearchState | PreparedState, tokens: Int[Tensor, " n"]
     ) -> tuple[Float[Tensor, "n v"], RnnSearchState | PreparedState]:
+        if self.can_run(state):
+            log_probs, s = state.decoder.step(state.s, state.origin, tokens)
+            return log_probs, state._replace(s=s)
         if isinstance(state, PreparedState):
-            if self.attention.hook is None and not torch.is_grad_enabled():
-                log_probs, s = state.decoder.step(state.s, state.origin, tokens)
-                return log_probs, state._replace(s=s)
             state = self.select_rows(state.first, state.origin)._replace(s=state.s)
         words = self.drop(self.target_words(tokens))
         context = state.memory.read(self.attention, state.s)
         s = state.run_cell(self.project_words(words), context, state.s)
         t = self.drop(self.deep(s if self.current else state.s, words, context))
         return log_probabilities(self.logits(t)), state._replace(s=s)
+
+    def choose(
+        self,
+        state: RnnSearchState | PreparedState,
+        tokens: Int[Tensor, " n"],
+        forbidden: Int[Tensor, " f"],
+    ) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"], PreparedState] | None:
+        """Return the best next tokens, their log-probabilities and the new state, by kernels."""
+        if type(self).step is not RnnSearch.step or not self.can_run(state):
+            return None
+        best, log_probs, s = state.decoder.choose(state.s, state.origin, tokens, forbidden)
+        return best, log_probs, state._replace(s=s)
+
+    def can_run(self, state: RnnSearchState | PreparedState) -> TypeGuard[PreparedState]:
+        """Return whether a step is one call of a kernel, which nothing observes."""
+        return (
+            isinstance(state, PreparedState)
+            and self.attention.hook is None
+            and not torch.is_grad_enabled()
+        )
 
     def select(
         self, state: RnnSearchState | PreparedState, rows: Int[Tensor, " m"]

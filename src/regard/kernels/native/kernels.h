@@ -69,7 +69,9 @@ void step_blocks(const StepStack* stack, float* x, float* slots, int64_t part_st
                  int64_t source_length, const float* mask, int64_t rows, int64_t rows_per_source,
                  float epsilon, float scale, int64_t threads);
 
-// panels.cpp. Python writes this structure, and those that hold it, as arrays of 64-bit numbers.
+// panels.cpp
+constexpr int64_t kPanel = 48;  // rows of a weight side by side; kernels/panels.py has the same number
+// Python writes this structure, and those that hold it, as arrays of 64-bit numbers.
 struct PanelProduct {  // x W' + b
     const void* panels;  // kernels/panels.py
     int64_t inputs, outputs, uses_int8;
@@ -91,15 +93,25 @@ void gru_sequence(const GruSequence* gru, const float* x, int64_t positions, con
 struct DecoderStep {  // kernels/decoder.py
     PanelProduct word, state, context, fresh, readout, output;
     const float *words, *energy;  // the table of words, and v of the attention
+    float* projections;          // products of words that were read before; null if they are not kept
+    void* projection_states;     // a byte for each word: whether it has a row
     int64_t vocabulary, hidden, units, pieces, resets_before, reads_current;
 };
 int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const float* values,
                      const bool* valid, int64_t slots, const int64_t* origin,
                      const int64_t* tokens, const float* s, float* next_s, float* log_probs,
-                     int64_t rows, int64_t threads);
+                     const int64_t* forbidden, int64_t forbidden_count, int64_t* best,
+                     double* best_log_probs, int64_t rows, int64_t threads);
 
 // search.cpp
+struct LogSum {  // log sum exp x = largest + log(total), of the numbers so far
+    float largest, total, last;  // the last one is the largest of those that were added last
+};
+constexpr LogSum kEmptySum = {-__builtin_inff(), 0.0f, -__builtin_inff()};
+void add_to_log_sums(const float* x, int64_t x_step, LogSum* sums, int64_t rows, int64_t width);
+void subtract_log_sums(float* x, const LogSum* sums, int64_t rows, int64_t width);
 void log_softmax_rows(float* x, int64_t rows, int64_t width);
+int64_t argmax_of(const float* x, int64_t width);
 void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width, int64_t threads);
 void top_sums(const float* log_probs, const double* scores, double* values, int64_t* indices,
               int64_t inputs, int64_t beams, int64_t width, int64_t count, int64_t threads);

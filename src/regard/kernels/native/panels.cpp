@@ -18,7 +18,6 @@
 
 namespace {
 
-constexpr int64_t kPanel = 48;  // kernels/panels.py has the same number
 constexpr int64_t kAhead = 64 * kPanel;  // numbers that the processor fetches in advance
 
 // Sixteen numbers, which the compiler puts into as many registers as the processor needs.

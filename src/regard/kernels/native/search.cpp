@@ -15,17 +15,37 @@ constexpr int64_t kLeastNumbers = 50000;  // of a thread: a few microseconds
 
 static int64_t least_rows(int64_t width) { return 1 + kLeastNumbers / width; }
 
+// Adds `width` numbers of each row to the sums of its exponentials.
+VECTORIZED
+void add_to_log_sums(const float* x, int64_t x_step, LogSum* sums, int64_t rows, int64_t width) {
+    for (int64_t row = 0; row < rows; ++row, x += x_step) {
+        const float before = sums[row].largest;
+        float last = -__builtin_inff(), total = 0.0f;
+#pragma omp simd reduction(max : last)
+        for (int64_t i = 0; i < width; ++i) last = x[i] > last ? x[i] : last;
+        const float largest = last > before ? last : before;
+        const float shift = largest == -__builtin_inff() ? 0.0f : largest;  // all are -inf, or NaN
+#pragma omp simd reduction(+ : total)
+        for (int64_t i = 0; i < width; ++i) total += exp_of_difference(x[i] - shift);
+        const float factor = before == largest ? 1.0f : exp_of(before - largest);
+        sums[row] = {largest, sums[row].total * factor + total, last};
+    }
+}
+
 // x - log sum exp x, in place
 VECTORIZED
+void subtract_log_sums(float* x, const LogSum* sums, int64_t rows, int64_t width) {
+    for (int64_t row = 0; row < rows; ++row, x += width) {
+        const float largest = sums[row].largest, log_total = std::log(sums[row].total);
+        for (int64_t i = 0; i < width; ++i) x[i] = (x[i] - largest) - log_total;
+    }
+}
+
 void log_softmax_rows(float* x, int64_t rows, int64_t width) {
     for (int64_t row = 0; row < rows; ++row, x += width) {
-        float largest = -__builtin_inff(), total = 0.0f;
-#pragma omp simd reduction(max : largest)
-        for (int64_t i = 0; i < width; ++i) largest = x[i] > largest ? x[i] : largest;
-#pragma omp simd reduction(+ : total)
-        for (int64_t i = 0; i < width; ++i) total += exp_of(x[i] - largest);
-        const float log_total = std::log(total);
-        for (int64_t i = 0; i < width; ++i) x[i] = (x[i] - largest) - log_total;
+        LogSum sum = kEmptySum;
+        add_to_log_sums(x, width, &sum, 1, width);
+        subtract_log_sums(x, &sum, 1, width);
     }
 }
 
@@ -41,22 +61,20 @@ INLINE float largest_of(const float* x, int64_t count) {
     return has_nan ? __builtin_nanf("") : largest;
 }
 
+// The column of the largest number, the first among equals; NaN is larger than any.
 VECTORIZED
-static void argmax_of(const float* x, int64_t* columns, int64_t rows, int64_t width) {
-    for (int64_t row = 0; row < rows; ++row, x += width) {
-        int64_t best_block = 0;
-        float best = -std::numeric_limits<float>::infinity();
-        for (int64_t first = 0; first < width; first += kBlock) {
-            const float largest = largest_of(x + first, std::min(kBlock, width - first));
-            if (largest > best || largest != largest) {
-                best = largest, best_block = first;
-                if (largest != largest) break;
-            }
+int64_t argmax_of(const float* x, int64_t width) {
+    int64_t column = 0;
+    float best = -std::numeric_limits<float>::infinity();
+    for (int64_t first = 0; first < width; first += kBlock) {
+        const float largest = largest_of(x + first, std::min(kBlock, width - first));
+        if (largest > best || largest != largest) {
+            best = largest, column = first;
+            if (largest != largest) break;
         }
-        int64_t column = best_block;
-        while (best != best ? x[column] == x[column] : x[column] != best) ++column;
-        columns[row] = column;
     }
+    while (best != best ? x[column] == x[column] : x[column] != best) ++column;
+    return column;
 }
 
 VECTORIZED
@@ -88,10 +106,11 @@ static void top_sums_of(const float* log_probs, const double* scores, double* va
     }
 }
 
-// The column of the largest number of each row, the first among equals; NaN is larger than any.
 void argmax_rows(const float* x, int64_t* columns, int64_t rows, int64_t width, int64_t threads) {
     run_shares(rows, least_rows(width), threads, [&](int64_t first, int64_t number) {
-        argmax_of(x + first * width, columns + first, number, width);
+        for (int64_t row = first; row < first + number; ++row) {
+            columns[row] = argmax_of(x + row * width, width);
+        }
     });
 }
 

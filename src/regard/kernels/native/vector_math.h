@@ -20,17 +20,15 @@
 #define INLINE static inline
 #endif
 
-// e^x to 2 units in the last place; 0 below -87.3, and e^88.7 above 88.7. NaN stays NaN.
+// e^x to 2 units in the last place, for x from -87.3 to 88.7
 //
 //     e^x = 2^n e^r    n = round(x / ln 2)    r = x - n ln 2, in two parts    |r| <= ln 2 / 2
-INLINE float exp_of(float x) {
+INLINE float exp_within(float x) {
     constexpr float kLog2e = 1.44269504f, kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f;
     constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
-    float limited = x > 88.7f ? 88.7f : x;
-    limited = x < -87.3f ? -87.3f : limited;
-    const float shifted = limited * kLog2e + kRound;
+    const float shifted = x * kLog2e + kRound;
     const float n = shifted - kRound;
-    const float r = (limited - n * kLn2High) - n * kLn2Low;
+    const float r = (x - n * kLn2High) - n * kLn2Low;
     float p = 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
@@ -43,9 +41,19 @@ INLINE float exp_of(float x) {
     const uint32_t power = (static_cast<uint32_t>(bits) + 127u) << 23;
     float scale;
     std::memcpy(&scale, &power, sizeof scale);
-    const float result = x < -87.3f ? 0.0f : p * scale;
+    return p * scale;
+}
+
+// e^x; 0 below -87.3, and e^88.7 above 88.7. NaN stays NaN.
+INLINE float exp_of(float x) {
+    float limited = x > 88.7f ? 88.7f : x;
+    limited = x < -87.3f ? -87.3f : limited;
+    const float result = x < -87.3f ? 0.0f : exp_within(limited);
     return x != x ? x : result;
 }
+
+// e^x for x <= 0; at least e^-87.3, which adds nothing to a sum of 1 or more. NaN stays NaN.
+INLINE float exp_of_difference(float x) { return exp_within(x < -87.3f ? -87.3f : x); }
 
 INLINE float sigmoid_of(float x) { return 1.0f / (1.0f + exp_of(-x)); }
 
