@@ -209,6 +209,33 @@ def test_a_greedy_search_by_kernels_is_the_plain_one(seed, monkeypatch, unchecke
         assert output.log_prob == pytest.approx(plain.log_prob, abs=1e-5)
 
 
+@pytest.mark.parametrize("readout", ["previous", "current"])
+@torch.inference_mode()
+def test_rows_of_a_beam_share_projected_values(readout, seed, monkeypatch, unchecked):
+    """Also when most inputs have left the search, and in an order of their own."""
+    model, source, valid = small_model("before", readout)
+    prepared, plain = start_both(model, source, valid, monkeypatch)
+    assert isinstance(prepared.decoder, PreparedDecoder)
+    for rows in ([0, 1, 2], [2, 0, 0, 1, 1, 2], [5, 0, 3]):
+        prepared, plain = (model.select(state, torch.tensor(rows)) for state in (prepared, plain))
+        tokens = torch.arange(len(rows)) + 4
+        (actual, prepared), (expected, plain) = (
+            model.step(state, tokens) for state in (prepared, plain)
+        )
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+        assert (prepared.decoder.projected is None) == (rows == [0, 1, 2])
+
+
+@torch.inference_mode()
+def test_long_memories_are_not_projected(seed, monkeypatch, unchecked):
+    monkeypatch.setattr(prepared_decoder, "MAX_PROJECTED_SLOTS", 5)
+    model, source, valid = small_model("before", "previous")
+    state = model.select(model.start(model.remember(source, valid)), torch.arange(3).repeat(2))
+    model.step(state, torch.arange(6))
+    assert isinstance(state, PreparedState)
+    assert state.decoder.projected is None
+
+
 @torch.inference_mode()
 def test_nan_reaches_all_log_probabilities(seed, monkeypatch, unchecked):
     model, source, valid = small_model("before", "previous", target_size=2000)

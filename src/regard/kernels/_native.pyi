@@ -154,10 +154,14 @@ def gru_sequence(
     threads: int,
     /,
 ) -> None: ...
+def project_values(
+    decoder: int, values: int, projected: int, slots: int, threads: int, /
+) -> None: ...
 def decoder_step(
     decoder: int,
     exp_keys: int,
     values: int,
+    is_projected: int,
     valid: int,
     slots: int,
     origin: int,

@@ -29,6 +29,9 @@ from regard.layers.embedding import Embedding
 from regard.layers.maxout import DeepOutput
 
 MAX_TABLE_SIZE = 2**24  # numbers, of 64 MB
+# With so many rows for each input, and so few slots, the product of the context is cheaper for all
+# slots once than for each row of each step.
+MIN_ROWS_PER_INPUT, MAX_PROJECTED_SLOTS = 2, 64
 
 
 class DecoderParts(NamedTuple):
@@ -100,7 +103,7 @@ class DecoderWeights:
                 *(hidden, len(of_query.weight), deep.pieces, is_before, parts.reads_current),
             ]
         )
-        self.output_size = len(parts.output.weight)
+        self.of_context, self.output_size = products[2], len(parts.output.weight)
 
 
 class PreparedDecoder:
@@ -111,6 +114,7 @@ class PreparedDecoder:
         parameters = decoder_parameters(parts)
         key = DecoderWeights, parts.reads_current
         self.weights = find_or_make(key, parameters, lambda: DecoderWeights(parts))
+        self.projected: Tensor | None = None
 
     def step(
         self, s: Float[Tensor, "n h"], origin: Int[Tensor, " n"], tokens: Int[Tensor, " n"]
@@ -127,7 +131,8 @@ class PreparedDecoder:
         forbidden: Int[Tensor, " f"],
     ) -> tuple[Int[Tensor, " n"], Float[Tensor, " n"], Float[Tensor, "n h"]]:
         """Return the best next token of each row, its log-probability, and the new state."""
-        best, log_probs = torch.empty_like(tokens), s.new_empty(len(s), dtype=torch.float64)
+        best = torch.empty(len(s), dtype=torch.long)
+        log_probs = torch.empty(len(s), dtype=torch.float64)
         addresses = forbidden.data_ptr(), len(forbidden), best.data_ptr(), log_probs.data_ptr()
         return best, log_probs, self.run(s, origin, tokens, (0, *addresses))
 
@@ -139,10 +144,11 @@ class PreparedDecoder:
         result: tuple[int, int, int, int, int],
     ) -> Float[Tensor, "n h"]:
         """Read a token in each row; return the new state."""
-        (exp_keys, values, valid), weights = self.memory, self.weights
+        (exp_keys, _, valid), weights, values = self.memory, self.weights, self.find_values(len(s))
         tokens, next_s = tokens.long().contiguous(), torch.empty_like(s)
         is_done = self.native.decoder_step(
             *(weights.table.data_ptr(), exp_keys.data_ptr(), values.data_ptr()),
+            values is not self.memory.values,
             *(0 if valid is None else valid.data_ptr(), values.shape[1], origin.data_ptr()),
             *(tokens.data_ptr(), s.data_ptr(), next_s.data_ptr(), *result),
             *(len(s), torch.get_num_threads()),
@@ -150,6 +156,23 @@ class PreparedDecoder:
         if not is_done:
             raise InputError(self.parts.words.id_range_message(tokens))
         return next_s
+
+    def find_values(self, rows: int) -> Float[Tensor, "b k v"]:
+        """Return the values of the memory, or their products, which a beam search shares."""
+        values, product = self.memory.values, self.weights.of_context
+        if (
+            self.projected is None
+            and rows >= MIN_ROWS_PER_INPUT * len(values)
+            and values.shape[1] <= MAX_PROJECTED_SLOTS
+            and product.panels.dtype is torch.float32
+        ):
+            projected = values.new_empty(*values.shape[:2], product.outputs)
+            self.native.project_values(
+                *(self.weights.table.data_ptr(), values.data_ptr(), projected.data_ptr()),
+                *(values.shape[0] * values.shape[1], torch.get_num_threads()),
+            )
+            self.projected = projected
+        return values if self.projected is None else self.projected
 
 
 def decoder_parameters(parts: DecoderParts) -> list[Tensor]:

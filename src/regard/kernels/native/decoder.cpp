@@ -129,9 +129,10 @@ void multiply_best(const PanelProduct& product, const float* x, const StepResult
     }
 }
 
-// Columns of the products are those of `DecoderWeights`.
-void step_rows(const DecoderStep& d, const float* exp_keys, const float* values, const bool* valid,
-               int64_t slots, const int64_t* origin, const int64_t* tokens, const float* s,
+// Columns of the products are those of `DecoderWeights`. Values that are projected have had the
+// product of the context, which is linear in them.
+void step_rows(const DecoderStep& d, const float* exp_keys, const float* values,
+               int64_t is_projected, const bool* valid, int64_t slots, const int64_t* origin, const int64_t* tokens, const float* s,
                float* next_s, const StepResult& result, int64_t rows) {
     const int64_t hidden = d.hidden, joint = d.word.outputs, width = d.word.inputs;
     const int64_t readout = joint - 3 * hidden, values_width = d.context.inputs;
@@ -142,9 +143,14 @@ void step_rows(const DecoderStep& d, const float* exp_keys, const float* values,
     float* of_state = scratch.take(rows * d.state.outputs);
     multiply_panels(&d.state, s, hidden, of_state, d.state.outputs, rows);
     float *context = scratch.take(rows * values_width), *of_context = scratch.take(rows * joint);
-    attend_additive(of_state, d.state.outputs, exp_keys, d.energy, values, valid, origin, context,
-                    rows, slots, d.units, values_width);
-    multiply_panels(&d.context, context, values_width, of_context, joint, rows);
+    if (is_projected) {
+        attend_additive(of_state, d.state.outputs, exp_keys, d.energy, values, valid, origin,
+                        of_context, rows, slots, d.units, joint);
+    } else {
+        attend_additive(of_state, d.state.outputs, exp_keys, d.energy, values, valid, origin,
+                        context, rows, slots, d.units, values_width);
+        multiply_panels(&d.context, context, values_width, of_context, joint, rows);
+    }
 
     const float* u = of_state + d.units;
     if (d.resets_before) {
@@ -178,11 +184,21 @@ void step_rows(const DecoderStep& d, const float* exp_keys, const float* values,
 
 }  // namespace
 
+// values W' + b of each slot, for `decoder_step` with `is_projected`
+void project_values(const DecoderStep* decoder, const float* values, float* projected,
+                    int64_t slots, int64_t threads) {
+    const PanelProduct& product = decoder->context;
+    run_shares(slots, kLeastRows, threads, [&](int64_t first, int64_t count) {
+        multiply_panels(&product, values + first * product.inputs, product.inputs,
+                        projected + first * product.outputs, product.outputs, count);
+    });
+}
+
 // Reads a token in each row: log-probabilities of the next one, and the new state. Without memory for
 // log-probabilities, the best token that is not forbidden, and its own. Returns 0 if a token is not in
 // the vocabulary.
 int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const float* values,
-                     const bool* valid, int64_t slots, const int64_t* origin,
+                     int64_t is_projected, const bool* valid, int64_t slots, const int64_t* origin,
                      const int64_t* tokens, const float* s, float* next_s, float* log_probs,
                      const int64_t* forbidden, int64_t forbidden_count, int64_t* best,
                      double* best_log_probs, int64_t rows, int64_t threads) {
@@ -193,7 +209,7 @@ int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const fl
     run_shares(rows, kLeastRows, threads, [&](int64_t first, int64_t count) {
         const StepResult result{log_probs ? log_probs + first * outputs : nullptr, forbidden,
                                 forbidden_count, best + first, best_log_probs + first};
-        step_rows(*decoder, exp_keys, values, valid, slots, origin + first, tokens + first,
+        step_rows(*decoder, exp_keys, values, is_projected, valid, slots, origin + first, tokens + first,
                   s + first * hidden, next_s + first * hidden, result, count);
     });
     return 1;

@@ -97,8 +97,10 @@ struct DecoderStep {  // kernels/decoder.py
     void* projection_states;     // a byte for each word: whether it has a row
     int64_t vocabulary, hidden, units, pieces, resets_before, reads_current;
 };
+void project_values(const DecoderStep* decoder, const float* values, float* projected,
+                    int64_t slots, int64_t threads);
 int64_t decoder_step(const DecoderStep* decoder, const float* exp_keys, const float* values,
-                     const bool* valid, int64_t slots, const int64_t* origin,
+                     int64_t is_projected, const bool* valid, int64_t slots, const int64_t* origin,
                      const int64_t* tokens, const float* s, float* next_s, float* log_probs,
                      const int64_t* forbidden, int64_t forbidden_count, int64_t* best,
                      double* best_log_probs, int64_t rows, int64_t threads);

@@ -23,6 +23,7 @@ static PyMethodDef methods[] = {
     method<sum_maxout>("sum_maxout"),
     method<multiply_panels, true>("multiply_panels"),
     method<gru_sequence, true>("gru_sequence"),
+    method<project_values, true>("project_values"),
     method<decoder_step, true>("decoder_step"),
     method<log_softmax_rows, true>("log_softmax_rows"),
     method<argmax_rows>("argmax_rows"),
