@@ -54,9 +54,9 @@ def encoding(name: str, options: Options) -> Case:
     return Case(name, options, engines, "texts/s")
 
 
-def recurrent_decoding(name: str, batch: int, width: int, precision: str = "float32") -> Case:
+def recurrent_decoding(name: str, options: Options, precision: str = "float32") -> Case:
     """Return a case of decoding with RNNsearch; JoeyNMT has float32 only."""
-    options = {"work": "decode-recurrent", "batch": batch, "width": width, "precision": precision}
+    options = {**options, "work": "decode-recurrent", "precision": precision}
     engines: dict[str, Options] = {OURS: {}, "torch": {}}
     if precision == "float32":
         engines["joeynmt"] = {}
@@ -109,10 +109,10 @@ CASES = [
         {OURS: {}, "torch": {}, "joeynmt": {}},
         "tokens/s",
     ),
-    recurrent_decoding("greedy", 32, 1),
-    recurrent_decoding("beam5", 8, 5),
-    recurrent_decoding("greedy.int8", 32, 1, "int8"),
-    recurrent_decoding("beam5.int8", 8, 5, "int8"),
+    recurrent_decoding("greedy", GREEDY32),
+    recurrent_decoding("beam5", BEAM5),
+    recurrent_decoding("greedy.int8", GREEDY32, "int8"),
+    recurrent_decoding("beam5.int8", BEAM5, "int8"),
     Case(
         "F.multi30k",
         {"work": "command", "input": "test"},

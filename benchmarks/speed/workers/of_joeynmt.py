@@ -72,11 +72,11 @@ def training(given: dict[str, Any]) -> Work:
 
 
 def decoding(given: dict[str, Any]) -> Work:
-    model, batch, width = build().eval(), given["batch"], given["width"]
-    source = source_arguments(torch.tensor(source_ids(batch, TINY_SIZE)))
+    model, width = build().eval(), given["width"]
+    ids = torch.tensor(source_ids(given["sentences"], TINY_SIZE))
+    sources = [source_arguments(part) for part in ids.split(given["batch"])]
 
-    @torch.no_grad()
-    def work() -> float:
+    def decode(source: dict[str, Tensor]) -> None:
         states, last, *_ = model(return_type="encode", **source)
         arguments = {
             "src_mask": source["src_mask"],
@@ -90,7 +90,12 @@ def decoding(given: dict[str, Any]) -> Work:
             greedy(**arguments)
         else:
             beam_search(**arguments, beam_size=width, alpha=0.0)
-        return batch * TARGET_LENGTH
+
+    @torch.no_grad()
+    def work() -> float:
+        for source in sources:
+            decode(source)
+        return len(ids) * TARGET_LENGTH
 
     return work
 

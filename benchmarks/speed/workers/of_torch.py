@@ -94,10 +94,9 @@ def recurrent_decoding(given: dict[str, Any]) -> Work:
     model, batch, width = PlainRnnSearch().eval(), given["batch"], given["width"]
     if given["precision"] == "int8":
         model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear, nn.GRUCell})
-    source = torch.tensor(source_ids(batch, TINY_SIZE))
+    sources = torch.tensor(source_ids(given["sentences"], TINY_SIZE)).split(batch)
 
-    @torch.inference_mode()
-    def work() -> float:
+    def decode(source: Tensor) -> None:
         states, keys, s = (part.repeat_interleave(width, 0) for part in model.encode(source))
         tokens = torch.ones(batch * width, dtype=torch.long)
         scores = torch.zeros(batch, width)
@@ -113,7 +112,12 @@ def recurrent_decoding(given: dict[str, Any]) -> Work:
             scores, best = totals.topk(width)
             rows = (best // TINY_SIZE + torch.arange(batch)[:, None] * width).flatten()
             tokens, s = (best % TINY_SIZE).flatten(), s[rows]
-        return batch * TARGET_LENGTH
+
+    @torch.inference_mode()
+    def work() -> float:
+        for source in sources:
+            decode(source)
+        return given["sentences"] * TARGET_LENGTH
 
     return work
 

@@ -39,10 +39,15 @@ def translator(kind: str, sizes: dict[str, Any], size: int) -> Any:
     return build_model(kind, {"source_size": size, "target_size": size, **sizes})
 
 
-def decoding(model: Any, size: int, sentences: int, batch: int, width: int) -> Work:
+def exact_length(tokens: int) -> Constraints:
+    """Return rules for outputs of so many tokens, of which the end is the last."""
+    return Constraints(max_length=tokens - 1, min_length=tokens - 1)
+
+
+def decoding(model: Any, size: int, given: dict[str, Any]) -> Work:
     """Return work that writes exactly 25 tokens for each sentence of 25."""
-    source = torch.tensor(source_ids(sentences, size))
-    rules = Constraints(max_length=TARGET_LENGTH, min_length=TARGET_LENGTH)
+    source, batch, width = source_ids(given["sentences"], size), given["batch"], given["width"]
+    batches, rules = torch.tensor(source).split(batch), exact_length(TARGET_LENGTH)
 
     def decode(ids: Tensor) -> None:
         memory = model.remember(ids, torch.ones_like(ids, dtype=torch.bool))
@@ -53,8 +58,8 @@ def decoding(model: Any, size: int, sentences: int, batch: int, width: int) -> W
 
     @torch.inference_mode()
     def work() -> float:
-        list(map_in_replicas(decode, source.split(batch), replica_count(None)))
-        return sentences * TARGET_LENGTH
+        list(map_in_replicas(decode, batches, replica_count(None)))
+        return len(source) * TARGET_LENGTH
 
     return work
 
@@ -63,14 +68,14 @@ def translation(given: dict[str, Any]) -> Work:
     model = translator("transformer", {**BASE, "tie_embeddings": "all"}, SIZE).eval()
     if given["precision"] == "int8":
         mark_int8(model)
-    return decoding(model, SIZE, given["sentences"], given["batch"], given["width"])
+    return decoding(model, SIZE, given)
 
 
 def continuation(given: dict[str, Any]) -> Work:
     torch.manual_seed(0)
     model = build_model("gpt2", {"size": GPT2_SIZE}).eval()
     prompts = torch.tensor(source_ids(given["batch"], GPT2_SIZE, given["prompt"]))
-    rules = Constraints(max_length=given["tokens"], min_length=given["tokens"])
+    rules = exact_length(given["tokens"])
     stepper = ShiftedPromptStepper(model, model.max_positions, GPT2_SIZE - 1)
 
     @torch.inference_mode()
@@ -133,7 +138,7 @@ def build(given: dict[str, Any]) -> Work:
             model = translator("rnnsearch", RECURRENT, TINY_SIZE).eval()
             if given["precision"] == "int8":
                 mark_int8(model)
-            return decoding(model, TINY_SIZE, given["batch"], given["batch"], given["width"])
+            return decoding(model, TINY_SIZE, given)
         case other:
             raise ValueError(other)
 
