@@ -4,11 +4,15 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Timer
 
 from regard.training.distributed.group import WorkerGroup, join_group
+
+SECONDS_OF_A_HANG = 300  # a group needs ten
 
 
 def start(run: Callable[[], int], output: Path) -> int:
@@ -46,11 +50,28 @@ def set_rank(rank: int, size: int, port: int) -> None:
 
 
 def run_in_group(function: Callable[[WorkerGroup], None], output: Path, size: int = 2) -> None:
-    """Call a function in each process of a group; fail with their output if one of them fails."""
-    port = free_port()
-    ranks = [start(partial(run_as_rank, function, n, size, port), output) for n in range(size)]
-    codes = [exit_code(rank) for rank in ranks]
+    """Call a function in each process of a group; fail with their output if one of them fails.
+
+    A group that hangs is started once more: rarely, a process waits forever in gloo, in the
+    destructor of a buffer (UnboundBuffer) that its other thread has not released. In a training,
+    the time limit of its group ends that, and all processes start again.
+    """
+    for _ in range(2):
+        port = free_port()
+        ranks = [start(partial(run_as_rank, function, n, size, port), output) for n in range(size)]
+        timer = Timer(SECONDS_OF_A_HANG, end_processes, [ranks])
+        timer.start()
+        codes = [exit_code(rank) for rank in ranks]
+        timer.cancel()
+        if -signal.SIGKILL not in codes:
+            break
     assert codes == [0] * size, output.read_text()
+
+
+def end_processes(processes: Sequence[int]) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def run_as_rank(function: Callable[[WorkerGroup], None], rank: int, size: int, port: int) -> int:
