@@ -12,7 +12,7 @@ from threading import Timer
 
 from regard.training.distributed.group import WorkerGroup, join_group
 
-SECONDS_OF_A_HANG = 300  # a group needs ten
+SECONDS_OF_A_HANG = 240  # a group needs ten
 
 
 def start(run: Callable[[], int], output: Path) -> int:
