@@ -20,8 +20,6 @@ TINY_GPT = {"kind": "gpt2", "dim": 8, "heads": 2, "layers": 1, "max_positions": 
 GREEDY = {"decode": {"kind": "greedy", "max_length": 8}}
 TEXTS = ["the cat sat", "the dog ran", "a bird sang", "the fish swam"]
 
-SECONDS_TO_END = 90  # three times what the server gives to requests that are under way
-
 
 def fit_runs(folder: Path) -> dict[str, regard.Run]:
     """Train a translator, a language model, a conversation and a classifier for two steps."""
@@ -78,7 +76,7 @@ class LiveServer:
 
     def __exit__(self, *_: object) -> None:
         self.server.should_exit = True
-        self.thread.join(SECONDS_TO_END)
+        self.thread.join()
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """Progress bars: in a terminal, in a file, in a notebook."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from regard.view import progress
@@ -18,7 +20,8 @@ def test_a_file_gets_the_messages_only(capsys):
 
 def test_a_file_gets_a_line_every_ten_seconds(capsys, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    # The clock of the module only: a server in another thread would sleep for hours.
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     with progress_bar("training", None) as bar:
         bar.set_total(300)
         for step in range(1, 26):
